@@ -1,0 +1,60 @@
+# make chat   set up .venv when there is none, then chat in the terminal (data under data/)
+# make test   set up .venv with the development tools, then lint, types and all tests
+# make check  the same checks on the environment that is already there
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: chat venv test check lint types format bench requirements clean
+
+chat: $(VENV)/.runtime
+	@$(BIN)/remora chat
+
+venv: $(VENV)/.dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Remora needs Python 3.11 or newer; $$($(PYTHON) --version) is what '$(PYTHON)' starts. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) (once; takes about a minute) ..." >&2
+	@$(PIP) install --require-hashes -r requirements.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+	@echo "Adding the development tools ..." >&2
+	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@
+
+test: venv
+	@$(MAKE) --no-print-directory check
+
+check: lint types
+	$(BIN)/python -m pytest -q
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+format:
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: venv
+	$(BIN)/python -m bench.turn
+
+# The pins cover Python 3.11 to 3.13 on every platform; run this after changing pyproject.toml.
+requirements: $(BIN)/python
+	$(PIP) install uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra dev pyproject.toml -o requirements-dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
