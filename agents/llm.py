@@ -7,8 +7,9 @@ the vendor's own in the file that speaks to the vendor.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -62,8 +63,8 @@ class Remembered:
 class Request:
     """One call of a model.
 
-    `remembered` and `noted` carry memory as values, beside its rendering in `messages`: `noted` lists what this
-    turn stored. Vendors' adapters ignore both.
+    `said`, `remembered` and `noted` carry the person's bare words and memory as values, beside their rendering in
+    `messages`: `noted` lists what this turn stores. Vendors' adapters ignore all three.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -71,6 +72,7 @@ class Request:
     temperature: float | None = None
     max_tokens: int | None = None
     json_mode: bool = False
+    said: str = ""
     remembered: tuple[Remembered, ...] = ()
     noted: tuple[str, ...] = ()
 
@@ -95,6 +97,15 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str = "stop"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Completion:
+        fields = json.loads(text)
+        calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
+        return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls)
 
 
 class ModelError(Exception):

@@ -50,6 +50,16 @@ class Undeliverable(ChannelError):
     code = "undeliverable"
 
 
+class NotTaken(ChannelError):
+    """The gateway could not commit a message. It must not be acknowledged to the platform; where that means
+
+    nothing, the person is shown `str()`, which is written for them.
+    """
+
+    code = "not_taken"
+    retryable = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a message is said: a chat on a configured channel, perhaps a thread inside it."""
@@ -170,7 +180,10 @@ class Host(Protocol):
         """The commands people may type here."""
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        """Take a message; returns after it is committed (or refused with a reply of its own)."""
+        """Take a message; returns after it is committed (or refused with a reply of its own).
+
+        Raises `NotTaken` when it could not be committed.
+        """
 
     async def settled(self, place: Place) -> None:
         """Wait until everything said at `place` so far is answered and delivered."""

@@ -1,0 +1,144 @@
+"""Several models as one provider: tries again what may pass, and goes on to the next model when one fails.
+
+Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
+two beginnings of one answer; a wait asked for by a vendor is never cut short; errors name all models tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+from agents.llm import Completion, ContextOverflow, ModelError, OnText, Provider, Request
+
+#: Seconds before the second, third and fourth try of one model, each varied by up to a quarter either way.
+WAITS = (0.5, 2.0, 8.0)
+#: A vendor that asks for a longer wait than this many seconds is left for the next model at once.
+LONGEST_WAIT = 30.0
+#: For so many seconds a model that failed is tried after all others.
+DEMOTED = 60.0
+
+
+class Chain:
+    """Implements `agents.llm.Provider` over `providers`, in order of preference.
+
+    `sleep` waits for seconds, `random` gives numbers in [0, 1), `now` gives seconds on a clock that never
+    goes back. The total time has no limit: whoever calls `complete` sets one. Raises `ValueError` without
+    providers.
+    """
+
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        *,
+        sleep: Callable[[float], Awaitable[None]],
+        random: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        if not providers:
+            raise ValueError("a chain needs at least one model")
+        self._providers = tuple(providers)
+        self._sleep = sleep
+        self._random = random
+        self._now = now
+        self._demoted_until: dict[int, float] = {}
+
+    @property
+    def name(self) -> str:
+        """The names of all models in order of preference; a completion tells which one answered."""
+        return " > ".join(provider.name for provider in self._providers)
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        """The first answer any model gives.
+
+        A `ContextOverflow` is raised at once, for the caller to shorten the request. Otherwise the last
+        model's error is raised, its text telling of all. Nothing but a `ModelError` moves the chain on.
+        """
+        screen = _Screen(on_text)
+        failures: list[tuple[str, ModelError]] = []
+        for index in self._order():
+            provider = self._providers[index]
+            try:
+                completion = await self._retried(provider, request, screen)
+            except ModelError as error:
+                failures.append((provider.name, error))
+                if isinstance(error, ContextOverflow):
+                    break
+                self._demoted_until[index] = self._now() + max(DEMOTED, error.retry_after or 0.0)
+                if screen.used:
+                    break
+            else:
+                self._demoted_until.pop(index, None)
+                return completion
+        raise _told(failures, cut=screen.used) from failures[-1][1]
+
+    async def aclose(self) -> None:
+        """Close every provider, also when one fails to."""
+        async with AsyncExitStack() as stack:
+            for provider in self._providers:
+                stack.push_async_callback(provider.aclose)
+
+    def _order(self) -> list[int]:
+        now = self._now()
+        return sorted(
+            range(len(self._providers)), key=lambda index: self._demoted_until.get(index, now) > now
+        )
+
+    async def _retried(self, provider: Provider, request: Request, screen: _Screen) -> Completion:
+        def worth_another_try(error: BaseException) -> bool:
+            return (
+                isinstance(error, ModelError)
+                and error.retryable
+                and (error.retry_after or 0.0) <= LONGEST_WAIT
+                and not screen.used
+            )
+
+        async def attempt() -> Completion:
+            return await provider.complete(request, screen.listener)
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=stop_after_attempt(1 + len(WAITS)),
+            wait=self._wait,
+            retry=retry_if_exception(worth_another_try),
+            reraise=True,
+        )
+        completion: Completion = await retrying(attempt)
+        return completion
+
+    def _wait(self, state: RetryCallState) -> float:
+        # tenacity asks for a wait after the last try too, before it sees that it has to stop.
+        base = WAITS[min(state.attempt_number, len(WAITS)) - 1]
+        pause = base * (0.75 + 0.5 * self._random())
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, ModelError) else None
+        return max(pause, asked or 0.0)
+
+
+class _Screen:
+    """Passes text on and remembers whether a person has seen any; white space alone does not count."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self.used = False
+        self.listener = None if on_text is None else self._watched(on_text)
+
+    def _watched(self, on_text: OnText) -> OnText:
+        async def show(text: str) -> None:
+            # Set before the call: if it fails half-way, the text may have been shown.
+            self.used = self.used or bool(text.strip())
+            await on_text(text)
+
+        return show
+
+
+def _told(failures: Sequence[tuple[str, ModelError]], *, cut: bool) -> ModelError:
+    """An error of the last failure's kind whose text tells of every failure."""
+    last = failures[-1][1]
+    text = " ".join(f"[{name}] {error}" for name, error in failures)
+    if len(failures) > 1:
+        text = f"{len(failures)} models failed, tried in this order. {text}"
+    if cut:
+        text = f"{text} Part of the answer was already shown, so no other try was made."
+    return type(last)(text, retry_after=last.retry_after)

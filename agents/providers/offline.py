@@ -1,0 +1,92 @@
+"""An agent without a language model, which says so: it answers from memory and acknowledges what it notes.
+
+Invariants: it never makes anything up: each sentence is either fixed text or a remembered statement with the date it
+was told; it needs no network and costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agents.llm import Completion, OnText, Remembered, Request
+
+#: A further memory is worth telling when it matches at least this share of the best one's score.
+_NEARLY_AS_GOOD = 0.6
+_MOST_TOLD = 3
+
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
+_QUESTION = re.compile(
+    r"[?？]|^\s*(?:what|who|whom|whose|where|when|why|which|how|do|does|did|is|are|am|was|were|can|could|will|would"
+    r"|should|have|has|tell me|remind me)\b|[吗呢]\s*[。！!~]*\s*$|什么|谁|哪|几|多少|怎么|为什么|是不是|有没有|记得",
+    re.IGNORECASE,
+)
+
+_TEXTS = {
+    "en": {
+        "noted": "Noted: {list}.",
+        "told": "You told me on {when}: {said}.",
+        "earlier": "Earlier, on {when}, you had told me: {said}.",
+        "unknown": "I have nothing in memory that answers this.",
+        "kept": "I have kept that in our conversation, but found no fact in it to remember.",
+        "who": (
+            "I am running offline, without a language model: I note what you tell me about yourself, answer from"
+            " memory, and can show, correct and forget what I know. Type /help to see how."
+        ),
+        "and": "; ",
+    },
+    "zh": {
+        "noted": "记下了：{list}。",
+        "told": "你在{when}告诉过我：{said}。",
+        "earlier": "更早在{when}，你曾告诉我：{said}。",
+        "unknown": "我的记忆里没有能回答这个问题的内容。",
+        "kept": "我已把这句话留在对话里，但没有从中找到需要记住的事实。",
+        "who": (
+            "我现在离线运行，没有语言模型：我会记下你告诉我的关于你自己的事，根据记忆回答，"
+            "也能让你查看、更正和忘掉我记得的内容。输入 /help 了解用法。"
+        ),
+        "and": "；",
+    },
+}
+
+
+class OfflineProvider:
+    """Implements `agents.llm.Provider` over the values in a request; its messages are not read for meaning."""
+
+    name = "offline"
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        texts = _TEXTS["zh" if _CHINESE.search(request.said) else "en"]
+        first = not any(message.role == "assistant" for message in request.messages)
+        text = _answer(request, texts)
+        if first:
+            text = f"{text}\n{texts['who']}"
+        if on_text is not None:
+            await on_text(text)
+        return Completion(text=text, model="offline", provider=self.name)
+
+    async def aclose(self) -> None:
+        return None
+
+
+def _answer(request: Request, texts: dict[str, str]) -> str:
+    lines = []
+    if request.noted:
+        lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
+    if _QUESTION.search(request.said):
+        told = _worth_telling(request.remembered)
+        lines += [_sentence(memory, texts) for memory in told]
+    if lines:
+        return "\n".join(lines)
+    return texts["unknown" if _QUESTION.search(request.said) else "kept"]
+
+
+def _worth_telling(remembered: Sequence[Remembered]) -> list[Remembered]:
+    if not remembered:
+        return []
+    bar = remembered[0].score * _NEARLY_AS_GOOD
+    return [memory for memory in remembered if memory.score >= bar][:_MOST_TOLD]
+
+
+def _sentence(memory: Remembered, texts: dict[str, str]) -> str:
+    return texts["earlier" if memory.superseded else "told"].format(when=memory.when, said=memory.said)

@@ -1,0 +1,708 @@
+"""Speaks to any server with OpenAI's chat completions API, and puts its failures into words.
+
+Invariants: every failure leaves as a `ModelError` that names the host and the model and never the key; a
+silence longer than `timeout` ends a call, while the total time is the caller's to bound; an answer that broke
+off is an error and never passes as a whole one. The wire format is that of OpenAI's API reference ("Chat",
+"Streaming"), with the departures of other servers where a comment says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, TypeAlias
+
+import httpx
+
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelUnavailable,
+    OnText,
+    Request,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+
+#: A departure from OpenAI's API that a server's refusal has taught us; kept for the life of the provider.
+Quirk: TypeAlias = Literal["stream_options", "max_tokens", "temperature", "response_format"]
+
+#: No answer is longer; a server that sends on without end must not fill the memory.
+_MOST_BYTES = 64 * 1024 * 1024
+#: Of a refusal only so much is read, and of its text only so many characters are shown.
+_MOST_ERROR_BYTES = 64 * 1024
+_MOST_QUOTED = 300
+#: Seconds to wait for the body's end after the answer's end: only then can the connection be reused.
+_DRAIN = 0.25
+#: What a message costs beside its text when we have to estimate; OpenAI's cookbook counts 3 to 4.
+_TOKENS_PER_MESSAGE = 4
+
+_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
+_MARKUP = re.compile(r"<[!a-z]", re.IGNORECASE)
+#: How servers say that a request is too long: OpenAI's code, then words of OpenAI, vLLM, llama.cpp, Gemini
+#: and others.
+_OVERFLOW = (
+    "context_length_exceeded",
+    "maximum context length",
+    "context length",
+    "context window",
+    "context size",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "too many tokens",
+    "reduce the length of the messages",
+)
+
+
+class OpenAIProvider:
+    """Implements `agents.llm.Provider` for one model of one server.
+
+    `client` stays its maker's and is not closed here. `base_url` ends before `/chat/completions`. `timeout`
+    is the longest silence in seconds: while connecting, before the answer and between its parts.
+    `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and usage.
+    Raises `ValueError` for a base_url that is no http address and for a key that can't be sent.
+    """
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        *,
+        base_url: str,
+        model: str,
+        key: str | None,
+        temperature: float | None,
+        max_tokens: int | None,
+        timeout: float,
+        count_tokens: Callable[[str], int],
+        label: str = "openai",
+    ) -> None:
+        try:
+            base = httpx.URL(base_url.strip())
+            url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions")
+        except httpx.InvalidURL as error:
+            raise ValueError(f"base_url of the model {model} is not a web address: {error}") from error
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError(
+                f"base_url of the model {model} must begin with http:// or https:// and name a host"
+            )
+        key = (key or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise ValueError(f"the key for {url.host} holds characters no key has; copy it again")
+        self._client = client
+        self._url = url
+        self._model = model
+        self._key = key
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._timeout = timeout
+        self._count_tokens = count_tokens
+        self._label = label
+        self._host = f"{url.host}:{url.port}" if url.port else url.host
+        self._where = f"{self._host} (model {model})"
+        self._quirks: set[Quirk] = set()
+
+    @property
+    def name(self) -> str:
+        """`label/model`."""
+        return f"{self._label}/{self._model}"
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        """Run the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
+        response = await self._open(request)
+        try:
+            answer = await self._read(response, on_text)
+        finally:
+            await response.aclose()
+        return self._completion(request, answer)
+
+    async def aclose(self) -> None:
+        """Nothing to give back: each call closes its response, and the client belongs to its maker."""
+
+    async def _open(self, request: Request) -> httpx.Response:
+        """The response of an accepted request, its body unread; asks again when a refusal teaches a quirk."""
+        while True:
+            body = _body(request, self._model, self._temperature, self._max_tokens, self._quirks)
+            response = await self._send(body)
+            if response.is_success:
+                return response
+            try:
+                raw = await _error_body(response)
+            finally:
+                await response.aclose()
+            refusal = _Refusal.parse(raw, self._key)
+            quirk = _quirk(response.status_code, refusal, body)
+            if quirk is None:
+                raise self._refused(response.status_code, response.headers, refusal)
+            # Ends, because a quirk takes its field out of the body and each is learned from a field in it.
+            self._quirks.add(quirk)
+
+    async def _send(self, body: dict[str, Any]) -> httpx.Response:
+        headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        # Chat platforms have sent lone surrogates; they can't be written in UTF-8 and become question marks.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        request = self._client.build_request(
+            "POST", self._url, content=content, headers=headers, timeout=httpx.Timeout(self._timeout)
+        )
+        try:
+            return await self._client.send(request, stream=True, follow_redirects=False)
+        except (httpx.RequestError, ssl.SSLError) as error:
+            raise self._unreachable(error) from error
+
+    async def _read(self, response: httpx.Response, on_text: OnText | None) -> _Answer:
+        """The whole answer, streamed or not: some servers give plain JSON to a request for a stream."""
+        answer = _Answer()
+        plain = bytearray()
+        streamed: bool | None = None
+        async with aclosing(self._lines(response, answer)) as lines:
+            async for line in lines:
+                if streamed is None and line.strip():
+                    streamed = line.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
+                if not streamed:
+                    plain += line + b"\n"
+                elif line.startswith(b"data:"):
+                    data = line[5:].strip()
+                    if data == b"[DONE]":
+                        answer.ended = True
+                        break
+                    if data:
+                        await self._take(answer, _object(data), on_text)
+            if answer.ended:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_DRAIN):
+                        async for _ in lines:
+                            pass
+        if not streamed:
+            whole = _object(plain)
+            if whole is None or not ("choices" in whole or "error" in whole):
+                raise self._no_answer(plain)
+            await self._take(answer, whole, on_text)
+            answer.ended = True
+        if not answer.complete:
+            raise BadCompletion(
+                f"The answer of {self._where} broke off before its end. If this repeats, look at the"
+                " server's log and at proxies before it."
+            )
+        return answer
+
+    async def _lines(self, response: httpx.Response, answer: _Answer) -> AsyncGenerator[bytes, None]:
+        r"""The body's lines. Only \n and \r\n end one: Unicode's other separators are text in JSON."""
+        pending: list[bytes] = []
+        size = 0
+        try:
+            async for chunk in response.aiter_bytes():
+                size += len(chunk)
+                if size > _MOST_BYTES:
+                    raise BadCompletion(
+                        f"{self._where} sent more than {_MOST_BYTES // 1024**2} MB for one answer. Check that"
+                        " base_url leads to a chat completions API."
+                    )
+                first, *rest = chunk.split(b"\n")
+                pending.append(first)
+                for part in rest:
+                    yield b"".join(pending).removesuffix(b"\r")
+                    pending = [part]
+        except (httpx.RequestError, ssl.SSLError) as error:
+            # What comes after a finished answer (usage, the end mark) is not worth losing it for.
+            if not answer.complete:
+                raise self._broken_off(error) from error
+        yield b"".join(pending)
+
+    async def _take(self, answer: _Answer, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
+        """Add one JSON object of the body to the answer and pass its text on."""
+        if chunk is None:
+            raise BadCompletion(
+                f"{self._where} sent a piece of answer that can't be read as JSON, or broke off inside it. Ask"
+                " again; if this repeats, look at the server's log."
+            )
+        if chunk.get("error"):
+            # Servers that fail after the status line was sent have only the body left to say so.
+            refusal = _Refusal.of(chunk, self._key)
+            status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
+            raise self._refused(status, {}, refusal)
+        text = answer.add(chunk)
+        if text and on_text is not None:
+            await on_text(text)
+
+    def _completion(self, request: Request, answer: _Answer) -> Completion:
+        text = "".join(answer.text)
+        taken = sum(len(message.tool_calls) for message in request.messages)
+        calls = tuple(_tool_calls(answer.calls, first_number=taken + 1))
+        if any(not call.name for call in calls):
+            raise BadCompletion(
+                f"{self._where} asked for a tool without naming it. Ask again or use another model."
+            )
+        if not calls and not text.strip():
+            raise self._empty(answer.finish)
+        usage = _usage(answer.usage)
+        if usage is None:
+            usage = self._estimate(request, text, calls)
+        return Completion(
+            text=text,
+            model=answer.model or self._model,
+            provider=self._label,
+            tool_calls=calls,
+            usage=usage,
+            finish=answer.finish or ("tool_calls" if calls else "stop"),
+        )
+
+    def _estimate(self, request: Request, text: str, calls: tuple[ToolCall, ...]) -> Usage:
+        count = self._count_tokens
+        read = sum(_TOKENS_PER_MESSAGE + count(message.content) for message in request.messages)
+        read += sum(count(call.name + call.arguments) for m in request.messages for call in m.tool_calls)
+        read += sum(count(json.dumps(_tool(tool), ensure_ascii=False)) for tool in request.tools)
+        written = count(text) + sum(count(call.name + call.arguments) for call in calls)
+        return Usage(input_tokens=read, output_tokens=written, estimated=True)
+
+    def _empty(self, finish: str | None) -> ModelError:
+        if finish == "content_filter":
+            return ModelRefused(
+                f"The content filter of {self._where} withheld the whole answer. Put it differently, or use"
+                " another model."
+            )
+        if finish == "length":
+            return BadCompletion(
+                f"{self._where} used up its token limit before the first word of the answer, as models that"
+                " think do. Raise max_tokens or shorten the conversation."
+            )
+        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.")
+
+    def _no_answer(self, body: bytes | bytearray) -> ModelError:
+        """What to say of a whole body that is no answer. Of its text only a page's title is quoted."""
+        text = body[:_MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
+        what = "nothing at all" if not text else _page(text) or "something else"
+        return BadCompletion(
+            f"{self._where} accepted the request and sent {what} instead of an answer in JSON. Check that"
+            " base_url leads to a chat completions API; for most servers it ends in /v1."
+        )
+
+    def _unreachable(self, error: httpx.RequestError | ssl.SSLError) -> ModelError:
+        """What to say of a request that got no answer. httpx keeps the system's reason in the causes."""
+        causes = tuple(_causes(error))
+        tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+        seconds = f"{self._timeout:g} s"
+        if isinstance(error, httpx.ProxyError):
+            text = f"The proxy refused to connect to {self._where}. Check the proxy settings of this machine."
+        elif isinstance(error, httpx.ConnectTimeout):
+            text = (
+                f"No connection to {self._where} within {seconds}. Check base_url, the network and firewalls"
+                " between."
+            )
+        elif isinstance(error, httpx.PoolTimeout):
+            text = (
+                f"All connections for {self._where} were busy for {seconds}. Too many turns run at once: try"
+                " later, or lower their number."
+            )
+        elif isinstance(error, httpx.TimeoutException):
+            text = (
+                f"{self._where} accepted the connection and was silent for {seconds}. The model may be loading"
+                " or overloaded: try later, or raise its timeout."
+            )
+        elif any(isinstance(cause, socket.gaierror) for cause in causes):
+            text = (
+                f"The name of {self._where} can't be resolved. Check the spelling of base_url, and this"
+                " machine's network and DNS."
+            )
+        elif tls is not None:
+            text = (
+                f"No trusted TLS connection to {self._where}: {_tls_reason(tls)}. Check that base_url has the"
+                " right scheme and name, that this machine's clock is right, and the server's certificate."
+            )
+        elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+            text = (
+                f"{self._where} refused the connection: nothing listens there. Start the model server, or"
+                " correct base_url."
+            )
+        elif isinstance(error, httpx.ConnectError):
+            text = f"No connection to {self._where}: {causes[-1]}. Check base_url and the network."
+        else:
+            text = (
+                f"{self._where} closed the connection without an answer. If this repeats, look at the server's"
+                " log and at proxies before it."
+            )
+        return ModelUnavailable(text)
+
+    def _broken_off(self, error: httpx.RequestError | ssl.SSLError) -> ModelError:
+        """What to say of an answer that began and did not end."""
+        if isinstance(error, httpx.TimeoutException):
+            return ModelUnavailable(
+                f"The answer of {self._where} stalled: nothing came for {self._timeout:g} s. Ask again; if"
+                " the model is just slow, raise its timeout."
+            )
+        if isinstance(error, httpx.DecodingError):
+            return BadCompletion(
+                f"The answer of {self._where} was compressed in a way that can't be undone. Look at proxies"
+                " before the server."
+            )
+        return BadCompletion(
+            f"The connection to {self._where} broke in the middle of the answer. Ask again; if this repeats,"
+            " look at the network and at proxies between."
+        )
+
+    def _refused(self, status: int, headers: Mapping[str, str], refusal: _Refusal) -> ModelError:
+        """What to say of an HTTP status that is not success."""
+        said = refusal.quoted
+        # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
+        if status == 413 or (status in (400, 422, 500) and refusal.overflow):
+            return ContextOverflow(
+                f"The conversation is longer than {self._where} can read.{said} Shorten it with /compact or"
+                " /new, or set the model's context to its true size."
+            )
+        if status in (401, 403):
+            cause = "its key was not accepted" if self._key else "it wants a key and none is configured"
+            return ModelAuth(
+                f"{self._where} refused access ({status}): {cause}.{said} Set the key in the model's"
+                " configuration, and check that it may use this model."
+            )
+        if status == 429:
+            return ModelRateLimited(
+                f"{self._where} takes no more requests for now (429): too many, or the quota is spent.{said}"
+                " Wait, or look at the limits and the credit of the account.",
+                retry_after=_retry_after(headers),
+            )
+        if status == 408 or status >= 500:
+            return ModelUnavailable(
+                f"{self._where} failed on its side ({status}).{said} Try later; if it is your own server,"
+                " look at its log.",
+                retry_after=_retry_after(headers),
+            )
+        return ModelRefused(f"{self._where} {_refusal_cause(status)}.{said} {_refusal_remedy(status)}")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call as its fragments come in."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer as its chunks come in."""
+
+    text: list[str] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    by_index: dict[int, _Call] = field(default_factory=dict)
+    usage: dict[str, Any] = field(default_factory=dict)
+    model: str = ""
+    finish: str | None = None
+    #: The server's own end mark was seen.
+    ended: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer is known to be whole: servers send a finish reason, an end mark, or both."""
+        return self.ended or self.finish is not None
+
+    def add(self, chunk: dict[str, Any]) -> str:
+        """Take in a chunk, or a whole answer of the same shape; returns its text."""
+        if isinstance(chunk.get("model"), str):
+            self.model = chunk["model"]
+        usage = chunk.get("usage")
+        if usage is None and isinstance(chunk.get("x_groq"), dict):  # where Groq puts it
+            usage = chunk["x_groq"].get("usage")
+        if isinstance(usage, dict):
+            self.usage = usage
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return ""
+        if isinstance(choice.get("finish_reason"), str) and choice["finish_reason"]:
+            self.finish = choice["finish_reason"]
+        delta = choice.get("delta") or choice.get("message")
+        if not isinstance(delta, dict):
+            return ""
+        fragments = delta.get("tool_calls")
+        for fragment in fragments if isinstance(fragments, list) else ():
+            if isinstance(fragment, dict):
+                self._add_call(fragment)
+        text = _content_text(delta.get("content")) or _content_text(delta.get("refusal"))
+        if text:
+            self.text.append(text)
+        return text
+
+    def _add_call(self, fragment: dict[str, Any]) -> None:
+        function = fragment.get("function")
+        function = function if isinstance(function, dict) else {}
+        name, arguments, call_id = function.get("name"), function.get("arguments"), fragment.get("id")
+        index = fragment.get("index")
+        # Without an index a fragment belongs to the call before it.
+        last = self.calls[-1] if self.calls else None
+        call = self.by_index.get(index) if isinstance(index, int) else last
+        if call is None or _starts_anew(call, call_id, name):
+            call = _Call()
+            self.calls.append(call)
+            if isinstance(index, int):
+                self.by_index[index] = call
+        if isinstance(call_id, str) and call_id:
+            call.id = call_id
+        if isinstance(name, str) and name:
+            call.name = name
+        if isinstance(arguments, str):
+            call.arguments.append(arguments)
+        elif arguments is not None:  # some servers send the object itself instead of its text
+            call.arguments.append(json.dumps(arguments, ensure_ascii=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    """What a server said in the body of an error, without the key and without markup."""
+
+    text: str = ""
+    code: str = ""
+    param: str = ""
+
+    @classmethod
+    def parse(cls, raw: bytes, key: str) -> _Refusal:
+        """Read a body: JSON in one of the usual shapes, a web page, or plain text."""
+        text = raw.decode("utf-8", "replace")
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            parsed = _page(text) or text
+        return cls.of(parsed, key)
+
+    @classmethod
+    def of(cls, parsed: object, key: str) -> _Refusal:
+        """Read what the JSON of a body holds; its shape is not known, so each step may find anything."""
+        code = param = ""
+        if isinstance(parsed, list) and len(parsed) == 1:  # Gemini wraps the object in a list
+            parsed = parsed[0]
+        if isinstance(parsed, dict):
+            parsed = parsed.get("error") or parsed
+        if isinstance(parsed, dict):
+            code, param = str(parsed.get("code") or parsed.get("type") or ""), str(parsed.get("param") or "")
+            parsed = parsed.get("message") or parsed.get("detail") or parsed
+        text = parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False)
+        if key:
+            # Before it is shortened, or half a key could be left at the end.
+            text, code = text.replace(key, "[key]"), code.replace(key, "[key]")
+        return cls(text=" ".join(text.split()), code=code, param=param)
+
+    @property
+    def quoted(self) -> str:
+        """The server's words as a sentence to be set between two others; empty when it said nothing."""
+        text = self.text if len(self.text) <= _MOST_QUOTED else f"{self.text[:_MOST_QUOTED]}…"
+        return f" It said: “{text}”." if text else ""
+
+    @property
+    def overflow(self) -> bool:
+        words = f"{self.code} {self.text}".lower()
+        return any(phrase in words for phrase in _OVERFLOW)
+
+
+def _body(
+    request: Request, model: str, temperature: float | None, max_tokens: int | None, quirks: set[Quirk]
+) -> dict[str, Any]:
+    """The request as JSON; None and what the server is known not to take is left out."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [_message(message) for message in request.messages],
+        "stream": True,
+    }
+    if "stream_options" not in quirks:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    limit = max_tokens if request.max_tokens is None else request.max_tokens
+    if limit is not None:
+        body["max_completion_tokens" if "max_tokens" in quirks else "max_tokens"] = limit
+    warmth = temperature if request.temperature is None else request.temperature
+    if warmth is not None and "temperature" not in quirks:
+        body["temperature"] = warmth
+    if request.json_mode and "response_format" not in quirks:
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        wire["content"] = message.content or None
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+    }
+
+
+def _quirk(status: int, refusal: _Refusal, body: Mapping[str, Any]) -> Quirk | None:
+    """The field this server does not take, when its refusal says so and the call can do without."""
+    if status not in (400, 422):
+        return None
+    words = f"{refusal.param} {refusal.text}".lower()
+    if "stream_options" in body and "stream_options" in words:
+        return "stream_options"
+    # OpenAI's newer models take the limit under another name, and only the default temperature.
+    if "max_tokens" in body and "max_completion_tokens" in words:
+        return "max_tokens"
+    # A number out of range is the operator's to correct; only "not supported" may be dropped.
+    if "temperature" in body and "temperature" in words and "support" in words:
+        return "temperature"
+    # Without JSON mode the prompt still asks for JSON, and answers are validated by who asked.
+    if "response_format" in body and "response_format" in words:
+        return "response_format"
+    return None
+
+
+def _starts_anew(call: _Call, call_id: object, name: object) -> bool:
+    """Whether a fragment with this id and name begins another call than the one at its place.
+
+    Fragments of one call may repeat its id and name. Some servers send several whole calls under one index,
+    and some of those without ids.
+    """
+    if call_id and call.id:
+        return call_id != call.id
+    return bool(name and call.name) and _object("".join(call.arguments)) is not None
+
+
+def _object(text: str | bytes | bytearray) -> dict[str, Any] | None:
+    """The JSON object that `text` is, or None."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _tool_calls(calls: list[_Call], *, first_number: int) -> Iterator[ToolCall]:
+    """The calls with an id each; missing and repeated ids are made from the number in the conversation."""
+    used: set[str] = set()
+    for number, call in enumerate(calls, first_number):
+        call_id = call.id if call.id and call.id not in used else f"call_{number}"
+        used.add(call_id)
+        # No text at all is how some models call a tool without arguments.
+        yield ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments) or "{}")
+
+
+def _content_text(content: object) -> str:
+    """The text of a message's content: a string, or (Mistral) a list of parts of which some are text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage | None:
+    read, written = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+    if read is None or written is None:
+        return None
+    details = raw.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    if cached is None:
+        cached = _count(raw.get("prompt_cache_hit_tokens"))  # DeepSeek's name for it
+    return Usage(input_tokens=read, output_tokens=written, cached_tokens=cached or 0)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+async def _error_body(response: httpx.Response) -> bytes:
+    """The beginning of a refusal's body; what can't be read is left out, for the status tells most."""
+    raw = b""
+    with suppress(httpx.RequestError, ssl.SSLError):
+        async for chunk in response.aiter_bytes():
+            raw += chunk
+            if len(raw) >= _MOST_ERROR_BYTES:
+                break
+    return raw[:_MOST_ERROR_BYTES]
+
+
+def _page(text: str) -> str | None:
+    """A short name for text that is a web page; None for other text."""
+    if not _MARKUP.search(text[:1000]):
+        return None
+    title = _TITLE.search(text)
+    return f"a web page titled {' '.join(title[1].split())}" if title else "a web page"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks us to wait; None when it does not say.
+
+    RFC 9110 allows seconds or a date. The date is read against the server's own `date` header, so that no
+    clock has to be right; without that header it is ignored.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        with suppress(KeyError, ValueError):
+            seconds = float(headers[name]) / unit
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
+    try:
+        until, now = parsedate_to_datetime(headers["retry-after"]), parsedate_to_datetime(headers["date"])
+        return max(0.0, (until - now).total_seconds())
+    except (KeyError, ValueError, OverflowError, TypeError):  # TypeError: only one names a time zone
+        return None
+
+
+def _refusal_cause(status: int) -> str:
+    if 300 <= status < 400:
+        return f"answered with a redirect ({status}), which is not followed"
+    if status == 404:
+        return "knows no such model or address (404)"
+    if status == 402:
+        return "wants to be paid first (402)"
+    return f"refused the request ({status})"
+
+
+def _refusal_remedy(status: int) -> str:
+    if 300 <= status < 400:
+        return "Set base_url to the address the server really has."
+    if status == 404:
+        return "Check the model's name, and that base_url ends where the server's API begins, mostly in /v1."
+    if status == 402:
+        return "Top up the account, or use another model."
+    return "Check the model's settings against what the server supports."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything it came from, outermost first, through groups of parallel attempts."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        if isinstance(current, BaseExceptionGroup):
+            waiting.extend(current.exceptions)
+        waiting.extend(cause for cause in (current.__cause__, current.__context__) if cause is not None)
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
+        return "the server does not speak TLS there, perhaps only http"
+    return (error.reason or "the handshake failed").replace("_", " ").lower()

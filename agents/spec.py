@@ -1,0 +1,316 @@
+"""What an agent's YAML file may say, as frozen values: its voice, models, tools, window, memory and routing.
+
+Invariants: nothing here opens files or the network (the system's timezone list aside); every number has
+bounds; an unknown option is refused; a section or list left empty means its defaults. Where its type does not
+say it, an option's `description` completes the sentence "must be ...": error messages are made of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+ToolName: TypeAlias = Literal["now", "search_memory", "remember_fact"]
+Language: TypeAlias = Literal["en", "zh"]
+
+#: The type of a pydantic error whose context holds our own `message`, `fix` and `at` (see `refused`).
+REFUSED = "refused"
+AGENT_NAME = r"^[a-z][a-z0-9_-]{0,31}$"
+AGENT_NAME_RULE = "a name of at most 32 characters: a letter a-z, then letters a-z, digits, - or _"
+#: A window without a number of its own takes half of the model's context, never more than these tokens.
+LARGEST_DEFAULT_WINDOW = 32_000
+DEFAULT_PERSONA = """\
+You are {name}, a warm companion in a chat who remembers the people you talk with.
+Be brief: answer in a few plain sentences unless more is asked for.
+Be honest: say so when you do not know or do not remember, and never invent a memory.
+Be kind without flattery; ask a question back only when it helps.
+Answer in the language you are spoken to."""
+
+
+class Section(BaseModel):
+    """A part of a configuration file: frozen, every option known, values never repeated in error texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_means_defaults(cls, data: Any) -> Any:
+        # Somebody who comments out all options of a section leaves `section:` behind, which reads as null.
+        if not isinstance(data, Mapping):
+            return data
+        fields = cls.model_fields
+        return {
+            key: value
+            for key, value in data.items()
+            if not (value is None and key in fields and fields[key].default_factory is not None)
+        }
+
+
+def whole(default: int | None, unit: str, low: int, high: int) -> Any:
+    """A field for a whole number of `unit`s from `low` to `high`, both allowed."""
+    return Field(
+        default=default, ge=low, le=high, description=f"a whole number of {unit} from {low} to {high}"
+    )
+
+
+def seconds(default: float, high: float, *, zero: bool = False) -> Any:
+    """A field for seconds up to `high`; `zero` tells whether 0 is allowed."""
+    if zero:
+        return Field(default=default, ge=0, le=high, description=f"a number of seconds from 0 to {high:g}")
+    words = f"a number of seconds greater than 0, at most {high:g}"
+    return Field(default=default, gt=0, le=high, description=words)
+
+
+def refused(message: str, fix: str, *, at: str = "") -> PydanticCustomError:
+    """The error of a validator that has its own words; `at` names an option below the validated place."""
+    return PydanticCustomError(REFUSED, "{message}", {"message": message, "fix": fix, "at": at})
+
+
+def _not_bool(value: Any) -> Any:
+    # Python counts true as 1; `turn_seconds: true` is a mistake all the same.
+    if isinstance(value, bool):
+        raise ValueError("a number is needed")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_not_bool)]
+Number = Annotated[float, BeforeValidator(_not_bool)]
+Line = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=1000),
+    Field(description="a text of 1 to 1000 characters"),
+]
+PersonRule = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}:[^\s:]{1,200}$"),
+    Field(description="a person as platform:user_id, such as telegram:12345", examples=["telegram:12345"]),
+]
+ThreadRule = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s:]{1,100}:[^\s:]{1,200}:[^\s:]{1,200}$"),
+    Field(
+        description="a session key as channel:chat:thread, such as telegram:-1001:45 (a - for no thread)",
+        examples=["telegram:-1001:45"],
+    ),
+]
+ChatRule = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s:]{1,100}:[^\s:]{1,200}$"),
+    Field(description="a chat as channel:chat, such as telegram:-1001", examples=["telegram:-1001"]),
+]
+ChannelRule = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s:]{1,100}$"),
+    Field(description="the id of a channel, such as console", examples=["console"]),
+]
+
+
+class ModelSpec(Section):
+    """One language model and how to reach it. `openai` is any server with OpenAI's chat API."""
+
+    provider: Literal["openai", "offline"] = Field(examples=["openai"])
+    model: str = Field(
+        default="",
+        max_length=200,
+        validate_default=True,
+        description="the model's name as its server knows it",
+        examples=["gpt-4o-mini"],
+    )
+    base_url: str = Field(
+        default="https://api.openai.com/v1",
+        max_length=500,
+        description="the server's address, beginning with https:// or http://",
+    )
+    key: SecretStr | None = Field(
+        default=None,
+        max_length=1000,
+        description="the server's key: 1 to 1000 characters without spaces",
+        examples=["${OPENAI_API_KEY}"],
+    )
+    temperature: Number | None = Field(default=None, ge=0, le=2, description="a number from 0 to 2")
+    context: Whole = whole(128_000, "tokens", 2048, 10_000_000)
+    max_tokens: Whole | None = whole(None, "tokens", 1, 1_000_000)
+    timeout: Number = seconds(120.0, 3600)
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_named(cls, model: str, info: ValidationInfo) -> str:
+        model = model.strip()
+        if not model and info.data.get("provider") == "openai":
+            raise refused(
+                "is missing: the provider openai needs to know which model", "add model: gpt-4o-mini"
+            )
+        return model
+
+    @field_validator("base_url")
+    @classmethod
+    def _base_url_is_an_address(cls, base_url: str) -> str:
+        try:
+            parts = urlsplit(base_url)
+            host = parts.hostname or ""
+            valid = parts.scheme in ("http", "https") and parts.port != 0 and _is_host(host)
+        except ValueError:
+            valid = False
+        if not valid or re.search(r"\s", base_url):
+            raise ValueError("not an address")
+        if "@" in parts.netloc:
+            raise refused("has a name or password in it", "take them out of the address and use key")
+        if parts.query or parts.fragment:
+            raise refused("has a ? or # part", "end the address with its path, as in https://host/v1")
+        return base_url.rstrip("/")
+
+    @field_validator("key")
+    @classmethod
+    def _key_fits_into_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is None:
+            return None
+        text = key.get_secret_value()
+        if not text or not text.isascii() or not text.isprintable() or " " in text:
+            raise refused(
+                "is empty, or holds a space, a line break or a character that is not plain ASCII",
+                "copy the key again, without anything around it, or take the line out",
+            )
+        return key
+
+    @field_validator("max_tokens")
+    @classmethod
+    def _answer_fits_the_context(cls, max_tokens: int | None, info: ValidationInfo) -> int | None:
+        context = info.data.get("context")
+        if max_tokens is not None and context is not None and max_tokens >= context:
+            raise refused(
+                f"leaves no room for the question in a context of {context} tokens",
+                "give fewer tokens to the answer, or the model's true context",
+            )
+        return max_tokens
+
+
+class WindowSpec(Section):
+    """How much of the conversation is sent to the model; what is older is left to summary and recall."""
+
+    tokens: Whole | None = whole(None, "tokens", 500, 10_000_000)
+    messages: Whole = whole(100, "messages", 1, 10_000)
+
+
+class MemorySpec(Section):
+    """What this agent remembers and how much of it enters a prompt. `enabled: false` keeps history only."""
+
+    enabled: bool = True
+    recall_items: Whole = whole(8, "memories", 0, 100)
+    recall_tokens: Whole = whole(1500, "tokens", 0, 100_000)
+    known_facts: Whole = whole(50, "facts", 0, 1000)
+    known_tokens: Whole = whole(1500, "tokens", 0, 100_000)
+
+
+class RoutingSpec(Section):
+    """Where this agent answers. People win over threads, these over chats, channels, `default`, in order."""
+
+    people: tuple[PersonRule, ...] = Field(default_factory=tuple, max_length=10_000)
+    threads: tuple[ThreadRule, ...] = Field(default_factory=tuple, max_length=10_000)
+    chats: tuple[ChatRule, ...] = Field(default_factory=tuple, max_length=10_000)
+    channels: tuple[ChannelRule, ...] = Field(default_factory=tuple, max_length=100)
+    default: bool = False
+
+
+class AgentSpec(Section):
+    """One agent. The first of `models` is used, the rest are its fallbacks; an empty list configures none."""
+
+    name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["assistant"])
+    persona: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        default=DEFAULT_PERSONA,
+        min_length=1,
+        max_length=20_000,
+        description="a text of 1 to 20000 characters",
+    )
+    rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
+    tool_notes: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
+    models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
+    tools: tuple[ToolName, ...] = Field(
+        default_factory=lambda: ("now", "search_memory", "remember_fact"), max_length=20
+    )
+    language: Language = "en"
+    timezone: str = Field(
+        default="UTC", max_length=64, description="a timezone of the IANA list, such as Europe/Lisbon"
+    )
+    window: WindowSpec = Field(default_factory=WindowSpec)
+    memory: MemorySpec = Field(default_factory=MemorySpec)
+    routing: RoutingSpec = Field(default_factory=RoutingSpec)
+    # Lower case only: on macOS and Windows `A.db` and `a.db` are one file, and two stores would share it.
+    database: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,60}\.db$",
+        description="a file name (no folder) of letters a-z, digits, - or _, ending in .db",
+        examples=["work.db"],
+    )
+
+    @field_validator("tools")
+    @classmethod
+    def _tools_are_listed_once(cls, tools: tuple[ToolName, ...]) -> tuple[ToolName, ...]:
+        if len(set(tools)) < len(tools):
+            raise refused("names a tool twice", "list each tool once")
+        return tools
+
+    @field_validator("timezone")
+    @classmethod
+    def _timezone_is_known(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            # ValueError: an absolute path or ".."; OSError: a folder of the list, such as "Europe".
+            zones = {zone.lower(): zone for zone in available_timezones()}
+            close = difflib.get_close_matches(timezone.lower().replace(" ", "_"), zones, n=1)
+            example = zones[close[0]] if close else "Europe/Lisbon"
+            raise refused(
+                "must be a timezone of the IANA list", f"write for example timezone: {example}"
+            ) from None
+        return timezone
+
+    @field_validator("window")
+    @classmethod
+    def _window_fits_the_context(cls, window: WindowSpec, info: ValidationInfo) -> WindowSpec:
+        models: tuple[ModelSpec, ...] = info.data.get("models") or ()
+        if window.tokens is not None and models and window.tokens > models[0].context:
+            raise refused(
+                f"is more than the first model's context of {models[0].context} tokens",
+                "make the window smaller, or give the model's true context",
+                at="tokens",
+            )
+        return window
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens of conversation sent: as configured, or half of the first model's context, capped."""
+        if self.window.tokens is not None:
+            return self.window.tokens
+        if not self.models:
+            return LARGEST_DEFAULT_WINDOW
+        return min(self.models[0].context // 2, LARGEST_DEFAULT_WINDOW)
+
+    @property
+    def persona_text(self) -> str:
+        """The persona with `{name}` filled in; any other braces are left as they are."""
+        return self.persona.replace("{name}", self.name)
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host:
+        ipaddress.IPv6Address(host.partition("%")[0])
+        return True
+    return re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})", host) is not None

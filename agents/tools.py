@@ -1,0 +1,71 @@
+"""Tools as an agent sees them: what is offered to the model, and how a call's arguments are read.
+
+Invariants: a tool takes checked arguments and gives text; whatever goes wrong in it becomes text for the model and
+never ends a turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+
+from agents.llm import ToolCall, ToolSpec
+
+#: (step, index in the step, arguments) → text for the model. Step and index name the call across restarts.
+Run: TypeAlias = Callable[[int, int, Any], Awaitable[str]]
+
+
+class ToolError(Exception):
+    """A tool refuses or fails; `str()` is what the model is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A callable offered to the model. `arguments` is the pydantic model its calls must fit."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    run: Run
+
+    @property
+    def spec(self) -> ToolSpec:
+        schema = self.arguments.model_json_schema()
+        schema.pop("title", None)
+        return ToolSpec(name=self.name, description=self.description, parameters=schema)
+
+
+async def call(tools: tuple[Tool, ...], wanted: ToolCall, *, step: int, index: int) -> str:
+    """Run one tool call; unknown names and unfit arguments are answered in words the model can act on."""
+    tool = next((tool for tool in tools if tool.name == wanted.name), None)
+    if tool is None:
+        names = ", ".join(tool.name for tool in tools) or "none"
+        return f"Error: there is no tool called {wanted.name!r}. Available: {names}."
+    try:
+        arguments = tool.arguments.model_validate_json(wanted.arguments or "{}")
+        return await tool.run(step, index, arguments)
+    except ValidationError as exc:
+        return f"Error: the arguments of {wanted.name} don't fit: {_first_problem(exc)}."
+    except ToolError as exc:
+        return f"Error: {exc}"
+
+
+def sound(wanted: ToolCall) -> ToolCall:
+    """The call as it may stand in history: arguments that are no JSON object would break every later request."""
+    try:
+        parsed = json.loads(wanted.arguments or "{}")
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        return ToolCall(id=wanted.id, name=wanted.name, arguments=wanted.arguments or "{}")
+    return ToolCall(id=wanted.id, name=wanted.name, arguments="{}")
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg']}" if where else str(problem["msg"])

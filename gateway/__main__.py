@@ -1,0 +1,123 @@
+"""The command line. Each command reads the configuration, does its work and ends with a code that says how it went."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from channels.base import ChannelError
+from gateway.config import EX_CONFIG, Config, ConfigError, find, load
+from memory.errors import StorageError, StoreInUse, StoreUnwritable
+
+if TYPE_CHECKING:
+    from channels.console import ConsoleChannel
+
+# As in BSD's sysexits.h.
+EX_SOFTWARE = 70
+EX_CANTCREAT = 73
+EX_TEMPFAIL = 75
+
+_CONFIG = click.option(
+    "--config", "config_path", type=click.Path(path_type=Path), help="Where config.yaml is (else $REMORA_CONFIG, …)."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="remora")
+def main() -> None:
+    """Remora: a chat bot that remembers, and lets people see, correct and erase what it remembers."""
+
+
+@main.command()
+@_CONFIG
+@click.option("--as", "person", default="you", show_default=True, metavar="NAME", help="Chat as this person.")
+@click.option("--once", metavar="TEXT", help="Say one thing, print the answer, leave.")
+def chat(config_path: Path | None, person: str, once: str | None) -> None:
+    """Chat in the terminal, or line by line through a pipe."""
+    config = _loaded(config_path)
+    if not config.settings.channels.console.enabled:
+        _fail("The console is switched off: set channels.console.enabled to true in config.yaml.", EX_CONFIG)
+    if not person.strip():
+        _fail("--as needs a name.", click.UsageError.exit_code)
+    try:
+        asyncio.run(_chat(config, person.strip(), once))
+    except KeyboardInterrupt:
+        # Everything said is committed; what is unanswered is taken up at the next start.
+        sys.exit(130)
+    except StorageError as exc:
+        _fail(str(exc), {StoreInUse: EX_TEMPFAIL, StoreUnwritable: EX_CANTCREAT}.get(type(exc), EX_SOFTWARE))
+    except ChannelError as exc:
+        _fail(str(exc), EX_SOFTWARE)
+
+
+@main.command()
+@_CONFIG
+def check(config_path: Path | None) -> None:
+    """Check config.yaml and the agents' files, listing every mistake at once."""
+    config = _loaded(config_path)
+    where = config.source or "no config.yaml found: all defaults"
+    click.echo(f"Configuration is fine ({where}).")
+    click.echo(f"  data in {config.data_dir}")
+    for name, spec in config.agents.items():
+        models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
+        chosen = " (default)" if name == config.default_agent else ""
+        click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
+
+
+async def _chat(config: Config, person: str, once: str | None) -> None:
+    # Imported here: `remora check` needs none of it, and starts in half the time.
+    from channels.console import ConsoleChannel
+    from gateway import app, telemetry
+    from memory.learn.guard import redact
+
+    log = config.settings.log
+    telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
+    channel = ConsoleChannel(
+        person=person,
+        once=once,
+        now=app.now,
+        new_id=lambda: secrets.token_hex(8),
+        stdin=sys.stdin,
+        stdout=sys.stdout,
+        greeting=_greeting(config),
+        agent_name=config.default_agent,
+        env=os.environ,
+    )
+    await _serve(config, channel)
+
+
+async def _serve(config: Config, channel: ConsoleChannel) -> None:
+    from gateway import app
+
+    async with app.running(config, {channel.id: channel}) as router:
+        await router.settled(channel.place)
+        await channel.run(router)
+
+
+def _greeting(config: Config) -> str:
+    spec = config.agents[config.default_agent]
+    model = spec.models[0].model or "offline" if spec.models else "offline, no language model"
+    return f"{spec.name} ({model}) remembers in {config.data_dir}. /help shows what it can do, Ctrl-D leaves."
+
+
+def _loaded(config_path: Path | None) -> Config:
+    home = Path.home()
+    try:
+        return load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
+    except ConfigError as exc:
+        _fail(str(exc), EX_CONFIG)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

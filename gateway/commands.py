@@ -1,0 +1,383 @@
+"""The table of commands: name, usage, who answers it and when; every channel and /help are made from it.
+
+Invariants: a command's change and its answer are one transaction with the end of its inbox row; ids are looked up
+in the asker's scope, and another's id answers exactly like an unknown one; "saved" is said only of rows that exist.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from channels.base import CommandSpec
+from gateway import phrases
+from gateway.texts import CATALOGUE, Texts
+from gateway.turn import Agent
+from memory.errors import NotFound
+from memory.service import Context, Desk, Memory, Question, Service
+
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
+_PAGE = 15
+_FOUND = 10
+#: Words of a source message shown beside a memory.
+_EXCERPT = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One command from one person."""
+
+    command: Command
+    arguments: str
+    inbox_id: int
+    context: Context
+    memory: Service
+    agent: Agent
+    texts: Texts
+
+    async def say(self, text: str) -> None:
+        """Answer without changing anything."""
+        async with self.memory.answering(self.context, self.inbox_id) as desk:
+            desk.say(text)
+
+    def phrase(self, memory: Memory) -> str:
+        said = phrases.say(
+            memory.key, memory.value, language="zh" if self.texts.language == "zh" else "en", to="you"
+        )
+        return " ".join(said.split())
+
+
+Handler: TypeAlias = Callable[[Call], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """`at_once` commands are answered while a turn runs; others wait their turn in the session's lane."""
+
+    name: str
+    usage: str
+    run: Handler
+    at_once: bool = False
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """("name", "arguments") when `text` is a command, else None. A path like /usr/bin is none."""
+    match = _COMMAND.fullmatch(text.strip())
+    return None if match is None else (match[1].lower(), (match[2] or "").strip())
+
+
+def find(name: str) -> Command | None:
+    return _BY_NAME.get(name)
+
+
+def specs(language: str) -> list[CommandSpec]:
+    """The table as channels offer it."""
+    texts = Texts(language)
+    return [
+        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage) for command in TABLE
+    ]
+
+
+def unknown(name: str, texts: Texts) -> str:
+    """The answer to a command that does not exist, with the nearest one that does."""
+    near = difflib.get_close_matches(name, list(_BY_NAME), n=1)
+    hint = texts("command.hint", name=near[0]) if near else ""
+    return texts("command.unknown", name=name, hint=hint)
+
+
+def choice(question: Question, text: str) -> str | None:
+    """Which choice of an open question a typed answer takes; None when it is no answer to it."""
+    typed = text.strip().strip(".!。！").casefold()
+    for name in question.choices:
+        if typed in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
+            return name
+    if typed in _YES:
+        return question.preset
+    return "no" if typed in _NO and "no" in question.choices else None
+
+
+async def answer(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer to a stored question."""
+    payload = json.loads(question.payload)
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        await desk.settle(question, taken)
+        if taken == "yes":
+            await _forget_now(call, desk, payload["memory"])
+        else:
+            desk.say(call.texts("forget.kept"))
+
+
+async def _help(call: Call) -> None:
+    lines = [call.texts("help.head")]
+    lines += [f"  {command.usage:<34} {call.texts(f'help.{command.name}')}" for command in TABLE]
+    await call.say("\n".join(lines))
+
+
+async def _new(call: Call) -> None:
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        await desk.start_window()
+        desk.say(call.texts("new.done"))
+    await call.memory.flush(call.context, "session ended")
+
+
+async def _status(call: Call) -> None:
+    texts, spec = call.texts, call.agent.spec
+    status = await call.memory.status(call.context)
+    lines = [
+        texts("status.agent", agent=spec.name, model=texts("status.offline") if call.agent.offline else call.agent.provider.name),
+        texts("status.memory", live=status.live, total=status.total) if spec.memory.enabled else texts("status.memory_off"),
+        texts("status.window", messages=status.window_messages, tokens=status.window_tokens, limit=spec.window_tokens),
+        texts(
+            "status.learning",
+            unread=status.unread,
+            waiting=status.waiting,
+            parked=status.parked,
+            last=texts("status.never") if status.learned_at is None else texts.moment(status.learned_at),
+        ),
+        # This command itself is one of the rows that wait.
+        texts("status.mail", inbound=max(0, status.inbound - 1), outbound=status.outbound),
+        texts("status.usage", tokens_in=status.tokens_in, tokens_out=status.tokens_out),
+        texts("status.store", path=status.path, sqlite=status.sqlite),
+    ]  # fmt: skip
+    await call.say("\n".join(lines))
+
+
+async def _memory(call: Call) -> None:
+    action, _, rest = call.arguments.partition(" ")
+    actions: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
+        "": _memory_list,
+        "list": _memory_list,
+        "search": _memory_search,
+        "show": _memory_show,
+        "history": _memory_history,
+    }
+    act = actions.get(action.lower())
+    if act is None or (action.lower() in ("search", "show", "history") and not rest.strip()):
+        await call.say(call.texts("command.usage", usage=call.command.usage))
+        return
+    await act(call, rest.strip())
+
+
+async def _memory_list(call: Call, rest: str) -> None:
+    page = int(rest) if rest.isdecimal() and len(rest) < 7 and int(rest) > 0 else 1
+    found = await call.memory.memories(call.context, limit=_PAGE, offset=(page - 1) * _PAGE)
+    if not found:
+        await call.say(call.texts("memory.none"))
+        return
+    status = await call.memory.status(call.context)
+    upto = (page - 1) * _PAGE + len(found)
+    lines = [call.texts("memory.head", shown=upto, total=status.live)]
+    profile = await call.memory.profile(call.context)
+    if profile and page == 1:
+        short = " · ".join(f"{memory.key}: {memory.value}" for memory in profile)
+        lines.append(call.texts("memory.profile", profile=short))
+    lines += [_memory_line(call, memory) for memory in found]
+    if upto < status.live:
+        lines.append(call.texts("memory.more", page=page + 1))
+    await call.say("\n".join(lines))
+
+
+async def _memory_search(call: Call, query: str) -> None:
+    hits = await call.memory.search(call.context, query, limit=_FOUND)
+    if not hits:
+        await call.say(call.texts("memory.not_found", query=query[:_EXCERPT]))
+        return
+    await call.say("\n".join([call.texts("memory.found"), *(_memory_line(call, hit.memory) for hit in hits)]))
+
+
+async def _memory_show(call: Call, short_id: str) -> None:
+    texts = call.texts
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        try:
+            shown = await desk.show(short_id)
+        except NotFound:
+            desk.say(texts("memory.unknown_id", id=short_id[:_EXCERPT]))
+            return
+        memory = shown.memory
+        state = ""
+        if memory.valid_until is not None:
+            state = texts("memory.state.replaced", until=texts.date(memory.valid_until))
+        elif memory.archived_at is not None:
+            state = texts("memory.state.archived")
+        lines = [
+            texts(
+                "memory.show",
+                id=memory.short_id,
+                said=call.phrase(memory),
+                kind=memory.kind,
+                category=memory.category,
+                key=memory.key,
+                value=memory.value,
+                date=texts.date(memory.learned_at),
+                origin=texts(f"memory.origin.{memory.origin}"),
+                times=texts("memory.times", count=memory.reinforced_count) if memory.reinforced_count else "",
+                state=state,
+            )
+        ]
+        for source in shown.sources:
+            date = texts.date(source.said_at)
+            lines.append(
+                texts("memory.source_erased", date=date)
+                if source.text is None
+                else texts("memory.source", date=date, text=_excerpt(source.text))
+            )
+        if len(shown.versions) > 1:
+            lines += _versions(call, shown.versions)
+        desk.say("\n".join(lines))
+
+
+async def _memory_history(call: Call, short_id: str) -> None:
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        try:
+            shown = await desk.show(short_id)
+        except NotFound:
+            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
+            return
+        desk.say("\n".join(_versions(call, shown.versions)))
+
+
+async def _remember(call: Call) -> None:
+    if not call.arguments:
+        await call.say(call.texts("command.usage", usage=call.command.usage))
+        return
+    if not call.agent.spec.memory.enabled:
+        await call.say(call.texts("memory.off"))
+        return
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        kept = await desk.remember(call.arguments)
+        if not kept:
+            desk.say(call.texts("remember.nothing"))
+            return
+        said = "; ".join(f"{memory.short_id} {call.phrase(memory)}" for memory in kept)
+        desk.say(call.texts("remember.done", list=said))
+
+
+async def _correct(call: Call) -> None:
+    short_id, _, value = call.arguments.partition(" ")
+    value = value.strip()
+    if not value:
+        await call.say(call.texts("command.usage", usage=call.command.usage))
+        return
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        try:
+            old, new = await desk.correct(short_id, value)
+        except NotFound:
+            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
+        except ValueError:
+            desk.say(call.texts("correct.replaced", id=short_id[:_EXCERPT]))
+        else:
+            desk.say(
+                call.texts(
+                    "correct.done",
+                    new=call.phrase(new),
+                    new_id=new.short_id,
+                    old=call.phrase(old),
+                    old_id=old.short_id,
+                )
+            )
+
+
+async def _forget(call: Call) -> None:
+    short_id = call.arguments.strip()
+    if not short_id or " " in short_id:
+        await call.say(call.texts("command.usage", usage=call.command.usage))
+        return
+    async with call.memory.answering(call.context, call.inbox_id) as desk:
+        try:
+            shown = await desk.show(short_id)
+        except NotFound:
+            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
+            return
+        await desk.ask("forget", {"memory": shown.memory.id}, choices=("yes", "no"), preset="yes")
+        desk.say(call.texts("forget.ask", id=short_id, said=call.phrase(shown.memory)))
+
+
+async def _forget_now(call: Call, desk: Desk, memory_id: int) -> None:
+    gone = await desk.forget(memory_id)
+    desk.say(call.texts("forget.gone") if gone is None else call.texts("forget.done", id=gone.short_id))
+
+
+async def _why(call: Call) -> None:
+    texts = call.texts
+    why = await call.memory.why(call.context)
+    if why is None:
+        await call.say(texts("why.none"))
+        return
+    lines = [texts("why.head" if why.entries else "why.nothing")]
+    for placed, heading in (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused")):
+        entries = [(entry, memory) for entry, memory in why.entries if entry.placed == placed]
+        if entries:
+            lines.append(texts(heading))
+        for entry, memory in entries:
+            if memory is None:
+                lines.append(f"  {texts('why.forgotten')}")
+                continue
+            parts = ", ".join(f"{name} {value:g}" for name, value in entry.parts.items())
+            source = next((s.text for s in why.sources.get(memory.id, ()) if s.text is not None), None)
+            lines.append(
+                "  "
+                + texts(
+                    "why.line",
+                    id=memory.short_id,
+                    said=call.phrase(memory),
+                    date=texts.date(memory.learned_at),
+                    score="" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
+                    source="" if source is None else texts("why.source", text=_excerpt(source)),
+                )
+            )
+    lines += [
+        texts("why.cost", model=spent.model, tokens_in=spent.input_tokens, tokens_out=spent.output_tokens)
+        for spent in why.spent
+    ]
+    await call.say("\n".join(lines))
+
+
+def _memory_line(call: Call, memory: Memory) -> str:
+    fields = {
+        "id": memory.short_id,
+        "said": call.phrase(memory),
+        "date": call.texts.date(memory.learned_at),
+    }
+    if memory.valid_until is not None:
+        return call.texts("memory.old_line", **fields, until=call.texts.date(memory.valid_until))
+    return call.texts("memory.line", **fields)
+
+
+def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
+    lines = [call.texts("memory.history")]
+    for memory in versions:
+        fields = {
+            "id": memory.short_id,
+            "said": call.phrase(memory),
+            "since": call.texts.date(memory.valid_from),
+        }
+        if memory.valid_until is None:
+            lines.append("  " + call.texts("memory.version_now", **fields))
+        else:
+            lines.append("  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until)))
+    return lines
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
+
+
+TABLE: tuple[Command, ...] = (
+    Command(name="help", usage="/help", run=_help, at_once=True),
+    Command(name="new", usage="/new", run=_new),
+    Command(name="status", usage="/status", run=_status, at_once=True),
+    Command(name="memory", usage="/memory [list|search|show|history] …", run=_memory),
+    Command(name="remember", usage="/remember <text>", run=_remember),
+    Command(name="correct", usage="/correct <id> <new value>", run=_correct),
+    Command(name="forget", usage="/forget <id>", run=_forget),
+    Command(name="why", usage="/why", run=_why),
+)
+
+_BY_NAME = {command.name: command for command in TABLE}
+_YES = frozenset({"yes", "y", "ok", "okay", "sure", "是", "是的", "好", "好的", "对", "确定"})
+_NO = frozenset({"no", "n", "cancel", "否", "不", "不要", "不用", "取消"})

@@ -1,0 +1,113 @@
+"""One ordered lane per session: what is said in one place is handled one after the other, places run side by side.
+
+Invariants: items of a lane are handled in the order they were put in; a burst of one author is handed over as one
+batch, never across an item that stands alone; a lane holds at most one of the global slots and queues for the next
+behind every other lane, so nobody is starved; a lane that is done is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+
+class Item(Protocol):
+    """What a lane needs to know of what it carries."""
+
+    @property
+    def author(self) -> str:
+        """Items of one author in a row may be merged."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether this one is never merged with others."""
+
+    @property
+    def burst_seconds(self) -> float:
+        """How long after this one to wait for more of the same author."""
+
+
+T = TypeVar("T", bound=Item)
+
+
+class LaneFull(Exception):
+    """Too much waits in this session already."""
+
+
+@dataclass(slots=True)
+class _Lane(Generic[T]):
+    items: deque[T] = field(default_factory=deque)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class Lanes(Generic[T]):
+    """`handle` gets each batch; it must not raise."""
+
+    def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
+        self._handle = handle
+        self._slots = asyncio.Semaphore(concurrent)
+        self._limit = limit
+        self._lanes: dict[str, _Lane[T]] = {}
+
+    def put(self, key: str, item: T, *, limited: bool = True) -> None:
+        """Queue `item` in the lane `key`. Raises `LaneFull`, unless the item may not be refused any more."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane()
+        if limited and len(lane.items) >= self._limit:
+            raise LaneFull(key)
+        lane.items.append(item)
+        lane.arrived.set()
+        if lane.task is None:
+            lane.task = asyncio.create_task(self._run(key, lane))
+
+    async def idle(self, key: str) -> None:
+        """Wait until everything put into the lane so far, and since, is handled."""
+        while (lane := self._lanes.get(key)) is not None:
+            await lane.idle.wait()
+
+    async def drain(self, *, seconds: float) -> bool:
+        """Wait for all lanes, at most `seconds`, then end what is left; False when something was cut off."""
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        if not tasks:
+            return True
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        return not late
+
+    async def _run(self, key: str, lane: _Lane[T]) -> None:
+        try:
+            while lane.items:
+                await self._quiet(lane)
+                async with self._slots:
+                    await self._handle(key, _next_batch(lane.items))
+        finally:
+            if self._lanes.get(key) is lane:
+                del self._lanes[key]
+            lane.idle.set()
+
+    async def _quiet(self, lane: _Lane[T]) -> None:
+        """Wait until the author of the first item has stopped typing, or somebody else speaks."""
+        first = lane.items[0]
+        while not first.alone and lane.items[-1].author == first.author and not lane.items[-1].alone:
+            lane.arrived.clear()
+            try:
+                await asyncio.wait_for(lane.arrived.wait(), lane.items[-1].burst_seconds)
+            except TimeoutError:
+                return
+
+
+def _next_batch(items: deque[T]) -> list[T]:
+    batch = [items.popleft()]
+    while (
+        items and not batch[0].alone and not items[0].alone and items[0].author == batch[0].author
+    ):
+        batch.append(items.popleft())
+    return batch

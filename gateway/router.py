@@ -1,0 +1,283 @@
+"""The pipeline: admit → mask → inbox → command, or lane → turn → delivery.
+
+Invariants: `on_inbound` returns only after the message is committed, or refused with an answer of its own; nothing
+that is unmasked is written anywhere; every inbox row reaches an end a person can see, also when the process dies on
+the way; an unforeseen error ends one message, never the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from channels.base import Channel, CommandSpec, Inbound, NotTaken, Place
+from gateway import commands, policy
+from gateway.commands import Call, Command
+from gateway.delivery import Delivery
+from gateway.lanes import LaneFull, Lanes
+from gateway.texts import Texts
+from gateway.turn import Agent, Heard, Turns
+from memory.errors import StorageError
+from memory.service import Service, Where, Who
+
+log = structlog.get_logger(__name__)
+
+#: Longer texts are masked in a thread, so that one huge message does not hold up the others.
+_LONG = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """One database with what runs on it."""
+
+    memory: Service
+    turns: Turns
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message in its lane. `turn_id` is set when a turn over it broke off in an earlier run."""
+
+    heard: Heard
+    agent: str
+    burst_seconds: float
+    turn_id: int | None = None
+
+    @property
+    def author(self) -> str:
+        return self.heard.inbound.author_id if self.turn_id is None else f"turn {self.turn_id}"
+
+    @property
+    def alone(self) -> bool:
+        return commands.parse(self.heard.inbound.text) is not None
+
+
+class Router:
+    """Implements `channels.base.Host`."""
+
+    def __init__(
+        self,
+        *,
+        stores: Mapping[str, Store],
+        agents: Mapping[str, Agent],
+        route: Callable[[Inbound], str],
+        channels: Mapping[str, Channel],
+        clean: Callable[[str], str],
+        redact: Callable[[str], str],
+        burst_seconds: float,
+        concurrent_turns: int,
+        queue: int,
+        language: str,
+    ) -> None:
+        """`stores` maps each agent's name to its store."""
+        self._stores = stores
+        self._agents = agents
+        self._route = route
+        self._channels = channels
+        self._clean = clean
+        self._redact = redact
+        self._burst_seconds = burst_seconds
+        self._language = language
+        self._queue = queue
+        self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=concurrent_turns, limit=queue)
+        self._at_once: dict[str, set[asyncio.Task[None]]] = {}
+
+    @property
+    def commands(self) -> Sequence[CommandSpec]:
+        return commands.specs(self._language)
+
+    async def take_up(self) -> None:
+        """At start: answer what an earlier run left unanswered and show what it left undelivered."""
+        for store in {id(store): store for store in self._stores.values()}.values():
+            await store.delivery.take_up()
+            for letter in await store.memory.unanswered():
+                inbound = Inbound.from_json(letter.payload)
+                heard = Heard(inbox_id=letter.id, inbound=inbound)
+                waiting = self._waiting(heard, turn_id=letter.turn_id)
+                self._queue_up(letter.session_key, waiting, limited=False)
+
+    async def on_inbound(self, inbound: Inbound) -> None:
+        if not policy.admits(inbound):
+            return
+        agent = self._route(inbound)
+        store = self._stores[agent]
+        key = inbound.place.session_key
+        heard = await self._masked(inbound)
+        try:
+            inbox_id = await store.memory.receive(
+                platform=inbound.platform,
+                bot_id=inbound.bot_id,
+                update_key=inbound.update_key,
+                session_key=key,
+                payload=heard.inbound.to_json(),
+            )
+        except StorageError as exc:
+            texts = Texts(self._agents[agent].spec.language)
+            raise NotTaken(texts("error.storage", reason=str(exc))) from exc
+        if inbox_id is None:
+            log.info("inbound.repeated", session=key)
+            return
+        heard = replace(heard, inbox_id=inbox_id)
+        texts = Texts(self._agents[agent].spec.language)
+        if not heard.inbound.text.strip():
+            await self._refuse(store, heard, texts("bad.unreadable"), "unreadable")
+            return
+        try:
+            self._queue_up(key, self._waiting(heard))
+        except LaneFull:
+            await self._refuse(store, heard, texts("bad.queue", count=self._queue), "queue_full")
+
+    async def settled(self, place: Place) -> None:
+        key = place.session_key
+        while tasks := self._at_once.get(key):
+            await asyncio.wait(set(tasks))
+        await self._lanes.idle(key)
+        for store in self._stores.values():
+            await store.delivery.settled(key)
+
+    async def drain(self, *, seconds: float) -> None:
+        """End what is under way: turns get `seconds`, the rest is taken up at the next start."""
+        if not await self._lanes.drain(seconds=seconds):
+            log.warning("stop.unfinished", kept="for the next start")
+        for store in self._stores.values():
+            await store.delivery.drain(seconds=min(seconds, 5.0))
+
+    async def _masked(self, inbound: Inbound) -> Heard:
+        """The message with its secrets masked; the original words stay beside it, in RAM."""
+        text = inbound.text
+        if len(text) > _LONG:
+            clean = await asyncio.to_thread(self._clean, text)
+            masked = await asyncio.to_thread(self._redact, clean)
+        else:
+            clean = self._clean(text)
+            masked = self._redact(clean)
+        safe = replace(
+            inbound,
+            text=masked,
+            author_name=self._redact(self._clean(inbound.author_name)),
+            chat_title=self._redact(self._clean(inbound.chat_title)),
+        )
+        return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
+
+    def _waiting(self, heard: Heard, *, turn_id: int | None = None) -> Waiting:
+        channel = self._channels.get(heard.inbound.channel)
+        own = channel.capabilities.burst_seconds if channel is not None else None
+        burst = self._burst_seconds if own is None else own
+        return Waiting(
+            heard=heard,
+            agent=self._route(heard.inbound),
+            burst_seconds=0.0 if turn_id is not None else burst,
+            turn_id=turn_id,
+        )
+
+    def _queue_up(self, key: str, waiting: Waiting, *, limited: bool = True) -> None:
+        typed = commands.parse(waiting.heard.inbound.text)
+        command = commands.find(typed[0]) if typed is not None else None
+        if command is None or not command.at_once:
+            self._lanes.put(key, waiting, limited=limited)
+            return
+        task = asyncio.create_task(self._handle(key, [waiting]))
+        tasks = self._at_once.setdefault(key, set())
+        tasks.add(task)
+        task.add_done_callback(lambda done: self._over(key, done))
+
+    def _over(self, key: str, task: asyncio.Task[None]) -> None:
+        tasks = self._at_once[key]
+        tasks.discard(task)
+        if not tasks:
+            del self._at_once[key]
+
+    async def _refuse(self, store: Store, heard: Heard, text: str, code: str) -> None:
+        key = heard.inbound.place.session_key
+        await store.memory.refuse(heard.inbox_id, key, text, error=code)
+        store.delivery.wake(key)
+
+    async def _handle(self, key: str, batch: list[Waiting]) -> None:
+        """One batch of a lane to its end. The pipeline's boundary: nothing that goes wrong leaves it."""
+        store = self._stores[batch[0].agent]
+        served = self._agents[batch[0].agent]
+        try:
+            await self._answer(store, served, batch)
+            store.delivery.wake(key)
+        except StorageError as exc:
+            log.error("turn.unsaved", session=key, error=str(exc))
+            await self._tell(batch[0], Texts(served.spec.language)("error.storage", reason=str(exc)))
+        except Exception:
+            log.exception("turn.broken", session=key)
+            texts = Texts(served.spec.language)
+            try:
+                for waiting in batch:
+                    await self._refuse(store, waiting.heard, texts("error.internal"), "internal")
+            except StorageError as exc:
+                await self._tell(batch[0], texts("error.storage", reason=str(exc)))
+
+    async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
+        first = batch[0].heard
+        where = _where(first.inbound, served.spec.name)
+        who = Who(platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name)
+        if batch[0].turn_id is None and await self._command(store, served, where, who, first):
+            if len(batch) > 1:
+                await self._answer(store, served, batch[1:])
+            return
+        await store.turns.run(
+            served,
+            where,
+            who,
+            [waiting.heard for waiting in batch],
+            self._channels.get(first.inbound.channel),
+            turn_id=batch[0].turn_id,
+        )
+
+    async def _command(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard) -> bool:
+        """Answer a command, or a question that was put to this person; False when it is ordinary talk."""
+        context = await store.memory.context(where, who)
+        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
+        typed = commands.parse(heard.inbound.text)
+        question = await store.memory.question(context)
+
+        def call(command: Command, arguments: str) -> Call:
+            return Call(
+                command=command, arguments=arguments, inbox_id=heard.inbox_id, context=context,
+                memory=store.memory, agent=served, texts=texts,
+            )  # fmt: skip
+
+        if typed is not None:
+            name, arguments = typed
+            command = commands.find(name)
+            if command is None:
+                async with store.memory.answering(context, heard.inbox_id) as desk:
+                    desk.say(commands.unknown(name, texts))
+            else:
+                await command.run(call(command, arguments))
+            return True
+        if question is None:
+            return False
+        taken = commands.choice(question, heard.inbound.text)
+        if taken is None:
+            await store.memory.settle(context, question, None)
+            return False
+        await commands.answer(call(commands.TABLE[0], ""), question, taken)
+        return True
+
+    async def _tell(self, waiting: Waiting, text: str) -> None:
+        """Say something that can't be stored. The inbox row stays open and is taken up at the next start."""
+        inbound = waiting.heard.inbound
+        channel = self._channels.get(inbound.channel)
+        if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):
+            await channel.append(inbound.place, -waiting.heard.inbox_id, text + "\n")
+
+
+def _where(inbound: Inbound, agent: str) -> Where:
+    return Where(
+        session_key=inbound.place.session_key,
+        platform=inbound.platform,
+        chat=inbound.chat,
+        chat_kind=inbound.chat_kind,
+        chat_title=inbound.chat_title,
+        thread=inbound.thread,
+        agent=agent,
+    )

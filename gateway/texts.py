@@ -1,0 +1,216 @@
+"""Every fixed text a person may be shown, in each language, and how dates read in it.
+
+Invariant: all languages have the same keys with the same fields (a test holds this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+CATALOGUE: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "help.help": "what I can do",
+        "help.new": "start afresh; what I remember stays",
+        "help.status": "how I am doing: model, memory, what waits",
+        "help.memory": "what I remember of you: list, search, show, history",
+        "help.remember": "keep something",
+        "help.correct": "put something right; the old version keeps its dates",
+        "help.forget": "remove one memory",
+        "help.why": "what entered my last reply, and where it is from",
+        "help.head": "Just talk to me. I remember what you tell me about yourself. Commands:",
+        "command.unknown": "There is no command /{name}.{hint} /help lists them all.",
+        "command.hint": " Did you mean /{name}?",
+        "command.usage": "Usage: {usage}",
+        "new.done": "A fresh start: I no longer look at what was said before, but what I remember stays.",
+        "status.agent": "Agent: {agent} · model: {model}",
+        "status.offline": "offline (no language model)",
+        "status.memory": "Memory: {live} current of {total} in all, for you here",
+        "status.memory_off": "Memory: switched off for this agent",
+        "status.window": "Conversation: {messages} messages, about {tokens} of {limit} tokens",
+        "status.learning": "Learning: {unread} messages unread, {waiting} pieces waiting, {parked} set aside; last: {last}",
+        "status.never": "never",
+        "status.mail": "Mailbox: {inbound} to answer, {outbound} to show",
+        "status.usage": "Tokens in 24 h: {tokens_in} in, {tokens_out} out",
+        "status.store": "Store: {path} · {sqlite}",
+        "memory.none": "I remember nothing of you here yet.",
+        "memory.head": "What I remember ({shown} of {total}):",
+        "memory.more": "More: /memory list {page}",
+        "memory.profile": "In short: {profile}",
+        "memory.line": "{id}  {said} (told {date})",
+        "memory.old_line": "{id}  {said} (told {date}, until {until})",
+        "memory.not_found": "Nothing I remember matches “{query}”.",
+        "memory.found": "Found:",
+        "memory.unknown_id": "I know no memory {id} here. /memory list shows the ids.",
+        "memory.show": "{id}: {said}\n{kind}, {category} · {key} = {value}\nTold on {date}, {origin}{times}{state}",
+        "memory.origin.extracted": "picked up from our talk",
+        "memory.origin.told": "because you asked me to keep it",
+        "memory.origin.admin": "by an admin",
+        "memory.origin.imported": "imported",
+        "memory.origin.derived": "put together from other memories",
+        "memory.times": "; told again {count}×",
+        "memory.state.replaced": "; no longer holds since {until}",
+        "memory.state.archived": "; set aside",
+        "memory.source": "From your message of {date}: “{text}”",
+        "memory.source_erased": "From a message of {date}, whose words are erased",
+        "memory.history": "Versions, oldest first:",
+        "memory.version": "{id}  {said} (from {since} to {until})",
+        "memory.version_now": "{id}  {said} (since {since})",
+        "memory.off": "This agent keeps no memory; nothing is learned here.",
+        "remember.done": "Saved: {list}",
+        "remember.nothing": "There is nothing in that I could keep.",
+        "correct.done": "Corrected: {new} ({new_id}). Before: {old} ({old_id}), kept with its dates.",
+        "correct.same": "{id} says that already.",
+        "correct.replaced": "{id} is an old version. Correct the one that holds now: /memory history {id}",
+        "forget.ask": (
+            "Remove {id} “{said}” from memory? The words you said stay in our history, but I no longer learn from"
+            " them or recall them. Answer yes or no."
+        ),
+        "forget.done": (
+            "Removed {id} from memory: it is no longer known, recalled or learned from its message. The words you"
+            " said stay in our history."
+        ),
+        "forget.gone": "That memory is not there any more.",
+        "forget.kept": "Kept.",
+        "why.none": "I have not replied here yet.",
+        "why.nothing": "Nothing from memory was in my last reply.",
+        "why.head": "In my last reply:",
+        "why.known": "Known all along:",
+        "why.found": "Found for your message:",
+        "why.unused": "Found, but not needed:",
+        "why.line": "{id}  {said} (told {date}){score}{source}",
+        "why.score": " · score {score} ({parts})",
+        "why.source": " · from “{text}”",
+        "why.forgotten": "one memory that is forgotten since",
+        "why.cost": "Model: {model}, {tokens_in} tokens in, {tokens_out} out",
+        "yes": "yes",
+        "no": "no",
+        "bad.unreadable": "There was nothing readable in that message, so I did nothing with it.",
+        "bad.queue": "You are faster than I am: {count} messages wait here already. This one was not taken; say it again in a moment.",
+        "note.long": "The message has {length} characters; you see its first and last {shown}.",
+        "long.told": "(Your message has {length} characters. All of it is kept, but the model saw only its beginning and end.)",
+        "error.model_auth": "I can't reach my language model: its key is missing or refused. Your message is kept. The operator finds details in the log.",
+        "error.model_unavailable": "My language model can't be reached right now. Your message is kept; please try again in a while.",
+        "error.model_rate_limited": "My language model is busy or its quota is used up. Your message is kept; please try again in a while.",
+        "error.context_overflow": "This conversation has become too long for my language model. Your message is kept; /new starts afresh.",
+        "error.model_refused": "My language model refused the request. Your message is kept. The operator finds details in the log.",
+        "error.bad_completion": "My language model gave no usable answer. Your message is kept; please try again.",
+        "error.model": "My language model failed. Your message is kept; please try again.",
+        "error.deadline": "That took longer than {seconds} seconds, so I stopped. Your message is kept; please try again.",
+        "error.storage": "I could not save that: {reason}",
+        "error.internal": "Something went wrong on my side. Your message is kept. The operator finds details in the log.",
+    },
+    "zh": {
+        "help.help": "我能做什么",
+        "help.new": "重新开始；我记得的不会丢",
+        "help.status": "我的状态：模型、记忆、待办",
+        "help.memory": "我记得你的哪些事：list、search、show、history",
+        "help.remember": "记住一件事",
+        "help.correct": "更正一件事；旧的内容连同日期保留",
+        "help.forget": "移除一条记忆",
+        "help.why": "上一条回复用到了哪些记忆，出自哪里",
+        "help.head": "直接跟我聊天就好，我会记住你说的关于自己的事。命令：",
+        "command.unknown": "没有 /{name} 这个命令。{hint}输入 /help 查看全部。",
+        "command.hint": "你是想用 /{name} 吗？",
+        "command.usage": "用法：{usage}",
+        "new.done": "重新开始：之前说过的话我不再看，但我记得的事还在。",
+        "status.agent": "助手：{agent} · 模型：{model}",
+        "status.offline": "离线（没有语言模型）",
+        "status.memory": "记忆：此处关于你的当前记忆 {live} 条，共 {total} 条",
+        "status.memory_off": "记忆：此助手已关闭",
+        "status.window": "对话：{messages} 条消息，约 {tokens}/{limit} 个 token",
+        "status.learning": "学习：{unread} 条未读，{waiting} 项等待，{parked} 项搁置；上次：{last}",
+        "status.never": "从未",
+        "status.mail": "信箱：{inbound} 条待回答，{outbound} 条待显示",
+        "status.usage": "24 小时内 token：输入 {tokens_in}，输出 {tokens_out}",
+        "status.store": "存储：{path} · {sqlite}",
+        "memory.none": "我在这里还没有记住关于你的任何事。",
+        "memory.head": "我记得的（{shown}/{total}）：",
+        "memory.more": "更多：/memory list {page}",
+        "memory.profile": "概括：{profile}",
+        "memory.line": "{id}  {said}（{date}说的）",
+        "memory.old_line": "{id}  {said}（{date}说的，到{until}为止）",
+        "memory.not_found": "我记得的事里没有与“{query}”相符的。",
+        "memory.found": "找到：",
+        "memory.unknown_id": "这里没有编号为 {id} 的记忆。/memory list 可查看编号。",
+        "memory.show": "{id}：{said}\n{kind}，{category} · {key} = {value}\n{date}说的，{origin}{times}{state}",
+        "memory.origin.extracted": "从聊天中记下",
+        "memory.origin.told": "应你的要求记下",
+        "memory.origin.admin": "由管理员记下",
+        "memory.origin.imported": "导入",
+        "memory.origin.derived": "由其他记忆归纳",
+        "memory.times": "；又说过 {count} 次",
+        "memory.state.replaced": "；自{until}起不再成立",
+        "memory.state.archived": "；已搁置",
+        "memory.source": "出自你{date}的消息：“{text}”",
+        "memory.source_erased": "出自{date}的一条消息，原话已清除",
+        "memory.history": "各个版本，从旧到新：",
+        "memory.version": "{id}  {said}（{since}至{until}）",
+        "memory.version_now": "{id}  {said}（{since}起）",
+        "memory.off": "此助手不保存记忆，这里不会学到任何内容。",
+        "remember.done": "已保存：{list}",
+        "remember.nothing": "这里面没有我能记住的内容。",
+        "correct.done": "已更正：{new}（{new_id}）。之前：{old}（{old_id}），连同日期保留。",
+        "correct.same": "{id} 本来就是这样。",
+        "correct.replaced": "{id} 是旧版本。请更正现在成立的那条：/memory history {id}",
+        "forget.ask": "要从记忆中移除 {id}“{said}”吗？你说过的原话仍留在历史中，但我不再从中学习或想起它。请回答“是”或“否”。",
+        "forget.done": "已从记忆中移除 {id}：我不再知道、想起它，也不再从那条消息学到它。你说过的原话仍留在历史中。",
+        "forget.gone": "那条记忆已经不在了。",
+        "forget.kept": "保留。",
+        "why.none": "我在这里还没有回复过。",
+        "why.nothing": "上一条回复没有用到记忆。",
+        "why.head": "上一条回复中：",
+        "why.known": "一直知道的：",
+        "why.found": "为你的消息找到的：",
+        "why.unused": "找到但没有用上的：",
+        "why.line": "{id}  {said}（{date}说的）{score}{source}",
+        "why.score": " · 得分 {score}（{parts}）",
+        "why.source": " · 出自“{text}”",
+        "why.forgotten": "一条此后被忘掉的记忆",
+        "why.cost": "模型：{model}，输入 {tokens_in}，输出 {tokens_out} 个 token",
+        "yes": "是",
+        "no": "否",
+        "bad.unreadable": "那条消息里没有可读的内容，所以我没有处理它。",
+        "bad.queue": "你比我快：这里已有 {count} 条消息在等。这一条没有收下，请稍后再说一次。",
+        "note.long": "这条消息有 {length} 个字符；你看到的是开头和结尾各 {shown} 个。",
+        "long.told": "（你的消息有 {length} 个字符，已全部保存，但模型只看到了开头和结尾。）",
+        "error.model_auth": "我连不上语言模型：密钥缺失或被拒绝。你的消息已保存。运维者可在日志中查看详情。",
+        "error.model_unavailable": "现在连不上语言模型。你的消息已保存，请稍后再试。",
+        "error.model_rate_limited": "语言模型正忙或额度已用完。你的消息已保存，请稍后再试。",
+        "error.context_overflow": "这段对话对语言模型来说太长了。你的消息已保存；/new 可重新开始。",
+        "error.model_refused": "语言模型拒绝了请求。你的消息已保存。运维者可在日志中查看详情。",
+        "error.bad_completion": "语言模型没有给出可用的回答。你的消息已保存，请再试一次。",
+        "error.model": "语言模型出错。你的消息已保存，请再试一次。",
+        "error.deadline": "超过了 {seconds} 秒，我停下了。你的消息已保存，请再试一次。",
+        "error.storage": "没能保存：{reason}",
+        "error.internal": "我这边出了问题。你的消息已保存。运维者可在日志中查看详情。",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The catalogue in one person's language and timezone: `texts("new.done")`."""
+
+    language: str
+    timezone: str = "UTC"
+
+    def __call__(self, key: str, /, **fields: Any) -> str:
+        return CATALOGUE[self.language][key].format(**fields)
+
+    def date(self, moment: int) -> str:
+        """A moment (milliseconds UTC) as a date where the person lives."""
+        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        if self.language == "zh":
+            return f"{day.year}年{day.month}月{day.day}日"
+        return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+    def moment(self, moment: int) -> str:
+        """A moment as date and time where the person lives."""
+        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        return f"{self.date(moment)} {day:%H:%M}"

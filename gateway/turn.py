@@ -1,0 +1,326 @@
+"""One turn as a straight line: claim, look, ask the model, commit. Translates memory's values into the agent's.
+
+Invariants: whatever happens, the turn ends in one commit that holds the answer (or a notice that says what went
+wrong), what was recalled and learned, the mail, and the end of its inbox rows; a turn that broke off is taken up
+with the model steps it already got; it never outlasts its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import cast
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from agents import agent, prompt
+from agents.llm import ChatMessage, Completion, ModelError, OnText, Provider, Remembered, Request, Role, ToolCall
+from agents.prompt import MemoryLine, Tail, Voice
+from agents.spec import AgentSpec
+from channels.base import Channel, Inbound
+from gateway import phrases, toolbox
+from gateway.texts import Texts
+from memory.service import (
+    Budget,
+    Memory,
+    Message,
+    Outcome,
+    Proposal,
+    Said,
+    Service,
+    Spent,
+    Turn,
+    Utterance,
+    View,
+    Where,
+    Who,
+)
+
+log = structlog.get_logger(__name__)
+
+#: Attempts at one turn after which it is given up: something in it ends the process.
+_MOST_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A configured agent, ready to answer. `offline` tells that no language model is behind it."""
+
+    spec: AgentSpec
+    provider: Provider
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`seconds` bounds a whole turn; `message_chars` is what the model sees of one message."""
+
+    seconds: float
+    message_chars: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """An inbound message with its inbox row. `original` holds the words before secrets were masked, in RAM only."""
+
+    inbox_id: int
+    inbound: Inbound
+    original: str | None = None
+
+
+class Turns:
+    """Runs turns against one store."""
+
+    def __init__(
+        self,
+        memory: Service,
+        *,
+        limits: Limits,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        count_tokens: Callable[[str], int],
+        redact: Callable[[str], str],
+    ) -> None:
+        self._memory = memory
+        self._limits = limits
+        self._now = now
+        self._new_id = new_id
+        self._count_tokens = count_tokens
+        self._redact = redact
+
+    async def run(
+        self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], channel: Channel | None, *, turn_id: int | None
+    ) -> None:
+        """Answer `heard`, a burst of one person; `turn_id` names a turn that broke off and is taken up again."""
+        turn = await self._open(served, where, who, heard, turn_id)
+        texts = Texts(turn.context.speaker.language or served.spec.language, turn.context.timezone)
+        view: View | None = None
+        try:
+            if turn.attempts > _MOST_ATTEMPTS:
+                raise _GivenUp
+            async with asyncio.timeout(self._limits.seconds):
+                view = await self._view(served, turn)
+                outcome = await self._answer(served, turn, view, heard, texts, _stream(channel, heard, turn))
+        except ModelError as exc:
+            log.warning("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
+            outcome = _failed(texts(f"error.{exc.code}"), exc.code)
+        except TimeoutError:
+            log.warning("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
+            outcome = _failed(texts("error.deadline", seconds=f"{self._limits.seconds:g}"), "deadline")
+        except _GivenUp:
+            log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
+            outcome = _failed(texts("error.internal"), "given_up")
+        await self._memory.finish_turn(turn, view, outcome)
+
+    async def _open(
+        self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], turn_id: int | None
+    ) -> Turn:
+        if turn_id is not None:
+            return await self._memory.resume_turn(where, who, turn_id, [one.inbox_id for one in heard])
+        said = [
+            Said(
+                inbox_id=one.inbox_id,
+                text=one.inbound.text,
+                tokens=self._count_tokens(one.inbound.text),
+                said_at=one.inbound.sent_at,
+                platform_ref=one.inbound.message_id,
+                reply_to=one.inbound.reply_to,
+                learn=served.spec.memory.enabled and not one.inbound.forwarded,
+            )
+            for one in heard
+        ]
+        return await self._memory.begin_turn(where, who, said)
+
+    async def _view(self, served: Agent, turn: Turn) -> View:
+        settings = served.spec.memory
+        budget = Budget(
+            items=settings.recall_items if settings.enabled else 0,
+            tokens=settings.recall_tokens,
+            known=settings.known_facts if settings.enabled else 0,
+            known_tokens=settings.known_tokens,
+        )
+        return await self._memory.look(
+            turn,
+            budget,
+            window_tokens=served.spec.window_tokens,
+            window_messages=served.spec.window.messages,
+        )
+
+    async def _answer(
+        self, served: Agent, turn: Turn, view: View, heard: Sequence[Heard], texts: Texts, on_text: OnText | None
+    ) -> Outcome:
+        learned = self._memory.propose(turn) if served.offline and served.spec.memory.enabled else None
+        request = self._request(served, turn, view, heard, texts, learned or [])
+        tools = toolbox.build(
+            served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"],
+            memory=self._memory, turn=turn, texts=texts, now=self._now,
+        )  # fmt: skip
+        spent: list[Spent] = []
+
+        async def keep_step(n: int, completion: Completion) -> None:
+            spent.append(_spent(completion))
+            await self._memory.keep_step(turn, n, completion.to_json())
+
+        reply = await agent.run(
+            served.provider,
+            request,
+            tools,
+            stored=[Completion.from_json(step) for step in turn.steps],
+            keep_step=keep_step,
+            redact=self._redact,
+            on_text=on_text,
+        )
+        shown = reply.text
+        longest = max(len(message.text) for message in turn.said)
+        if longest > self._limits.message_chars:
+            shown += "\n" + texts("long.told", length=longest)
+        return Outcome(
+            chunks=(shown,),
+            utterances=tuple(self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))),
+            learned=None if learned is None else tuple(learned),
+            spent=tuple(spent),
+        )
+
+    def _request(
+        self, served: Agent, turn: Turn, view: View, heard: Sequence[Heard], texts: Texts, learned: Sequence[Proposal]
+    ) -> Request:
+        spec = served.spec
+        snapshot = view.recall.snapshot
+        originals = {
+            message.id: one.original
+            for message, one in zip(turn.said, heard, strict=True)
+            if one.original is not None
+        }
+        notes = tuple(
+            texts("note.long", length=len(message.text), shown=self._limits.message_chars // 2)
+            for message in turn.said
+            if len(message.text) > self._limits.message_chars
+        )
+        tail = Tail(
+            now=_clock(self._now(), turn.context.timezone),
+            place=_place(heard[0].inbound),
+            speaker=turn.context.speaker.name,
+            model=served.provider.name,
+            fence=self._new_id(),
+            active_task=turn.context.session.active_task,
+            newer=tuple(_line(memory, texts) for memory in snapshot.newer),
+            recalled=tuple(_line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"),
+            notes=notes,
+        )
+        return Request(
+            messages=prompt.build(
+                Voice(
+                    name=spec.name,
+                    persona=spec.persona,
+                    rules=spec.rules,
+                    tool_notes=spec.tool_notes,
+                    remembers=spec.memory.enabled,
+                ),
+                profile=[_line(memory, texts) for memory in snapshot.profile],
+                known=[_line(memory, texts) for memory in snapshot.known],
+                summary=turn.context.session.summary,
+                history=self._history(view.window, turn, originals),
+                tail=tail,
+            ),
+            said="\n".join(message.text for message in turn.said),
+            remembered=tuple(_remembered(item.memory, item.score, texts) for item in view.recall.items),
+            noted=tuple(_say(proposal.draft.key, proposal.draft.value, texts) for proposal in learned),
+        )
+
+    def _history(self, window: Sequence[Message], turn: Turn, originals: dict[int, str]) -> list[ChatMessage]:
+        """The window as chat messages: this turn's messages last and as one, too long ones shortened."""
+        current = {message.id for message in turn.said}
+        history = [_chat_message(message, self._short(message.text)) for message in window if message.id not in current]
+        said = "\n".join(self._short(originals.get(message.id, message.text)) for message in turn.said)
+        return [*history, ChatMessage(role="user", content=said)]
+
+    def _short(self, text: str) -> str:
+        limit = self._limits.message_chars
+        if len(text) <= limit:
+            return text
+        return f"{text[: limit // 2]}\n[… {len(text) - limit} characters left out …]\n{text[-(limit // 2) :]}"
+
+    def _utterance(self, message: ChatMessage) -> Utterance:
+        return Utterance(
+            role=message.role,
+            text=message.content,
+            tokens=self._count_tokens(message.content),
+            said_at=self._now(),
+            tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
+            tool_call_id=message.tool_call_id,
+        )
+
+
+class _GivenUp(Exception):
+    """This turn has ended the process too often."""
+
+
+def _stream(channel: Channel | None, heard: Sequence[Heard], turn: Turn) -> OnText | None:
+    place = heard[0].inbound.place
+    if channel is None or channel.capabilities.stream != "append" or not channel.reachable(place):
+        return None
+
+    async def on_text(text: str) -> None:
+        await channel.append(place, turn.id, text)
+
+    return on_text
+
+
+def _failed(notice: str, code: str) -> Outcome:
+    return Outcome(chunks=(notice,), error=code)
+
+
+def _chat_message(message: Message, text: str) -> ChatMessage:
+    calls = json.loads(message.tool_calls) if message.tool_calls else []
+    role: Role = cast(Role, message.role)  # history has the same four
+    return ChatMessage(
+        role=role, content=text, tool_calls=tuple(ToolCall(**call) for call in calls), tool_call_id=message.tool_call_id
+    )
+
+
+def _line(memory: Memory, texts: Texts) -> MemoryLine:
+    until = "" if memory.valid_until is None else f"until {texts.date(memory.valid_until)}"
+    return MemoryLine(
+        id=memory.short_id,
+        text=f"{memory.key}: {memory.value}",
+        date=f"told {texts.date(memory.learned_at)}",
+        note=until,
+    )
+
+
+def _remembered(memory: Memory, score: float, texts: Texts) -> Remembered:
+    return Remembered(
+        id=memory.short_id,
+        said=_say(memory.key, memory.value, texts),
+        when=texts.date(memory.learned_at),
+        score=score,
+        superseded=memory.superseded_by is not None,
+    )
+
+
+def _say(key: str, value: str, texts: Texts) -> str:
+    return phrases.say(key, value, language="zh" if texts.language == "zh" else "en", to="you")
+
+
+def _spent(completion: Completion) -> Spent:
+    usage = completion.usage
+    return Spent(
+        model=f"{completion.provider}/{completion.model}" if completion.provider != completion.model else completion.model,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        estimated=usage.estimated,
+    )
+
+
+def _clock(moment: int, timezone: str) -> str:
+    return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)):%A %Y-%m-%d %H:%M %z} ({timezone})"
+
+
+def _place(inbound: Inbound) -> str:
+    title = f" “{inbound.chat_title}”" if inbound.chat_title else ""
+    return f"{inbound.channel}, {inbound.chat_kind} chat{title}"

@@ -1,0 +1,329 @@
+"""Relative date words, English and Chinese, made absolute: "next Friday" stays true after it was said.
+
+Invariants: pure, the day is given; text is only added to, never changed; what already carries its date in brackets is
+left alone, so anchoring twice is anchoring once, whatever day the second time is. Weeks start on Monday.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, TypeAlias
+
+Unit: TypeAlias = Literal["day", "days", "week", "month", "year"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A date word at `text[start:end]`, meaning the days `first` to `last`, both included."""
+
+    start: int
+    end: int
+    first: date
+    last: date
+    unit: Unit
+
+
+def anchor(text: str, today: date, *, ahead: bool = False) -> str:
+    """`text` with the absolute date behind every relative date word: "tomorrow (2026-11-22)", "下个月 (2026-12)".
+
+    Days are written `YYYY-MM-DD`, weeks by their Monday, months `YYYY-MM`, years `YYYY`. With `ahead` the text is known
+    to speak of the future, so bare weekdays and days without a year are dated too.
+    """
+    pieces: list[str] = []
+    done = 0
+    for mention in mentions(text, today, ahead=ahead):
+        pieces += text[done : mention.end], f" ({_written(mention, text)})"
+        done = mention.end
+    return "".join(pieces) + text[done:]
+
+
+def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention]:
+    """Every relative date word of `text` in order, as the days it means when said on `today`.
+
+    "Next Friday" is the Friday of the next calendar week, as 下周五 is; "last Friday" the latest one before today.
+    With `ahead` also bare weekdays ("on Friday", 周五) and days without a year ("June 5", 6月5日): the coming ones.
+    Words that already carry a date in brackets, and dates outside the calendar, are left out.
+    """
+    for match in (_AHEAD if ahead else _RELATIVE).finditer(text):
+        if _DATED.match(text, match.end()):
+            continue
+        group = match.lastgroup or ""
+        try:
+            first, last, unit = _MEANINGS[group](match, today)
+        except (ValueError, OverflowError):  # February 30, or a year beyond 9999
+            continue
+        yield Mention(start=match.start(), end=match.end(), first=first, last=last, unit=unit)
+
+
+_Span: TypeAlias = tuple[date, date, Unit]
+
+_NUMBERS_EN = {
+    word: number
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
+    )
+} | {"a": 1, "an": 1}
+_DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "兩": 2, "〇": 0}
+_WEEKDAYS_EN = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS_EN = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+
+_WD = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+)
+_N = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_NZ = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
+_WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
+
+_PARTS_RELATIVE = (
+    r"(?P<near>\b(?:the day (?:after tomorrow|before yesterday)|today|tonight|tomorrow|tmrw|yesterday|last night"
+    r"|this (?:morning|afternoon|evening))\b)",
+    rf"(?P<weekday>\b(?:next|last|this|coming) {_WD}\b)",
+    r"(?P<period>\b(?:next|last|this) (?:week(?:end)?|month|year)\b)",
+    rf"(?P<later>\bin {_N} (?:day|week|month|year)s?\b|\b{_N} (?:day|week|month|year)s? from now\b)",
+    rf"(?P<earlier>\b{_N} (?:day|week|month|year)s? ago\b)",
+    # Words like 目前天气 and 今后天天 hold 前天 and 后天 by accident.
+    r"(?P<near_zh>大[前后後]天|(?<![目以之])前天(?!天)|(?<![今以之])[后後]天(?!天)|[今明昨]天|[今明昨]晚|[今明]早)",
+    r"(?P<monthday_zh>(?:下下?个?|下下?個?|这个|這個|本|上个?|上個?)月\d{1,2}[号號日])",
+    rf"(?P<weekday_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本){_WEEK_ZH}[一二三四五六日天末])",
+    rf"(?P<period_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本)(?:{_WEEK_ZH}|月)(?!\d))",
+    r"(?P<month_zh>[今明去][年](?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?:份|(?!\d|[一二三四五六七八九十]))"
+    r"(?!\d{1,2}[号號日]))",
+    r"(?P<year_zh>[今明去][年](?!\d)|(?<![年以])前年|(?<![年以今])[后後]年)",
+    rf"(?P<shift_zh>{_NZ}(?:天|个?星期|個?星期|周|週|个?礼拜|個?禮拜|个月|個月|年)(?:以|之)?[后後前])",
+)
+_PARTS_AHEAD = (
+    rf"(?P<bare>\b(?:on )?{_WD}\b)",
+    rf"(?P<dated>\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?!,? \d{{4}}))",
+    rf"(?P<bare_zh>(?<![上下这這本个個]){_WEEK_ZH}[一二三四五六日天末])",
+    r"(?P<dated_zh>(?<![\d年])\d{1,2}月\d{1,2}[号號日])",
+)
+_RELATIVE = re.compile("|".join(_PARTS_RELATIVE), re.IGNORECASE)
+_AHEAD = re.compile("|".join(_PARTS_RELATIVE + _PARTS_AHEAD), re.IGNORECASE)
+_DATED = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}")
+_NEAR_DAYS = {
+    "the day before yesterday": -2, "yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0,
+    "this afternoon": 0, "this evening": 0, "tomorrow": 1, "tmrw": 1, "the day after tomorrow": 2,
+    "大前天": -3, "前天": -2, "昨天": -1, "昨晚": -1, "今天": 0, "今晚": 0, "今早": 0, "明天": 1, "明晚": 1,
+    "明早": 1, "后天": 2, "後天": 2, "大后天": 3, "大後天": 3,
+}  # fmt: skip
+
+
+def _written(mention: Mention, text: str) -> str:
+    first = mention.first
+    match mention.unit:
+        case "day":
+            return first.isoformat()
+        case "days":
+            return f"{first.isoformat()}/{mention.last.isoformat()}"
+        case "week":
+            chinese = not text[mention.start : mention.end].isascii()
+            return f"{first.isoformat()} 起一周" if chinese else f"week of {first.isoformat()}"
+        case "month":
+            return f"{first.year:04}-{first.month:02}"
+        case "year":
+            return f"{first.year:04}"
+
+
+def _day(day: date) -> _Span:
+    return day, day, "day"
+
+
+def _week(today: date, weeks: int) -> _Span:
+    monday = today - timedelta(days=today.weekday()) + timedelta(weeks=weeks)
+    return monday, monday + timedelta(days=6), "week"
+
+
+def _weekend(today: date, weeks: int) -> _Span:
+    monday = _week(today, weeks)[0]
+    return monday + timedelta(days=5), monday + timedelta(days=6), "days"
+
+
+def _month(today: date, months: int) -> _Span:
+    index = today.year * 12 + today.month - 1 + months
+    first = date(index // 12, index % 12 + 1, 1)
+    after = date((index + 1) // 12, (index + 1) % 12 + 1, 1)
+    return first, after - timedelta(days=1), "month"
+
+
+def _year(year: int) -> _Span:
+    return date(year, 1, 1), date(year, 12, 31), "year"
+
+
+def _shifted(today: date, amount: int, unit: str) -> _Span:
+    """An exact day for days and weeks; months and years are said more loosely and stay months and years."""
+    if unit == "day":
+        return _day(today + timedelta(days=amount))
+    if unit == "week":
+        return _day(today + timedelta(weeks=amount))
+    return _month(today, amount) if unit == "month" else _year(today.year + amount)
+
+
+def _near(match: re.Match[str], today: date) -> _Span:
+    return _day(today + timedelta(days=_NEAR_DAYS[match.group().lower()]))
+
+
+def _weekday(match: re.Match[str], today: date) -> _Span:
+    which, _, name = match.group().lower().partition(" ")
+    wanted = _WEEKDAYS_EN.index(name)
+    if which == "last":
+        return _day(today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1))
+    if which == "coming":
+        return _day(_coming(today, wanted))
+    return _day(_week(today, int(which == "next"))[0] + timedelta(days=wanted))
+
+
+def _coming(today: date, weekday: int) -> date:
+    """The first such weekday after today: one who means today says "today"."""
+    return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+
+
+def _period(match: re.Match[str], today: date) -> _Span:
+    which, _, unit = match.group().lower().partition(" ")
+    return _by_unit(today, {"next": 1, "last": -1, "this": 0}[which], unit)
+
+
+def _by_unit(today: date, steps: int, unit: str) -> _Span:
+    if unit == "weekend":
+        return _weekend(today, steps)
+    if unit == "week":
+        return _week(today, steps)
+    return _month(today, steps) if unit == "month" else _year(today.year + steps)
+
+
+def _later(match: re.Match[str], today: date) -> _Span:
+    words = match.group().lower().removeprefix("in ").split()
+    return _shifted(today, _number_en(words[0]), words[1].removesuffix("s"))
+
+
+def _earlier(match: re.Match[str], today: date) -> _Span:
+    words = match.group().lower().split()
+    return _shifted(today, -_number_en(words[0]), words[1].removesuffix("s"))
+
+
+def _number_en(word: str) -> int:
+    return _NUMBERS_EN[word] if word in _NUMBERS_EN else int(word)
+
+
+def number_zh(text: str) -> int:
+    """Digits or Chinese numerals up to 99 (二十八) as a number; raises `ValueError` for anything else."""
+    if text.isdecimal():
+        return int(text)
+    tens, ten, ones = text.partition("十")
+    if not ten:
+        if len(text) == 1 and text in _DIGITS_ZH:
+            return _DIGITS_ZH[text]
+        raise ValueError(f"not a number up to 99: {text!r}")
+    if any(part and part not in _DIGITS_ZH for part in (tens, ones)):
+        raise ValueError(f"not a number up to 99: {text!r}")
+    return _DIGITS_ZH.get(tens, 1) * 10 + _DIGITS_ZH.get(ones, 0)
+
+
+def _steps_zh(text: str) -> int:
+    return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
+
+
+def _near_zh(match: re.Match[str], today: date) -> _Span:
+    return _near(match, today)
+
+
+def _monthday_zh(match: re.Match[str], today: date) -> _Span:
+    first = _month(today, _steps_zh(match.group()))[0]
+    return _day(first.replace(day=int(re.sub(r"\D", "", match.group()))))
+
+
+def _weekday_zh(match: re.Match[str], today: date) -> _Span:
+    text = match.group()
+    weeks = _steps_zh(text)
+    if text.endswith("末"):
+        return _weekend(today, weeks)
+    return _day(_week(today, weeks)[0] + timedelta(days=_weekday_index_zh(text)))
+
+
+def _weekday_index_zh(text: str) -> int:
+    return 6 if text[-1] in "日天" else "一二三四五六".index(text[-1])
+
+
+def _period_zh(match: re.Match[str], today: date) -> _Span:
+    return _by_unit(today, _steps_zh(match.group()), "month" if match.group().endswith("月") else "week")
+
+
+def _years_zh(text: str) -> int:
+    return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2}[text[0]]
+
+
+def _month_zh(match: re.Match[str], today: date) -> _Span:
+    text = match.group()
+    month = number_zh(text[2 : text.index("月")])
+    return _month(date(today.year + _years_zh(text), month, 1), 0)
+
+
+def _year_zh(match: re.Match[str], today: date) -> _Span:
+    return _year(today.year + _years_zh(match.group()))
+
+
+def _shift_zh(match: re.Match[str], today: date) -> _Span:
+    text = match.group()
+    number = re.match(_NZ, text)
+    amount = number_zh(number.group() if number else "")
+    sign = -1 if text.endswith("前") else 1
+    unit = next(u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text)
+    return _shifted(today, sign * amount, unit)
+
+
+def _bare(match: re.Match[str], today: date) -> _Span:
+    return _day(_coming(today, _WEEKDAYS_EN.index(match.group().lower().removeprefix("on "))))
+
+
+def _bare_zh(match: re.Match[str], today: date) -> _Span:
+    text = match.group()
+    if text.endswith("末"):
+        return _weekend(today, 0)
+    return _day(_coming(today, _weekday_index_zh(text)))
+
+
+def _dated(match: re.Match[str], today: date) -> _Span:
+    text = match.group().lower()
+    month = next(i for i, name in enumerate(_MONTHS_EN, start=1) if re.search(rf"\b{name}", text))
+    return _day(_coming_date(today, month, int(re.sub(r"\D", "", text))))
+
+
+def _dated_zh(match: re.Match[str], today: date) -> _Span:
+    month, day = re.findall(r"\d+", match.group())
+    return _day(_coming_date(today, int(month), int(day)))
+
+
+def _coming_date(today: date, month: int, day: int) -> date:
+    for year in range(today.year, today.year + 9):  # a February 29 comes at most 8 years later
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if found >= today:
+            return found
+    raise ValueError(f"no day {month}-{day} in any year")
+
+
+_MEANINGS: dict[str, Callable[[re.Match[str], date], _Span]] = {
+    "near": _near,
+    "weekday": _weekday,
+    "period": _period,
+    "later": _later,
+    "earlier": _earlier,
+    "near_zh": _near_zh,
+    "monthday_zh": _monthday_zh,
+    "weekday_zh": _weekday_zh,
+    "period_zh": _period_zh,
+    "month_zh": _month_zh,
+    "year_zh": _year_zh,
+    "shift_zh": _shift_zh,
+    "bare": _bare,
+    "bare_zh": _bare_zh,
+    "dated": _dated,
+    "dated_zh": _dated_zh,
+}

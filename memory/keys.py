@@ -1,0 +1,1 @@
+from memory.learn.keys import *  # temporary

@@ -1,0 +1,141 @@
+"""When to learn: after a quiet gap, at a cap, when a session ends, at exit, and what an earlier run left over.
+
+Invariants: triggers of one session coalesce; what belongs to one owner is written one piece at a time; a piece of
+work and what it found are one transaction; a failing piece is tried again later and never holds up another session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from memory.learn import extract, keep
+from memory.scope import Scope
+from memory.store import extractions, history, people
+from memory.store.database import Database
+from memory.store.extractions import Unread, Work
+from memory.store.people import Session
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggers:
+    """When unread messages are read: silence in seconds, or so many tokens or messages before that."""
+
+    quiet_seconds: float = 60.0
+    tokens: int = 2_000
+    messages: int = 30
+
+
+class Learner:
+    """Reads sessions in the background. Call `heard` after each turn and `finish` at the end."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        triggers: Triggers,
+        timezone_of: Callable[[int], str],
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._triggers = triggers
+        self._timezone_of = timezone_of
+        self._now = now
+        self._new_id = new_id
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sessions: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._owners: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def heard(self, session_id: int, unread: Unread) -> None:
+        """Something was said: wait for quiet, or read at once when a cap is reached."""
+        self._disarm(session_id)
+        if not unread.messages:
+            return
+        if unread.tokens >= self._triggers.tokens or unread.messages >= self._triggers.messages:
+            self._start(session_id, "cap")
+            return
+        self._timers[session_id] = asyncio.get_running_loop().call_later(
+            self._triggers.quiet_seconds, self._start, session_id, "quiet"
+        )
+
+    async def flush(self, session_id: int, reason: str) -> None:
+        """Read what is unread in a session, now. A failure is kept for later, not raised."""
+        self._disarm(session_id)
+        async with self._sessions[session_id]:
+            async with self._database.transaction() as tx:
+                await extractions.schedule(tx, session_id, reason, now=self._now())
+            while work := await extractions.next_work(self._database, session_id, now=self._now()):
+                await self._attempt(work)
+
+    async def take_up(self) -> None:
+        """At start: wait for quiet in every session an earlier run left unread, and redo broken-off work."""
+        for session_id in await extractions.sessions_with_work(self._database):
+            self._timers[session_id] = asyncio.get_running_loop().call_later(
+                self._triggers.quiet_seconds, self._start, session_id, "left over"
+            )
+
+    async def finish(self, *, seconds: float) -> None:
+        """Read everything unread before the process ends; what `seconds` do not suffice for waits for the next."""
+        try:
+            async with asyncio.timeout(seconds):
+                for session_id in await extractions.sessions_with_work(self._database):
+                    await self.flush(session_id, "exit")
+                await asyncio.gather(*self._tasks)
+        except TimeoutError:
+            log.warning("learn.unfinished", seconds=seconds, kept="for the next start")
+        for timer in self._timers.values():
+            timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, session_id: int, reason: str) -> None:
+        task = asyncio.create_task(self.flush(session_id, reason))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _disarm(self, session_id: int) -> None:
+        timer = self._timers.pop(session_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    async def _attempt(self, work: Work) -> None:
+        try:
+            found = await self._do(work)
+        except Exception as exc:  # noqa: BLE001 - the wrapper of a job: whatever goes wrong is kept and shown
+            log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
+            async with self._database.transaction() as tx:
+                await extractions.failed(tx, work, type(exc).__name__, now=self._now())
+        else:
+            log.info("learn.done", work=work.id, found=found)
+
+    async def _do(self, work: Work) -> int:
+        session = await people.session_by_id(self._database, work.session_id)
+        messages = await history.between(self._database, work.session_id, work.first_id, work.last_id)
+        proposals: list[tuple[Scope, extract.Proposal]] = []
+        for author_id in {message.author_id for message in messages if message.author_id is not None}:
+            scope = await people.scope_of(self._database, session, author_id)
+            timezone = await self._timezone(session, author_id)
+            said = [message for message in messages if message.author_id == author_id]
+            proposals += [(scope, found) for found in extract.read(said, scope=scope, timezone=timezone)]
+        proposals.sort(key=lambda found: found[1].message_id)
+        # Authors of one session write to the same owner: the chat, or the one person of a private chat.
+        async with self._owners[proposals[0][0].writes_to if proposals else 0], self._database.transaction() as tx:
+            for scope, found in proposals:
+                await keep.keep(
+                    tx, scope, found.draft, source_ids=[found.message_id], now=self._now(), new_id=self._new_id
+                )
+            await extractions.done(tx, work.id, found=len(proposals), now=self._now())
+        return len(proposals)
+
+    async def _timezone(self, session: Session, author_id: int) -> str:
+        speaker = await people.speaker_by_id(self._database, author_id)
+        return speaker.timezone or self._timezone_of(session.agent_id)

@@ -1,0 +1,63 @@
+"""Words that ask for a key: "where do I live" and 我住在哪里 both mean `home`.
+
+A fact is indexed under its key, its value and these cues, so that a question finds it though it shares no word with
+it, in either language. Keys that are not listed are found by their own words.
+"""
+
+from __future__ import annotations
+
+_CUES = {
+    "name": "name called who 名字 姓名 叫 谁",
+    "called": "call called nickname name 叫 称呼 名字",
+    "home": "live lives living home house city town country address where 住 家 城市 哪里 哪儿 居住",
+    "hometown": "from hometown grew born raised where 老家 家乡 来自 出生 长大 哪里人",
+    "birthday": "birthday born birth date when 生日 出生 哪天",
+    "age": "age old years 年龄 几岁 多大 岁",
+    "nationality": "nationality citizen country passport 国籍 哪国人",
+    "native-language": "native mother tongue language speak 母语 语言",
+    "speaks": "speak speaks language languages 会说 语言",
+    "timezone": "timezone time zone clock 时区",
+    "occupation": "job work profession occupation do living career 工作 职业 做什么",
+    "employer": "work job company employer office where 公司 上班 工作 单位 哪里",
+    "studies": "study studies student school university major college 学习 专业 学校 大学 读",
+    "pet": "pet pets animal dog cat 宠物 狗 猫 养",
+    "likes": "like likes love enjoy fond prefer interests hobby hobbies 喜欢 爱 爱好 兴趣",
+    "dislikes": "dislike dislikes hate avoid like 讨厌 不喜欢",
+    "allergy": "allergy allergies allergic eat food avoid 过敏 忌口 吃",
+    "diet": "diet eat eats food vegetarian vegan meat 饮食 吃 素 荤",
+    "condition": "condition illness disease health ill sick medical 病 健康 身体",
+    "goal": "goal goals aim want plan dream 目标 想 打算 梦想",
+    "owns": "own owns have car bike possess 有 拥有 买",
+    "plan": "plan plans planning going when upcoming 计划 打算 安排 什么时候",
+    "boundary": "boundary avoid topic talk mention 不要 别 谈 话题",
+    "instruction": "instruction answer always never style 要求 回答 总是",
+    "partner": "partner spouse married 伴侣 对象 爱人 结婚",
+    "wife": "wife spouse partner married 妻子 老婆 太太 结婚",
+    "husband": "husband spouse partner married 丈夫 老公 结婚",
+    "girlfriend": "girlfriend partner dating 女朋友 女友 对象",
+    "boyfriend": "boyfriend partner dating 男朋友 男友 对象",
+    "mother": "mother mom mum parents family 妈妈 母亲 父母 家人",
+    "father": "father dad parents family 爸爸 父亲 父母 家人",
+    "sister": "sister sisters sibling family 姐姐 妹妹 姐妹 家人",
+    "brother": "brother brothers sibling family 哥哥 弟弟 兄弟 家人",
+    "son": "son sons child children kid kids family 儿子 孩子 家人",
+    "daughter": "daughter daughters child children kid kids family 女儿 孩子 家人",
+    "friend": "friend friends 朋友",
+    "boss": "boss manager chief 老板 上司 领导",
+    "colleague": "colleague colleagues coworker 同事",
+    "favourite-color": "color colour 颜色",
+    "favourite-food": "food dish eat 食物 菜 吃",
+    "favourite-movie": "movie film 电影",
+    "favourite-song": "song music 歌",
+    "favourite-book": "book read 书",
+    "favourite-sport": "sport sports 运动",
+    "favourite-city": "city 城市",
+}
+
+
+def cues(key: str) -> str:
+    """The cue words of a normalised key, both languages together; empty for a key nobody listed."""
+    found = _CUES.get(key, "")
+    if key.startswith("favourite-"):
+        return f"favorite favourite best like 最喜欢 最爱 {found}"
+    return found

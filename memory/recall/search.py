@@ -1,0 +1,101 @@
+"""From a question to ranked memories, without a model.
+
+Invariants: nothing outside the scope is looked at; importance and age only ever bend a score within fixed bounds,
+they never hide a row; a replaced memory stands below what replaced it; without a working index the scope is
+searched by substring, and the caller never notices but by quality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import structlog
+
+from memory.errors import StorageError
+from memory.recall import index, words
+from memory.scope import Scope
+from memory.store import memories
+from memory.store.database import Database
+from memory.store.memories import Memory
+
+log = structlog.get_logger(__name__)
+
+#: How far importance may lift or lower a score: a tenth either way over its range of 1 to 10.
+_IMPORTANCE_REACH = 0.1
+#: What is left of an archived memory's score: it comes up when little else matches.
+_ARCHIVED = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that answers the query; `parts` says how its score came about, numbers only."""
+
+    memory: Memory
+    score: float
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+async def search(database: Database, scope: Scope, query: str, *, limit: int) -> list[Hit]:
+    """The best `limit` memories of the scope for `query`, best first."""
+    terms = words.query_terms(query)
+    if not terms:
+        return []
+    try:
+        await index.catch_up(database)
+        hits = await _by_words(database, scope, terms)
+    except StorageError as exc:
+        log.warning("index.failed", error=str(exc), instead="substring search")
+        hits = await _by_substring(database, scope, terms, limit)
+    hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
+    return _successors_first(hits)[:limit]
+
+
+async def _by_words(database: Database, scope: Scope, terms: list[str]) -> list[Hit]:
+    matches = await index.match(database, scope, terms)
+    if not matches:
+        return []
+    total = await memories.count(database, scope, live_only=False)
+    scores = words.bm25(
+        terms,
+        [match.counts for match in matches],
+        [match.length for match in matches],
+        total_docs=max(total, len(matches)),
+        average_length=sum(match.length for match in matches) / len(matches),
+    )
+    score_of = {match.memory_id: score for match, score in zip(matches, scores, strict=True)}
+    # Only the front can be shown; loading eight times that leaves room for what is put behind or dropped.
+    front = sorted(score_of, key=lambda memory_id: -score_of[memory_id])[:400]
+    return [_hit(memory, score_of[memory.id]) for memory in await memories.by_ids(database, scope, front)]
+
+
+async def _by_substring(database: Database, scope: Scope, terms: list[str], limit: int) -> list[Hit]:
+    found = await memories.containing(database, scope, terms, limit=limit * 8)
+    return [_hit(memory, float(sum(term in memory.value.casefold() for term in terms))) for memory in found]
+
+
+def _hit(memory: Memory, matched: float) -> Hit:
+    importance = 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5
+    archived = _ARCHIVED if memory.archived_at is not None else 1.0
+    return Hit(
+        memory=memory,
+        score=matched * importance * archived,
+        parts={"words": round(matched, 3), "importance": round(importance, 3), "archived": archived},
+    )
+
+
+def _successors_first(hits: list[Hit]) -> list[Hit]:
+    """Put each replaced memory directly behind the one that replaced it, where both were found."""
+    placed: list[Hit] = []
+    waiting: dict[int, list[Hit]] = {}
+    found = {hit.memory.id for hit in hits}
+    for hit in hits:
+        if hit.memory.superseded_by in found:
+            waiting.setdefault(hit.memory.superseded_by or 0, []).append(hit)
+        else:
+            placed.append(hit)
+    ordered: list[Hit] = []
+    while placed:
+        hit = placed.pop(0)
+        ordered.append(hit)
+        placed[:0] = waiting.pop(hit.memory.id, [])
+    return ordered

@@ -1,0 +1,512 @@
+"""Turns text of any script into index words, and ranks and compares texts by them.
+
+Invariants: everything here is pure and deterministic; document and query go through the same folding, so
+whatever is written the same way meets itself. A token holds only characters that FTS5's `unicode61
+remove_diacritics 0` treats as part of a word and leaves as they are: one token here is one term there. Work
+is linear in the length of the text, and the number of tokens is bounded. A change that gives other tokens for
+the same text raises `TOKENS_VERSION`, and the index is rebuilt.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+
+import snowballstemmer
+
+#: To be stored beside the index: tokens of another version must not be searched with these.
+TOKENS_VERSION = 1
+#: Tokens kept of one text (about 100 KB of English); what lies behind is not found by words. Callers chunk.
+DOCUMENT_TOKENS = 16_384
+#: Characters kept of one token; hashes and base64 need no more to be told apart.
+TOKEN_CHARS = 64
+#: Terms of one query; each costs a walk through its list in the index.
+QUERY_TERMS = 64
+
+
+def tokens(text: str, *, limit: int = DOCUMENT_TOKENS) -> list[str]:
+    """The index words of `text` in reading order, repeats kept, at most `limit`.
+
+    - Case, width, compatibility forms and the diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic are
+      folded; Cyrillic й, Japanese voicing marks and Hangul syllables are kept; digits become 0-9.
+    - Words of spaced scripts are stemmed (Snowball: Porter for Latin script, Russian for Cyrillic; Arabic,
+      Greek and Hindi for theirs).
+    - Scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar ...) and Hangul, whose
+      particles are glued to the noun, give for each run every character and every pair of neighbours. A
+      character is a letter with its vowel signs and tones.
+    - "iPhone15" gives the whole and both halves, "R2D2" the whole only. "3.11" and "10:30" give the whole and
+      the numbers; "1,000" is 1000. A date (2026-03-05, 2026/3/5, 2026年3月5日) gives 20260305 and the parts.
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(_fold(text)):
+        run = match.group()
+        kind = match.lastgroup
+        if kind == "word":
+            found += _word_tokens(run[:TOKEN_CHARS])
+        elif kind == "unspaced":
+            # A unit is at most 5 characters, so this much of a run gives enough units for the limit.
+            found += _unspaced_tokens(run[: 5 * limit])
+        elif kind == "number":
+            found += _number_tokens(run)
+        else:
+            found += _han_date_tokens(run)
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
+    """The distinct tokens of `text` worth searching for, in order, at most `limit`.
+
+    Function and question words of English, Chinese and Japanese are left out unless nothing else remains (a
+    short list: it measured better than none, and as good as a long one). When too many are left, the words
+    said most often stay, being the topic, and of those said equally often pairs before single characters,
+    then the latest, because a long message ends with its question. Of a very long text both ends are read.
+    """
+    if len(text) > 2 * _QUERY_END_CHARS:
+        text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
+    counts = Counter(tokens(text))
+    terms = [term for term in counts if term not in _stop_tokens()] or list(counts)
+    if len(terms) <= limit:
+        return terms
+    worth = {
+        term: (counts[term], _UNIT.fullmatch(term) is None, position) for position, term in enumerate(terms)
+    }
+    chosen = set(sorted(terms, key=worth.__getitem__, reverse=True)[:limit])
+    return [term for term in terms if term in chosen]
+
+
+def bm25(
+    terms: Sequence[str],
+    docs: Sequence[Mapping[str, float]],
+    lengths: Sequence[float],
+    *,
+    total_docs: int,
+    average_length: float,
+    k1: float = 1.2,
+    b: float = 0.75,
+) -> list[float]:
+    """One score >= 0 per candidate, in the order given; 0 means that no term occurs.
+
+    `docs` are token counts (fractions are allowed, for words lent by a neighbour) and `lengths` their numbers
+    of tokens. The candidates must be *all* documents of the scope that hold any of the terms: document
+    frequency is counted among them, so that a scope's scores say nothing about other people's vocabulary.
+    `total_docs` and `average_length` describe the whole scope. Repeated terms count once.
+
+    BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
+    Lucene's idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that is everywhere.
+    Raises ValueError if `docs` and `lengths` differ in number.
+    """
+    scores = [0.0] * len(docs)
+    # A count taken a moment before the candidates may lag behind them; idf must stay defined.
+    total = max(total_docs, len(docs))
+    mean = average_length if average_length > 0 else 1.0
+    damping = [k1 * (1 - b + b * length / mean) for _, length in zip(docs, lengths, strict=True)]
+    for term in dict.fromkeys(terms):
+        holding = [(position, count) for position, doc in enumerate(docs) if (count := doc.get(term, 0)) > 0]
+        idf = math.log(1 + (total - len(holding) + 0.5) / (len(holding) + 0.5))
+        for position, count in holding:
+            scores[position] += idf * count * (k1 + 1) / (count + damping[position])
+    return scores
+
+
+def jaccard(a: str, b: str) -> float:
+    """Shared part of the distinct tokens of both, 0 to 1. Texts without a token are alike only if equal."""
+    left, right = set(tokens(a)), set(tokens(b))
+    if not left and not right:
+        return 1.0 if a.strip() == b.strip() else 0.0
+    return len(left & right) / len(left | right)
+
+
+def differs_in_substance(a: str, b: str) -> bool:
+    """Whether a number, date, name or negation differs, so that near-equal texts must not be taken for one.
+
+    A guard, not a measure: it prefers a needless True (two rows instead of one) to a lost memory. Only what
+    can be seen on the surface counts: synonyms and rewordings make no difference.
+
+    - numbers: digits of any script, number words, Chinese numerals, weekdays, months, today, 明天 and so on;
+    - names: capitalised words beyond the start of a sentence that the other text holds in no spelling, a
+      subject exchanged at the start ("Anna likes", "Marta likes"), any Latin word inside Chinese or Japanese
+      text; names and numbers that stand in another order differ too ("from Paris to Rome");
+    - negation: how often and of what, in English, Chinese, Japanese and the commonest words of others, and an
+      opposite made by prefix (able, unable).
+    """
+    left, right = _surface(a), _surface(b)
+    return (
+        left.numbers != right.numbers
+        or left.negated != right.negated
+        or bool(left.names - right.words or right.names - left.words)
+        or _subject_exchanged(left, right)
+        or _reordered(left, right)
+        or _opposed(left, right)
+    )
+
+
+#: Vowel signs and tones are no letters to FTS5 and would tear a word apart, so each is moved into the private
+#: use planes, which it keeps; dropping them instead would make one word of many in Hindi, Tamil or Thai.
+_PRIVATE = 0xF0000
+_PRIVATE_CLASS = "\U000f0000-\U0010ffff"
+#: Marks that carry no difference a searcher would type: Latin, Greek and Cyrillic diacritics, Hebrew points,
+#: Arabic vowels and hamza, enclosing marks, variation selectors.
+_DROPPED_MARKS = (
+    (0x0300, 0x036F),
+    (0x0483, 0x0489),
+    (0x0591, 0x05C7),
+    (0x0610, 0x061A),
+    (0x064B, 0x065F),
+    (0x0670, 0x0670),
+    (0x06D6, 0x06ED),
+    (0x180B, 0x180F),
+    (0x1AB0, 0x1AFF),
+    (0x1DC0, 0x1DFF),
+    (0x20D0, 0x20FF),
+    (0xFE00, 0xFE0F),
+    (0xFE20, 0xFE2F),
+    (0xE0100, 0xE01EF),
+)
+#: Letters to Unicode, none to FTS5's tables (New Tai Lue vowels, one Vedic sign): treated as vowel signs.
+_UNKNOWN_TO_FTS5 = frozenset([*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2])
+#: Letters that people exchange though Unicode sees no diacritic in them, and signs that mean an ASCII one.
+_FOLDED_BY_HAND = {
+    "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ħ": "h", "Ħ": "H",
+    "ŧ": "t", "Ŧ": "T", "ı": "i",
+    "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE",
+    "ى": "ي", "ی": "ي", "ک": "ك", "ـ": "",
+    "’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "−": "-",
+    "\u0439": "\u0439", "\u0419": "\u0419",  # Cyrillic short i: Russian endings need it
+    "\u200b": " ",  # a word boundary in Thai and Khmer; other invisible characters stand inside words
+}  # fmt: skip
+
+#: Han, kana, Bopomofo, Hangul, Thai, Lao, Myanmar, Khmer, Tai, Yi: see `tokens`.
+_UNSPACED = (
+    "\u0e01-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1000-\u103f\u104a-\u108f\u109a-\u109f\u1100-\u11ff\u1780-\u17d3\u17d7"
+    "\u17dc\u1950-\u19cf\u1a20-\u1a7f\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u303c\u3041-\u318f\u31a0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua48c\ua960-\ua97f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaadf\uac00-\ud7ff"
+    "\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+_UNIT = re.compile(f"[{_UNSPACED}][{_PRIVATE_CLASS}]{{0,4}}")
+_ASCII_NO_WORD = "\\x00-/:-@\\[-`{-\\x7f"
+# After `_fold` only ASCII can separate, which keeps every alternative a plain character class.
+_TOKEN = re.compile(
+    "(?P<han_date>[0-9]{4}年[0-9]{1,2}月[0-9]{1,2})"
+    "|(?P<number>[0-9]{1,3}(?:,[0-9]{3}){1,6}(?![0-9])(?:\\.[0-9]{1,20})?|[0-9]{1,20}(?:[-./:][0-9]{1,20}){1,5})"
+    f"|(?P<unspaced>[{_UNSPACED}][{_UNSPACED}{_PRIVATE_CLASS}]*)"
+    f"|(?P<word>[^{_ASCII_NO_WORD}{_UNSPACED}]+)"
+)
+_CONTRACTED_NOT = re.compile(r"(?<=n)'(?=t(?![0-9a-z]))", re.IGNORECASE)
+_CONTRACTED_REST = re.compile(r"(?<=[a-z])'(?:s|m|re|ve|ll|d)(?![0-9a-z])", re.IGNORECASE)
+_HALVES = re.compile(r"[0-9]+|[^0-9]+")
+_NUMBER_PART = re.compile(r"[0-9]+")
+_CALENDAR_DATE = re.compile(r"([0-9]{4})[-./]([0-9]{1,2})[-./]([0-9]{1,2})")
+
+#: First code point of a block of letters → the stemmer for words that begin in it, up to the next entry.
+_STEMMERS = (
+    (0x0000, "porter"),
+    (0x0250, None),
+    (0x0370, "greek"),
+    (0x0400, "russian"),
+    (0x0530, None),
+    (0x0620, "arabic"),
+    (0x0700, None),
+    (0x0904, "hindi"),
+    (0x0980, None),
+)
+_stemming = threading.Lock()
+
+
+class _Characters(dict[int, str]):
+    """`str.translate` table: what each character becomes in `_fold`, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        result = self[code] = _fold_character(chr(code))
+        return result
+
+
+_characters = _Characters()
+
+
+def _fold(text: str, *, keep_case: bool = False) -> str:
+    """`text` with only letters, digits, private-use vowel signs and ASCII punctuation left."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_characters)
+    if not keep_case:
+        text = text.casefold()
+    if "'" in text:
+        text = _CONTRACTED_REST.sub(" ", _CONTRACTED_NOT.sub("", text))
+    return text
+
+
+def _fold_character(char: str) -> str:
+    code = ord(char)
+    category = unicodedata.category(char)
+    if char in _FOLDED_BY_HAND or char.isascii():
+        folded = _FOLDED_BY_HAND.get(char, char)
+    elif category[0] == "M" or code in _UNKNOWN_TO_FTS5:
+        folded = "" if _is_dropped(code) else chr(_PRIVATE + code)
+    elif category == "Cf":
+        folded = ""
+    elif category == "Nd":
+        folded = str(unicodedata.decimal(char))
+    elif char.isalnum():
+        parts = unicodedata.normalize("NFD", char)
+        folded = unicodedata.normalize("NFC", "".join(part for part in parts if not _is_dropped(ord(part))))
+    else:
+        folded = " "
+    return folded
+
+
+def _is_dropped(code: int) -> bool:
+    return any(first <= code <= last for first, last in _DROPPED_MARKS)
+
+
+@lru_cache(maxsize=32_768)
+def _word_tokens(run: str) -> tuple[str, ...]:
+    """Tokens of one run of letters and digits of a spaced script."""
+    if run.isdigit():
+        return (run,)
+    halves = _HALVES.findall(run)
+    if len(halves) == 1:
+        return (_stem(run),)
+    # Codes like R2D2 or B12, and long identifiers, mean nothing in parts.
+    if len(halves) > 4 or all(len(half) < 2 for half in halves if not half.isdigit()):
+        return (run,)
+    return (run, *(half if half.isdigit() else _stem(half) for half in halves))
+
+
+def _unspaced_tokens(run: str) -> list[str]:
+    units = _UNIT.findall(run)
+    found = units[:1]
+    for before, unit in pairwise(units):
+        found += (before + unit, unit)
+    return found
+
+
+def _number_tokens(run: str) -> list[str]:
+    run = run.replace(",", "")
+    date = _CALENDAR_DATE.fullmatch(run)
+    if date is not None:
+        whole = _date_token(*date.groups())
+        if whole is not None:
+            return [whole, *(part.lstrip("0") or "0" for part in date.groups())]
+    parts = _NUMBER_PART.findall(run)
+    return parts if len(parts) == 1 else [_NUMBER_JOINT.join(parts)[:TOKEN_CHARS], *parts]
+
+
+#: Stands for the point inside a number token, which FTS5 would split at.
+_NUMBER_JOINT = chr(_PRIVATE + ord("."))
+
+
+def _han_date_tokens(run: str) -> list[str]:
+    year, month, day = _NUMBER_PART.findall(run)
+    whole = _date_token(year, month, day)
+    parts = [year, "年", month.lstrip("0") or "0", "月", day.lstrip("0") or "0"]
+    return parts if whole is None else [whole, *parts]
+
+
+def _date_token(year: str, month: str, day: str) -> str | None:
+    if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
+        return None
+    return f"{year}{int(month):02}{int(day):02}"
+
+
+def _stem(word: str) -> str:
+    if len(word) < 3 or len(word) > 32:
+        return word
+    first = ord(word[0])
+    name = next(name for start, name in reversed(_STEMMERS) if first >= start)
+    if name is None:
+        return word
+    spelled = "".join(chr(ord(char) - _PRIVATE) if ord(char) >= _PRIVATE else char for char in word)
+    # A stemmer works on its own state, and recall may run in several threads.
+    with _stemming:
+        stemmed: str = _stemmer(name).stemWord(spelled)
+    # A stemmer may give back marks that the folding moves or drops, or nothing at all.
+    return _fold(stemmed).replace("'", "").replace(" ", "") or word
+
+
+@cache
+def _stemmer(name: str) -> snowballstemmer.stemmer:
+    return snowballstemmer.stemmer(name)
+
+
+_QUERY_END_CHARS = 4_096
+_STOP_WORDS = """
+a an the and or but if of at by for with about to from in on as than then so
+i me my mine you your yours he him his she her hers it its we us our ours they them their theirs
+this that these those am is are was were be been being do does did done have has had having
+can could would should shall will what which who whom whose when where why how there here
+dont didnt doesnt isnt arent wasnt werent s t m re ve ll d
+的 了 吗 呢 吧 啊 呀 嘛 我 你 您 他 她 它 们 是 在 有 和 与 跟 就 都 也 很 不 还 又 把 被 给 对
+这 那 个 一 会 要 想 说 去 得 地 着 过 我们 你们 他们 她们 我的 你的 什么 怎么 怎样 如何 为什么
+哪 哪里 哪儿 哪个 哪些 谁 多少 几 几个 什么时候 是什么 是不是 有没有 这个 那个 一个
+还记得 记得吗 你知道 告诉我 请问 一下
+の は が を に で と も へ か ね よ た て し です ます ました でした ですか ますか
+"""
+
+
+@cache
+def _stop_tokens() -> frozenset[str]:
+    return frozenset(token for word in _STOP_WORDS.split() for token in tokens(word))
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(_fold(words).split())
+
+
+#: Without "one" and 一, which are articles more often than numbers, and "second", also a unit of time.
+_NUMBER_WORDS = {
+    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "两": "2", "兩": "2", "零": "0", "〇": "0",
+    "二": "2", "三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
+}  # fmt: skip
+_DATE_WORDS = _listed("""
+    thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy
+    eighty ninety hundred thousand million dozen half twice third am pm
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december today tomorrow yesterday tonight last next
+""")
+_UNSPACED_NUMBERS = re.compile(
+    "[二三四五六七八九十百千万亿萬億两兩零〇]|(?:周|週|星期|礼拜)[一日天]|[今明昨后後前]天|[今去明前来]年"
+    "|[今昨明]晚|[上下这這本]个?[周週月]|[上下]午|[今昨明]日|[来先]週"
+)
+_NEGATIONS = _listed("""
+    not no never none nobody nothing nowhere neither nor without cannot except stopped quit non
+    isnt arent wasnt werent dont doesnt didnt cant couldnt wont wouldnt shouldnt hasnt havent hadnt mustnt
+    aint não nem nunca sem sin nada ningún ninguna ne pas jamais sans rien kein keine keinen nicht nie niemals
+    ohne mai senza niet geen nooit не нет ни никогда без δεν μην لا ليس لم لن بدون नहीं न मत
+""")
+_UNSPACED_NEGATION = re.compile(
+    _fold("(?:不|没|沒|无|無|未|非|勿|莫|否|别|別|ない|なく|なかった|ません|ไม่|안|못|않|없).{0,2}")
+)
+#: Words that hold a character of negation without denying anything.
+_NO_NEGATION = re.compile(
+    "不错|不錯|不过|不過|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
+    "|除非|非常|未来|未來"
+)
+#: Between a negation and what it denies: "is no longer a member".
+_AFTER_NEGATION = _listed("longer more any anymore really")
+_OPPOSING = ("un", "in", "im", "il", "ir", "dis", "non")
+_TITLES = _listed("dr mr mrs ms prof st")
+_AUXILIARIES = _listed("is was has had will can")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Surface:
+    """What `differs_in_substance` looks at in one text; words are folded and stemmed."""
+
+    #: Words and numbers in reading order, each once.
+    order: tuple[str, ...]
+    words: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    #: What each negation denies, sorted, repeats kept.
+    negated: tuple[str, ...]
+    #: The capitalised word at the very start if a verb seems to follow, else empty.
+    subject: str
+
+
+def _surface(text: str) -> _Surface:
+    folded = _fold(text, keep_case=True)
+    # Between Chinese or Japanese characters every Latin word is a name or a term.
+    all_names = _UNIT.search(folded) is not None
+    spelled: list[str] = []  # words as written, in order
+    order: list[str] = []
+    names: set[str] = set()
+    numbers: set[str] = set()
+    negated: list[str] = []
+    end = 0
+    for match in _TOKEN.finditer(folded):
+        gap, end, run = folded[end : match.start()], match.end(), match.group()
+        found: list[str] = []
+        if match.lastgroup == "unspaced":
+            found = _UNSPACED_NUMBERS.findall(run)
+            negated += _UNSPACED_NEGATION.findall(_NO_NEGATION.sub("", run))
+        elif match.lastgroup == "number":
+            found = _number_tokens(run)[:1]
+        elif match.lastgroup == "han_date":
+            found = _han_date_tokens(run)[:1]
+        else:
+            for part in _HALVES.findall(run[:TOKEN_CHARS]):
+                word = part.casefold()
+                if word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
+                    found.append(word)
+                named = part[0].isupper() and not _starts_sentence(gap, spelled[-1:])
+                if named or (all_names and word.isascii()):
+                    names.add(_stem(word))
+                spelled.append(part)
+                order.append(_stem(word))
+        found = [_NUMBER_WORDS.get(number, number) for number in found]
+        if run[0].isdigit() and (gap == "-" or gap.endswith(" -")):
+            found[0] = f"-{found[0]}"
+        numbers.update(found)
+        order += found
+    words = [part.casefold() for part in spelled]
+    return _Surface(
+        order=tuple(dict.fromkeys(order)),
+        words=frozenset(map(_stem, words)),
+        names=frozenset(names) - _stop_tokens() - numbers,
+        numbers=frozenset(numbers),
+        negated=tuple(sorted(negated + _denied(words))),
+        subject=_subject(spelled),
+    )
+
+
+def _starts_sentence(gap: str, before: list[str]) -> bool:
+    if not before or "\n" in gap or "!" in gap or "?" in gap:
+        return True
+    # No sentence ends with "Dr." or an initial.
+    return gap.startswith(".") and len(before[0]) > 1 and before[0].casefold() not in _TITLES
+
+
+def _denied(words: list[str]) -> list[str]:
+    """For each negation among `words` the stem of the next word of meaning, or nothing if none follows."""
+    denied: list[str] = []
+    waiting = 0
+    for word in words:
+        if word in _NEGATIONS:
+            waiting += 1
+        elif waiting and word not in _AFTER_NEGATION and _stem(word) not in _stop_tokens():
+            denied += [_stem(word)] * waiting
+            waiting = 0
+    return denied + [""] * waiting
+
+
+def _subject(spelled: list[str]) -> str:
+    if len(spelled) < 2 or not spelled[0][0].isupper():
+        return ""
+    first, second = spelled[0].casefold(), spelled[1].casefold()
+    # "Likes cats" opens with a verb, "Anna likes" doesn't.
+    verb_follows = second in _AUXILIARIES or (
+        second.endswith(("s", "ed")) and not first.endswith(("s", "ed"))
+    )
+    return _stem(first) if verb_follows and _stem(first) not in _stop_tokens() else ""
+
+
+def _subject_exchanged(left: _Surface, right: _Surface) -> bool:
+    if not left.subject or not right.subject:
+        return False
+    return left.subject not in right.words and right.subject not in left.words
+
+
+def _reordered(left: _Surface, right: _Surface) -> bool:
+    """Whether the names and numbers that both hold stand in another order."""
+    telling = left.names | right.names | left.numbers | right.numbers
+    shared = telling.intersection(left.order).intersection(right.order)
+    return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
+
+
+def _opposed(left: _Surface, right: _Surface) -> bool:
+    only_left, only_right = left.words - right.words, right.words - left.words
+    return any(
+        (len(word) > 2 and prefix + word in others)
+        for here, others in ((only_left, only_right), (only_right, only_left))
+        for word in here
+        for prefix in _OPPOSING
+    )

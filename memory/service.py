@@ -1,0 +1,561 @@
+"""Memory as the gateway sees it: the mailbox, the turns, what is recalled, and what people do to it.
+
+Invariants: every call is confined by a `Context`, made from who speaks where; each method that writes is one
+transaction; what an inbox row causes and the row's end are committed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.desk import Context, Desk
+from memory.learn import extract, keep
+from memory.learn.extract import Proposal
+from memory.learn.learner import Learner, Triggers
+from memory.recall import index
+from memory.recall.recall import Budget, Recall, Snapshot, recall, stored_snapshot, take_snapshot
+from memory.recall.search import Hit, search
+from memory.store import extractions, history, mailbox, memories, people, questions, recalls, usage
+from memory.store.database import Database, Durability, Transaction
+from memory.store.driver import Driver
+from memory.store.history import Message, Utterance
+from memory.store.mailbox import Letter, Parcel
+from memory.store.memories import Draft, Memory, Source
+from memory.store.people import ChatKind
+from memory.store.questions import Question
+from memory.store.recalls import Entry
+from memory.store.usage import Spent
+
+__all__ = [
+    "Budget", "Context", "Desk", "Draft", "Hit", "Letter", "Memory", "Message", "Parcel", "Proposal", "Question",
+    "Recall",
+    "Service", "Snapshot", "Source", "Spent", "Triggers", "Utterance",
+]  # fmt: skip
+
+#: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
+_SNAPSHOT_IDLE_MS = 5 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """The place a message comes from, in the platform's words, and the agent that serves it."""
+
+    session_key: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    thread: str | None
+    agent: str
+    chat_title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """The person who speaks, in the platform's words."""
+
+    platform: str
+    user_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One inbox row's message, ready for history. `said_at` is milliseconds UTC."""
+
+    inbox_id: int
+    text: str
+    tokens: int
+    said_at: int
+    platform_ref: str | None
+    reply_to: str | None
+    learn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn under way. `steps` are the completions an earlier attempt already got, as JSON."""
+
+    id: int
+    context: Context
+    inbox_ids: tuple[int, ...]
+    said: tuple[Message, ...]
+    steps: tuple[str, ...] = ()
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a turn's prompt is made of. `trimmed_to` is set where older messages have just left the window."""
+
+    window: tuple[Message, ...]
+    recall: Recall
+    snapshot_taken: bool
+    trimmed_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a turn ended. With an `error` code there is no answer in history, only a notice to the person.
+
+    `learned` is what the turn's own messages say, where that is to be kept at once; None leaves it to a quiet moment.
+    """
+
+    chunks: tuple[str, ...]
+    utterances: tuple[Utterance, ...] = ()
+    learned: tuple[Proposal, ...] | None = None
+    spent: tuple[Spent, ...] = ()
+    error: str | None = None
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """What entered the last reply: entries with their memory (None once forgotten) and what the model cost."""
+
+    turn_id: int
+    entries: tuple[tuple[Entry, Memory | None], ...]
+    sources: Mapping[int, Sequence[Source]]
+    spent: tuple[Spent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Figures for the status line. `learned_at` is the time of the last finished extraction, milliseconds UTC."""
+
+    live: int
+    total: int
+    window_messages: int
+    window_tokens: int
+    unread: int
+    waiting: int
+    parked: int
+    learned_at: int | None
+    inbound: int
+    outbound: int
+    tokens_in: int
+    tokens_out: int
+    sqlite: str
+    path: Path
+
+
+class Service:
+    """One open store. Make it with `await Service.open(...)`, end it with `await close(...)`."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        agents: Mapping[str, str],
+        triggers: Triggers,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        count_tokens: Callable[[str], int],
+        run_id: str,
+    ) -> None:
+        self._database = database
+        self._agents = dict(agents)
+        self._agent_ids: dict[str, int] = {}
+        self._timezones: dict[int, str] = {}
+        self._now = now
+        self._short_id = lambda: f"m_{new_id()}"
+        self._count_tokens = count_tokens
+        self._run_id = run_id
+        self._learner = Learner(
+            database, triggers=triggers, timezone_of=self._timezones.__getitem__, now=now, new_id=self._short_id
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        agents: Mapping[str, str],
+        triggers: Triggers,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        count_tokens: Callable[[str], int],
+        durability: Durability = "process",
+        driver: Driver | None = None,
+    ) -> Service:
+        """Open the store at `path` for `agents` (name → timezone). `new_id` gives short random text.
+
+        Raises `memory.errors.StorageError` and its kin, each saying what to do.
+        """
+        database = await Database.open(path, now=now(), durability=durability, driver=driver)
+        service = cls(
+            database, agents=agents, triggers=triggers, now=now, new_id=new_id, count_tokens=count_tokens,
+            run_id=new_id(),
+        )  # fmt: skip
+        try:
+            await service._start()
+        except BaseException:
+            await database.close()
+            raise
+        return service
+
+    async def _start(self) -> None:
+        async with self._database.transaction() as tx:
+            for name, timezone in self._agents.items():
+                self._agent_ids[name] = await people.agent(tx, name, now=self._now())
+                self._timezones[self._agent_ids[name]] = timezone
+            # Agents that are no longer configured may still have messages to be read.
+            for row in await tx.all("select id from agents"):
+                self._timezones.setdefault(row["id"], "UTC")
+            await mailbox.doubt(tx)
+        await index.prepare(self._database)
+        await self._learner.take_up()
+
+    async def close(self, *, seconds: float) -> None:
+        """Read what is unread, for at most `seconds`, then close the file."""
+        await self._learner.finish(seconds=seconds)
+        await self._database.close()
+
+    # The mailbox ------------------------------------------------------------------------------------------------
+
+    async def receive(
+        self, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str
+    ) -> int | None:
+        """Commit an update; None when it was already taken."""
+        async with self._database.transaction() as tx:
+            return await mailbox.receive(
+                tx, platform=platform, bot_id=bot_id, update_key=update_key, session_key=session_key,
+                payload=payload, now=self._now(),
+            )  # fmt: skip
+
+    async def unanswered(self) -> list[Letter]:
+        return await mailbox.unanswered(self._database)
+
+    async def refuse(self, inbox_id: int, session_key: str, text: str, *, error: str) -> None:
+        """End an inbox row without a turn, telling the person why."""
+        async with self._database.transaction() as tx:
+            await self._post(tx, session_key, None, inbox_id, "notice", (text,), None)
+            await mailbox.answered(tx, [inbox_id], error=error, now=self._now())
+
+    async def sessions_with_mail(self) -> list[str]:
+        return await mailbox.sessions_with_mail(self._database)
+
+    async def repost_unknown(self, session_key: str) -> None:
+        async with self._database.transaction() as tx:
+            await mailbox.repost_unknown(tx, session_key)
+
+    async def take_parcel(self, session_key: str) -> Parcel | None:
+        async with self._database.transaction() as tx:
+            return await mailbox.take(tx, session_key)
+
+    async def parcel_sent(self, parcel: Parcel, platform_ref: str) -> None:
+        async with self._database.transaction() as tx:
+            await mailbox.sent(tx, parcel.id, platform_ref, now=self._now())
+
+    async def parcel_not_sent(self, parcel: Parcel, state: str, error: str) -> None:
+        async with self._database.transaction() as tx:
+            await mailbox.not_sent(tx, parcel.id, state, error)
+
+    def of_earlier_run(self, parcel: Parcel) -> bool:
+        return parcel.run != self._run_id
+
+    # Turns ------------------------------------------------------------------------------------------------------
+
+    async def context(self, where: Where, who: Who) -> Context:
+        """Who speaks where; makes the rows for people and places seen for the first time."""
+        async with self._database.transaction() as tx:
+            return await self._context(tx, where, who)
+
+    async def begin_turn(self, where: Where, who: Who, said: Sequence[Said]) -> Turn:
+        """Claim the inbox rows of `said` for a new turn and put their messages into history."""
+        now = self._now()
+        async with self._database.transaction() as tx:
+            context = await self._context(tx, where, who)
+            turn_id = await history.begin_turn(tx, context.session, now=now)
+            await mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
+            learning = context.session.learning and context.speaker.learning
+            ids = await history.record(
+                tx,
+                context.session,
+                turn_id,
+                [
+                    Utterance(
+                        role="user",
+                        text=message.text,
+                        tokens=message.tokens,
+                        said_at=message.said_at,
+                        learn=message.learn and learning,
+                        author_id=context.speaker.id,
+                        author_name=who.name,
+                        platform_ref=message.platform_ref,
+                        reply_to=message.reply_to,
+                    )
+                    for message in said
+                ],
+                now=now,
+            )
+            recorded = await history.between(tx, context.session.id, ids[0], ids[-1])
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(message.inbox_id for message in said),
+            said=tuple(recorded),
+        )
+
+    async def resume_turn(self, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
+        """Take up a turn that broke off, with the model steps it already got."""
+        async with self._database.transaction() as tx:
+            context = await self._context(tx, where, who)
+            attempts = await history.retry_turn(tx, turn_id)
+            said = await history.messages_of_turn(tx, turn_id)
+            steps = await history.steps(tx, turn_id)
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(inbox_ids),
+            said=tuple(said),
+            steps=tuple(steps),
+            attempts=attempts,
+        )
+
+    async def look(self, turn: Turn, budget: Budget, *, window_tokens: int, window_messages: int) -> View:
+        """Everything the prompt of a turn is made of; changes nothing."""
+        session, scope = turn.context.session, turn.context.scope
+        messages = await history.after(self._database, session.id, session.window_after, limit=window_messages * 2)
+        window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
+        trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
+        snapshot, taken = await self._snapshot(turn.context, budget)
+        found = await recall(
+            self._database,
+            scope,
+            "\n".join(message.text for message in turn.said),
+            snapshot=snapshot,
+            in_window=frozenset(message.id for message in window),
+            budget=budget,
+            count_tokens=self._count_tokens,
+        )
+        return View(window=tuple(window), recall=found, snapshot_taken=taken, trimmed_to=trimmed_to)
+
+    def propose(self, turn: Turn) -> list[Proposal]:
+        """What this turn's own messages say, by patterns. Nothing is written."""
+        return extract.read(turn.said, scope=turn.context.scope, timezone=turn.context.timezone)
+
+    async def keep_step(self, turn: Turn, n: int, completion: str) -> None:
+        async with self._database.transaction() as tx:
+            await history.keep_step(tx, turn.id, n, completion, now=self._now())
+
+    async def effect(self, turn: Turn, n: int, i: int) -> str | None:
+        """The result a tool call of this turn already had, or None."""
+        found = await history.effect(self._database, turn.id, n, i)
+        return None if found is None else found[1]
+
+    @asynccontextmanager
+    async def acting(self, turn: Turn, n: int, i: int, tool: str) -> AsyncIterator[Desk]:
+        """A tool's change to memory and its result, which it `say`s, as one transaction."""
+        async with self._database.transaction() as tx:
+            desk = self._desk(tx, turn.context)
+            yield desk
+            await history.keep_effect(tx, turn.id, n, i, tool, desk.answer, now=self._now())
+
+    async def finish_turn(self, turn: Turn, view: View | None, outcome: Outcome) -> None:
+        """Commit all that a turn brought: answer, what was recalled and learned, mail, the end of its inbox rows."""
+        now = self._now()
+        session = turn.context.session
+        async with self._database.transaction() as tx:
+            if outcome.utterances:
+                await history.record(tx, session, turn.id, outcome.utterances, now=now)
+            if outcome.learned is not None:
+                await self._learn(tx, turn, outcome.learned)
+            if view is not None:
+                await self._keep_view(tx, turn, view)
+            for spent in outcome.spent:
+                await usage.add(
+                    tx, spent, turn_id=turn.id, session_id=session.id, agent_id=session.agent_id,
+                    purpose="chat", now=now,
+                )  # fmt: skip
+            kind = "message" if outcome.error is None else "notice"
+            await self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
+            await history.end_turn(tx, turn.id, error=outcome.error, now=now)
+            await mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            unread = await extractions.unread(tx, session.id)
+        self._learner.heard(session.id, unread)
+
+    # What people do ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def answering(self, context: Context, inbox_id: int) -> AsyncIterator[Desk]:
+        """A person's request and its answer, which is `say`d, as one transaction that ends the inbox row."""
+        async with self._database.transaction() as tx:
+            desk = self._desk(tx, context)
+            yield desk
+            if desk.answer:
+                await self._post(tx, context.session.key, None, inbox_id, "notice", (desk.answer,), None)
+            await mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+
+    async def settle(self, context: Context, question: Question, answer: str | None) -> None:
+        async with self._database.transaction() as tx:
+            await questions.settle(tx, question.id, answer)
+
+    async def question(self, context: Context) -> Question | None:
+        """The open question to this person here."""
+        return await questions.open_question(
+            self._database, context.session.id, context.speaker.id, now=self._now()
+        )
+
+    async def flush(self, context: Context, reason: str) -> None:
+        """Read what is unread in this session now."""
+        await self._learner.flush(context.session.id, reason)
+
+    async def search(self, context: Context, query: str, *, limit: int) -> list[Hit]:
+        return await search(self._database, context.scope, query, limit=limit)
+
+    async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
+        """Live facts, styles, events and reflections of the scope, the ones that matter first."""
+        return await memories.current(
+            self._database, context.scope, ("fact", "style", "event", "reflection"), limit=limit, offset=offset
+        )
+
+    async def profile(self, context: Context) -> list[Memory]:
+        return await memories.current(self._database, context.scope, ("profile", "directive"), limit=20)
+
+    async def why(self, context: Context) -> Why | None:
+        """What entered the last reply in this session; None when there was none."""
+        turn_id = await history.last_turn(self._database, context.session.id)
+        if turn_id is None:
+            return None
+        entries = await recalls.of_turn(self._database, turn_id)
+        ids = [entry.memory_id for entry in entries]
+        found = {memory.id: memory for memory in await memories.by_ids(self._database, context.scope, ids)}
+        return Why(
+            turn_id=turn_id,
+            entries=tuple((entry, found.get(entry.memory_id)) for entry in entries),
+            sources=await memories.sources(self._database, list(found)),
+            spent=tuple(await usage.of_turn(self._database, turn_id)),
+        )
+
+    async def status(self, context: Context) -> Status:
+        session = context.session
+        window = await history.after(self._database, session.id, session.window_after, limit=1_000)
+        waiting, parked, learned_at = await extractions.standing(self._database)
+        inbound, outbound = await mailbox.backlog(self._database)
+        unread = await extractions.unread(self._database, session.id)
+        tokens_in, tokens_out = await usage.of_agent(
+            self._database, session.agent_id, since=self._now() - 24 * 3_600_000
+        )
+        return Status(
+            live=await memories.count(self._database, context.scope, live_only=True),
+            total=await memories.count(self._database, context.scope, live_only=False),
+            window_messages=len(window),
+            window_tokens=sum(message.tokens for message in window),
+            unread=unread.messages,
+            waiting=waiting,
+            parked=parked,
+            learned_at=learned_at,
+            inbound=inbound,
+            outbound=outbound,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            sqlite=str(self._database.driver),
+            path=self._database.path,
+        )
+
+    # Shared parts -----------------------------------------------------------------------------------------------
+
+    async def _context(self, tx: Transaction, where: Where, who: Who) -> Context:
+        now = self._now()
+        agent_id = self._agent_ids[where.agent]
+        speaker = await people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
+        session = await people.session_by_key(tx, where.session_key)
+        if session is None:
+            chat_id = await people.chat(
+                tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title,
+                now=now,
+            )  # fmt: skip
+            session = await people.session(
+                tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
+            )
+        elif session.agent_id != agent_id:
+            session = await people.reassign(tx, session, agent_id)
+        return Context(
+            session=session,
+            speaker=speaker,
+            scope=await people.scope_of(tx, session, speaker.id),
+            timezone=speaker.timezone or self._timezones[session.agent_id],
+        )
+
+    def _desk(self, tx: Transaction, context: Context) -> Desk:
+        return Desk(tx, context, now=self._now(), new_id=self._short_id)
+
+    async def _snapshot(self, context: Context, budget: Budget) -> tuple[Snapshot, bool]:
+        """The prompt's snapshot, and whether it was taken just now."""
+        session, scope = context.session, context.scope
+        idle = session.last_message_at is None or self._now() - session.last_message_at > _SNAPSHOT_IDLE_MS
+        if session.snapshot is None or session.snapshot_at is None or idle:
+            return await take_snapshot(self._database, scope, budget, self._count_tokens), True
+        stored = await stored_snapshot(
+            self._database, scope, session.snapshot, taken_at=session.snapshot_at, budget=budget
+        )
+        return stored, False
+
+    async def _learn(self, tx: Transaction, turn: Turn, learned: Sequence[Proposal]) -> None:
+        """Keep what this turn's messages say within its last transaction, so that they need not be read again."""
+        session = turn.context.session
+        for proposal in learned:
+            await keep.keep(
+                tx, turn.context.scope, proposal.draft, source_ids=[proposal.message_id], now=self._now(),
+                new_id=self._short_id,
+            )  # fmt: skip
+        if not await extractions.unread_before(tx, session.id, turn.said[0].id):
+            await extractions.mark_read(tx, session.id, turn.said[-1].id)
+
+    async def _keep_view(self, tx: Transaction, turn: Turn, view: View) -> None:
+        session_id = turn.context.session.id
+        if view.snapshot_taken:
+            await people.keep_snapshot(tx, session_id, view.recall.snapshot.ids, now=self._now())
+        if view.trimmed_to is not None:
+            await people.trim_window(tx, session_id, after=view.trimmed_to)
+        snapshot = view.recall.snapshot
+        found = {item.memory.id for item in view.recall.items}
+        standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
+        entries = [
+            Entry(memory_id=item.memory.id, placed=item.placed, score=round(item.score, 4), parts=item.parts)
+            for item in view.recall.items
+        ]
+        entries += [Entry(memory_id=memory.id, placed="known", score=None, parts={}) for memory in standing]
+        await recalls.keep(tx, turn.id, entries)
+        await memories.touch(
+            tx, [item.memory.id for item in view.recall.items if item.placed == "recalled"], now=self._now()
+        )
+
+    async def _post(
+        self,
+        tx: Transaction,
+        session_key: str,
+        turn_id: int | None,
+        inbox_id: int | None,
+        kind: str,
+        chunks: Sequence[str],
+        reply_to: str | None,
+    ) -> None:
+        await mailbox.post(
+            tx, session_key=session_key, turn_id=turn_id, inbox_id=inbox_id, kind=kind, chunks=chunks,
+            reply_to=reply_to, run=self._run_id, now=self._now(),
+        )  # fmt: skip
+
+
+def _fit(messages: list[Message], *, keep: int, tokens: int, count: int) -> list[Message]:
+    """The newest messages that fit. Once they don't, half the room is freed, so that the front of the prompt
+
+    stays the same for many turns. The current turn (ids from `keep` on) always stays; the first message is a
+    person's.
+    """
+    if len(messages) <= count and sum(message.tokens for message in messages) <= tokens:
+        return messages
+    room = tokens // 2
+    kept: list[Message] = []
+    for message in reversed(messages):
+        room -= message.tokens
+        if message.id < keep and (room < 0 or len(kept) >= count // 2):
+            break
+        kept.append(message)
+    kept.reverse()
+    while kept and kept[0].id < keep and kept[0].role != "user":
+        kept.pop(0)
+    return kept

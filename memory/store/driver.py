@@ -1,0 +1,54 @@
+"""Which SQLite serves: the bundled one where it is installed, else the one Python was built with.
+
+The bundled build can load extensions and is new enough for FTS5 `secure-delete`; many Python builds offer
+neither. Both speak DB-API 2 with identical names, so a driver is just that module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+from dataclasses import dataclass
+from types import ModuleType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """A DB-API module for SQLite and what it can do."""
+
+    name: str
+    module: ModuleType
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        version: tuple[int, ...] = self.module.sqlite_version_info
+        return version
+
+    @property
+    def loads_extensions(self) -> bool:
+        return hasattr(self.module.Connection, "enable_load_extension")
+
+    @property
+    def fts_secure_delete(self) -> bool:
+        """FTS5 wipes deleted words from its own pages only since SQLite 3.42."""
+        return self.version >= (3, 42)
+
+    def __str__(self) -> str:
+        extensions = "with" if self.loads_extensions else "without"
+        return f"SQLite {'.'.join(map(str, self.version))} ({self.name}, {extensions} extensions)"
+
+
+def built_in() -> Driver:
+    return Driver(name="built in", module=sqlite3)
+
+
+def bundled() -> Driver | None:
+    """The SQLite that came with Remora's packages, or None where there is no build for this platform."""
+    try:
+        return Driver(name="bundled", module=importlib.import_module("sqlean.dbapi2"))
+    except ImportError:
+        return None
+
+
+def best() -> Driver:
+    return bundled() or built_in()

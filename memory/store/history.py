@@ -1,0 +1,197 @@
+"""Messages and turns: what was said, word for word, and how each answer came about.
+
+Invariants: a message's `learn` is fixed when it is recorded; messages are never deleted, only blanked on request;
+a step is stored before its tools run and an effect with its result, so a turn can be taken up where it broke off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memory.store.database import Reader, Row, Transaction
+from memory.store.people import Session
+
+#: A longer silence ends a sitting (DESIGN 2).
+SITTING_GAP_MS = 3 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One stored utterance. `tool_calls` is JSON as the gateway gave it."""
+
+    id: int
+    turn_id: int | None
+    role: str
+    author_id: int | None
+    author_name: str
+    text: str
+    tokens: int
+    learn: bool
+    sitting: int
+    said_at: int
+    tool_calls: str | None
+    tool_call_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utterance:
+    """A message about to be recorded. `said_at` is the platform's time in milliseconds UTC."""
+
+    role: str
+    text: str
+    tokens: int
+    said_at: int
+    learn: bool = False
+    author_id: int | None = None
+    author_name: str = ""
+    platform_ref: str | None = None
+    reply_to: str | None = None
+    tool_calls: str | None = None
+    tool_call_id: str | None = None
+
+
+async def record(
+    tx: Transaction, session: Session, turn_id: int | None, utterances: Iterable[Utterance], *, now: int
+) -> list[int]:
+    """Append to a session's history; returns the new ids in order."""
+    sitting, last = session.sitting, session.last_message_at
+    ids = []
+    for said in utterances:
+        if last is not None and said.said_at - last > SITTING_GAP_MS:
+            sitting += 1
+        last = max(said.said_at, last or 0)
+        ids.append(
+            await tx.insert(
+                "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
+                " text, tool_calls, tool_call_id, tokens, learn, sitting, said_at, recorded_at)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
+                    said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
+                    sitting, said.said_at, now,
+                ),
+            )
+        )  # fmt: skip
+    await tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last, session.id))
+    return ids
+
+
+async def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
+    """The newest `limit` messages of a session with an id above `message_id`, oldest first."""
+    rows = await reader.all(
+        _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
+        (session_id, message_id, limit),
+    )
+    return [_message(row) for row in reversed(rows)]
+
+
+async def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
+    """A session's messages with ids from `first` to `last`, erased ones left out."""
+    rows = await reader.all(
+        _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
+        (session_id, first, last),
+    )
+    return [_message(row) for row in rows]
+
+
+async def last_id(reader: Reader, session_id: int) -> int:
+    row = await reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
+    return int(row["id"]) if row is not None and row["id"] is not None else 0
+
+
+async def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
+    """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
+    for message_id in message_ids:
+        await tx.run("update messages set learn = 0, recall = 0 where id = ?", (message_id,))
+
+
+async def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
+    return await tx.insert(
+        "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)",
+        (session.id, session.agent_id, now),
+    )
+
+
+async def retry_turn(tx: Transaction, turn_id: int) -> int:
+    """Count another attempt at a turn that was cut off; returns how many there were."""
+    row = await tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
+    assert row is not None
+    return int(row["attempts"])
+
+
+async def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> None:
+    await tx.run(
+        "update turns set state = ?, error = ?, finished_at = ? where id = ?",
+        ("done" if error is None else "failed", error, now, turn_id),
+    )
+
+
+async def last_turn(reader: Reader, session_id: int) -> int | None:
+    """The newest turn of a session that brought an answer."""
+    row = await reader.one(
+        "select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,)
+    )
+    return None if row is None or row["id"] is None else int(row["id"])
+
+
+async def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
+    rows = await reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
+    return [_message(row) for row in rows]
+
+
+async def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> None:
+    await tx.run("insert into steps values (?, ?, ?, ?)", (turn_id, n, completion, now))
+
+
+async def steps(reader: Reader, turn_id: int) -> list[str]:
+    """The stored completions of a turn, in order, as the JSON they were kept in."""
+    rows = await reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
+    return [row["completion"] for row in rows]
+
+
+async def keep_effect(
+    tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int
+) -> None:
+    """A tool ran to its end. Written in the transaction that holds the tool's own change, where it made one."""
+    await tx.run(
+        "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict do update"
+        " set state = 'done', result = excluded.result",
+        (turn_id, n, i, tool, result, now),
+    )
+
+
+async def start_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, now: int) -> None:
+    """An outside tool is about to run: after a crash its outcome is unknown, and it is not repeated."""
+    await tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
+
+
+async def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
+    """(state, result) of a tool call of this turn, or None when it never began."""
+    row = await reader.one(
+        "select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i)
+    )
+    return None if row is None else (row["state"], row["result"])
+
+
+_MESSAGE = (
+    "select id, turn_id, role, author_id, author_name, text, tokens, learn, sitting, said_at, tool_calls,"
+    " tool_call_id from messages"
+)
+
+
+def _message(row: Row) -> Message:
+    return Message(
+        id=row["id"],
+        turn_id=row["turn_id"],
+        role=row["role"],
+        author_id=row["author_id"],
+        author_name=row["author_name"],
+        text=row["text"],
+        tokens=row["tokens"],
+        learn=bool(row["learn"]),
+        sitting=row["sitting"],
+        said_at=row["said_at"],
+        tool_calls=row["tool_calls"],
+        tool_call_id=row["tool_call_id"],
+    )

@@ -1,0 +1,342 @@
+"""Rows of every kind of memory, with their sources, their dates and what replaced them.
+
+Invariants: every read and every change is confined by a scope's predicate or by ids such a read returned; nothing
+is overwritten: a replaced row keeps its dates and names its successor; each write leaves a line in the change log,
+from which the indexes are fed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from memory.errors import NotFound
+from memory.scope import Scope
+from memory.store.database import Reader, Row, Transaction
+
+Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
+Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One remembered thing. Times are milliseconds UTC, `local_date` is the person's date when it was said."""
+
+    id: int
+    short_id: str
+    kind: Kind
+    owner_id: int
+    author_id: int | None
+    subject_id: int | None
+    subject: str
+    category: str
+    topic: str
+    key: str
+    value: str
+    importance: int
+    confidence: float
+    strength: float
+    origin: Origin
+    learned_at: int
+    local_date: str
+    valid_from: int
+    valid_until: int | None
+    superseded_by: int | None
+    access_count: int
+    reinforced_count: int
+    last_reinforced_at: int
+    pinned: bool
+    confirmed: bool
+    archived_at: int | None
+
+    @property
+    def live(self) -> bool:
+        return self.superseded_by is None and self.archived_at is None and self.valid_until is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A memory about to be written. `agent_id` is set where it stays with one agent."""
+
+    kind: Kind
+    owner_id: int
+    category: str
+    key: str
+    value: str
+    importance: int
+    confidence: float
+    origin: Origin
+    learned_at: int
+    local_date: str
+    author_id: int | None = None
+    subject_id: int | None = None
+    subject: str = ""
+    agent_id: int | None = None
+    topic: str = ""
+    valid_from: int | None = None
+    valid_until: int | None = None
+    superseded_by: int | None = None
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A message something was learned from. `text` is None once the words are erased."""
+
+    message_id: int
+    said_at: int
+    author_name: str
+    text: str | None
+
+
+async def insert(tx: Transaction, draft: Draft, *, short_id: str, now: int) -> int:
+    memory_id = await tx.insert(
+        "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
+        " key, value, importance, confidence, origin, created_at, learned_at, local_date, valid_from, valid_until,"
+        " superseded_by, last_reinforced_at, confirmed)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            short_id, draft.kind, draft.owner_id, draft.author_id, draft.subject_id, draft.subject, draft.agent_id,
+            draft.category, draft.topic, draft.key, draft.value, draft.importance, draft.confidence, draft.origin,
+            now, draft.learned_at, draft.local_date,
+            draft.learned_at if draft.valid_from is None else draft.valid_from,
+            draft.valid_until, draft.superseded_by, draft.learned_at, int(draft.confirmed),
+        ),
+    )  # fmt: skip
+    await _changed(tx, memory_id)
+    return memory_id
+
+
+async def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
+    for message_id in message_ids:
+        await tx.run("insert or ignore into memory_sources values (?, ?)", (memory_id, message_id))
+
+
+async def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
+    await tx.run("delete from memory_parents where memory_id = ?", (memory_id,))
+    for parent_id in parent_ids:
+        await tx.run("insert into memory_parents values (?, ?)", (memory_id, parent_id))
+
+
+async def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
+    """`new_id` holds from `at` on; the old row keeps all its dates."""
+    await tx.run(
+        "update memories set superseded_by = ?, valid_until = ? where id = ?",
+        (new_id, at, old_id),
+    )
+    await _changed(tx, old_id)
+
+
+async def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
+    """It was told again: it counts as fresh, and comes back if it had been archived."""
+    await tx.run(
+        "update memories set reinforced_count = reinforced_count + 1,"
+        " last_reinforced_at = max(last_reinforced_at, ?), archived_at = null where id = ?",
+        (at, memory_id),
+    )
+    await _changed(tx, memory_id)
+
+
+async def rewrite(tx: Transaction, memory_id: int, value: str, *, now: int) -> None:
+    """Replace the value of a derived row (a profile slot), whose parents say where it comes from."""
+    await tx.run(
+        "update memories set value = ?, last_reinforced_at = ? where id = ?",
+        (value, now, memory_id),
+    )
+    await _changed(tx, memory_id)
+
+
+async def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
+    """They entered a reply. This counts use; it does not refresh decay."""
+    for memory_id in memory_ids:
+        await tx.run(
+            "update memories set access_count = access_count + 1, last_access_at = ? where id = ?",
+            (now, memory_id),
+        )
+
+
+async def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
+    """Remove rows and all that was derived from them; returns the ids of every removed row.
+
+    What a removed row had replaced stays closed, and is then followed by that row's own successor, if any: forgetting
+    a new home must not move anybody back into the old one.
+    """
+    doomed = list(memory_ids)
+    for memory_id in doomed:
+        rows = await tx.all("select memory_id from memory_parents where parent_id = ?", (memory_id,))
+        doomed += [row["memory_id"] for row in rows if row["memory_id"] not in doomed]
+    for memory_id in doomed:
+        relinked = await tx.all(
+            "update memories set superseded_by = (select superseded_by from memories where id = ?1)"
+            " where superseded_by = ?1 returning id",
+            (memory_id,),
+        )
+        for row in relinked:
+            await _changed(tx, row["id"])
+        await tx.run("delete from memories where id = ?", (memory_id,))
+        await _changed(tx, memory_id)
+    return doomed
+
+
+async def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
+    within = scope.predicate("m")
+    row = await reader.one(
+        f"select {_COLUMNS} from memories m where m.id = ? and {within.sql}", (memory_id, *within.parameters)
+    )
+    return None if row is None else _memory(row)
+
+
+async def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
+    """Raises `NotFound` alike for an unknown id and for one outside the scope."""
+    within = scope.predicate("m")
+    row = await reader.one(
+        f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}",
+        (short_id, *within.parameters),
+    )
+    if row is None:
+        raise NotFound(f"No memory {short_id} here.")
+    return _memory(row)
+
+
+async def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
+    """The rows among `memory_ids` this scope sees, in the order asked for."""
+    within = scope.predicate("m")
+    marks = ", ".join("?" for _ in memory_ids)
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.id in ({marks}) and {within.sql}",
+        (*memory_ids, *within.parameters),
+    )
+    found = {row["id"]: _memory(row) for row in rows}
+    return [found[memory_id] for memory_id in memory_ids if memory_id in found]
+
+
+async def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
+    """Live rows, the ones that matter first: pinned, then important, then freshly told."""
+    within = scope.predicate("m")
+    marks = ", ".join("?" for _ in kinds)
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {_LIVE} and {within.sql}"
+        " order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc limit ? offset ?",
+        (*kinds, *within.parameters, limit, offset),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
+    """Live rows of one kind and owner that say something of the owner, the ones that matter first."""
+    within = scope.predicate("m")
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {_LIVE}"
+        f" and {within.sql} order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc",
+        (owner_id, kind, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
+    """How many facts, styles, events and reflections this scope sees."""
+    within = scope.predicate("m")
+    live = f" and {_LIVE}" if live_only else ""
+    row = await reader.one(
+        f"select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f"{live} and {within.sql}",
+        within.parameters,
+    )
+    assert row is not None
+    return int(row["n"])
+
+
+async def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
+    """Live facts and styles written after `since`, oldest first: what a snapshot taken then can't hold."""
+    within = scope.predicate("m")
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at > ? and {_LIVE}"
+        f" and {within.sql} order by m.id limit ?",
+        (since, *within.parameters, limit),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
+    """Rows of the draft's owner, kind and subject that are not superseded: what it may repeat or replace."""
+    within = scope.predicate("m")
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
+        " and m.subject_id is ? and m.superseded_by is null and m.category = ?"
+        f" and {within.sql} order by m.id",
+        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
+    """Every row linked to `memory` by replacement, in either direction, oldest first."""
+    within = scope.predicate("m")
+    rows = await reader.all(
+        "with recursive newer(id, next) as ("
+        "   select id, superseded_by from memories where id = ?"
+        "   union select m.id, m.superseded_by from memories m join newer n on m.id = n.next),"
+        " linked(id) as ("
+        "   select id from newer"
+        "   union select m.id from memories m join linked l on m.superseded_by = l.id)"
+        f" select {_COLUMNS} from memories m join linked l on l.id = m.id where {within.sql}"
+        " order by m.valid_from, m.id",
+        (memory.id, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
+    """Where each memory was learned from, oldest first."""
+    marks = ", ".join("?" for _ in memory_ids)
+    rows = await reader.all(
+        "select s.memory_id, m.id, m.said_at, m.author_name, m.text, m.erased_at from memory_sources s"
+        f" join messages m on m.id = s.message_id where s.memory_id in ({marks}) order by m.id",
+        memory_ids,
+    )
+    found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
+    for row in rows:
+        found[row["memory_id"]].append(
+            Source(
+                message_id=row["id"],
+                said_at=row["said_at"],
+                author_name=row["author_name"],
+                text=row["text"] if row["erased_at"] is None else None,
+            )
+        )
+    return found
+
+
+async def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
+    """Rows whose key or value holds any of `words` as a substring: the search that needs no index."""
+    if not words:
+        return []
+    within = scope.predicate("m")
+    held = " or ".join("instr(lower(m.key || ' ' || m.value), ?) > 0" for _ in words)
+    rows = await reader.all(
+        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and ({held}) and {within.sql} order by m.importance desc, m.id desc limit ?",
+        (*words, *within.parameters, limit),
+    )
+    return [_memory(row) for row in rows]
+
+
+async def _changed(tx: Transaction, memory_id: int) -> None:
+    await tx.run("insert into changes (memory_id) values (?)", (memory_id,))
+
+
+_COLUMN_NAMES = (
+    "id", "short_id", "kind", "owner_id", "author_id", "subject_id", "subject", "category", "topic", "key", "value",
+    "importance", "confidence", "strength", "origin", "learned_at", "local_date", "valid_from", "valid_until",
+    "superseded_by", "access_count", "reinforced_count", "last_reinforced_at", "pinned", "confirmed", "archived_at",
+)  # fmt: skip
+_COLUMNS = ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
+_LIVE = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
+
+
+def _memory(row: Row) -> Memory:
+    fields = {name: row[name] for name in _COLUMN_NAMES}
+    fields["pinned"] = bool(fields["pinned"])
+    fields["confirmed"] = bool(fields["confirmed"])
+    return Memory(**fields)

@@ -1,0 +1,65 @@
+"""Brings a database to the newest schema: numbered SQL files, forward only.
+
+Invariants: each file runs in one transaction together with the row that records it, so a kill leaves either the
+old schema or the new one; a file is never edited after release; a database with a migration this Remora does not
+know is refused untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+import aiosqlite
+
+from memory.errors import SchemaTooNew
+
+_FILE_NAME = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One numbered step; `sql` may hold many statements but no transaction of its own."""
+
+    version: int
+    name: str
+    sql: str
+
+
+def migrations() -> list[Migration]:
+    """All shipped migrations, oldest first."""
+    found = []
+    for file in resources.files("memory.store").joinpath("migrations").iterdir():
+        if match := _FILE_NAME.fullmatch(file.name):
+            found.append(Migration(version=int(match[1]), name=match[2], sql=file.read_text("utf-8")))
+    return sorted(found, key=lambda migration: migration.version)
+
+
+async def migrate(connection: aiosqlite.Connection, known: list[Migration], *, now: int) -> None:
+    """Apply what is missing. Raises `SchemaTooNew` when the database is ahead of `known`."""
+    await connection.execute_fetchall(
+        "create table if not exists migrations"
+        " (version integer primary key, name text not null, applied_at integer not null) strict"
+    )
+    rows = await connection.execute_fetchall("select coalesce(max(version), 0) from migrations")
+    current: int = next(iter(rows))[0]
+    newest = known[-1].version
+    if current > newest:
+        raise SchemaTooNew(
+            f"This database was written by a newer Remora (schema {current}, this one knows {newest}). "
+            "Nothing was changed. Install that version again, or restore a backup made by this one."
+        )
+    for migration in known:
+        if migration.version > current:
+            await _apply(connection, migration, now)
+
+
+async def _apply(connection: aiosqlite.Connection, migration: Migration, now: int) -> None:
+    record = f"insert into migrations values ({migration.version}, '{migration.name}', {now});"  # noqa: S608
+    try:
+        await connection.executescript(f"begin immediate;\n{migration.sql}\n{record}\ncommit;")
+    except BaseException:
+        if connection.in_transaction:
+            await connection.rollback()
+        raise

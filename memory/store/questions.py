@@ -1,0 +1,74 @@
+"""Questions to the human that survive a restart.
+
+Invariants: at most one question per person and session is open; its payload holds ids, never text; only the person
+asked can answer it, within its time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.store.database import Reader, Transaction
+
+LIFETIME_MS = 10 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """An open question. `preset` is the choice that a plain "yes" takes."""
+
+    id: int
+    purpose: str
+    payload: str
+    choices: tuple[str, ...]
+    preset: str
+
+
+async def ask(
+    tx: Transaction,
+    *,
+    session_id: int,
+    asker_id: int,
+    purpose: str,
+    payload: str,
+    choices: Sequence[str],
+    preset: str,
+    now: int,
+) -> None:
+    """Ask; an earlier open question to the same person here is cancelled."""
+    await tx.run(
+        "update questions set state = 'cancelled' where session_id = ? and asker_id = ? and state = 'open'",
+        (session_id, asker_id),
+    )
+    await tx.run(
+        "insert into questions (session_id, asker_id, purpose, payload, choices, preset, state, created_at, expires_at)"
+        " values (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
+        (session_id, asker_id, purpose, payload, json.dumps(choices), preset, now, now + LIFETIME_MS),
+    )
+
+
+async def open_question(reader: Reader, session_id: int, asker_id: int, *, now: int) -> Question | None:
+    row = await reader.one(
+        "select id, purpose, payload, choices, preset from questions"
+        " where session_id = ? and asker_id = ? and state = 'open' and expires_at > ?",
+        (session_id, asker_id, now),
+    )
+    if row is None:
+        return None
+    return Question(
+        id=row["id"],
+        purpose=row["purpose"],
+        payload=row["payload"],
+        choices=tuple(json.loads(row["choices"])),
+        preset=row["preset"],
+    )
+
+
+async def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
+    """Close a question with the choice taken, or cancel it with None."""
+    await tx.run(
+        "update questions set state = ?, answer = ? where id = ?",
+        ("cancelled" if answer is None else "answered", answer, question_id),
+    )

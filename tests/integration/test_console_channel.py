@@ -1,0 +1,601 @@
+"""The terminal chat on real pipes and a real pseudo-terminal, and what it prints for every way a text can be cut."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.base import ChannelUnavailable, Outbound, Place
+from channels.console import ConsoleChannel
+
+HOST = Path(__file__).with_name("console_host.py")
+ADA = Place(channel="console", chat="ada")
+TIMEOUT = 30  # seconds until a program that hangs fails its test
+CTRL_C, CTRL_D, UP, LEFT, ENTER, ALT_ENTER = "\x03", "\x04", "\x1b[A", "\x1b[D", "\r", "\x1b\r"
+PROMPT = "you>"
+
+
+# --- What is printed, whatever the pieces ---
+
+#: Words, blanks and control characters; few enough letters that a text often repeats itself.
+TEXTS = st.text(st.one_of(st.sampled_from("ab \n\t\x1b\r\x9b"), st.characters()), max_size=40)
+
+
+@st.composite
+def cut_texts(draw: st.DrawFn) -> tuple[str, list[str], list[str]]:
+    """A text, pieces of it as streamed (perhaps not to its end), and all of it as rows."""
+    text = draw(TEXTS)
+    end = draw(st.integers(0, len(text)))
+    return text, draw(cuts(text[:end])), draw(cuts(text))
+
+
+def cuts(text: str) -> st.SearchStrategy[list[str]]:
+    """All ways to cut `text` into pieces."""
+    places = st.sets(st.integers(0, len(text)), max_size=6)
+    return places.map(lambda at: [text[a:b] for a, b in pairwise(sorted(at | {0, len(text)}))])
+
+
+def console(screen: io.StringIO) -> ConsoleChannel:
+    """A channel that prints on `screen` and has no input."""
+    ids = count(1)
+    return ConsoleChannel(
+        person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), stdin=io.StringIO(), stdout=screen
+    )
+
+
+def printed(pieces: Sequence[str], *rows: Outbound) -> str:
+    """What stands on the screen after turn 1 streamed `pieces` and `rows` were sent."""
+    screen = io.StringIO()
+
+    async def play() -> None:
+        channel = console(screen)
+        for piece in pieces:
+            await channel.append(ADA, 1, piece)
+        for row in rows:
+            await channel.send(row)
+
+    asyncio.run(play())
+    return screen.getvalue()
+
+
+def row(text: str, *, turn: int | None = 1, earlier_run: bool = False) -> Outbound:
+    """An outbox row for Ada."""
+    return Outbound(id=1, place=ADA, text=text, turn=turn, earlier_run=earlier_run)
+
+
+def ink(text: str) -> str:
+    """`text` without white space and control characters, lone surrogates as the question marks they are shown as."""
+    shown = text.encode("utf-8", "replace").decode()
+    return "".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", shown).split())
+
+
+@given(cut_texts())
+def test_console_stream_and_row_print_what_the_row_alone_prints(
+    cut: tuple[str, list[str], list[str]],
+) -> None:
+    """However far the stream came and however it was cut, the finished answer looks the same."""
+    text, pieces, _ = cut
+    assert printed(pieces, row(text)) == printed([], row(text))
+
+
+@given(cut_texts())
+def test_console_prints_each_character_once_when_an_answer_has_several_rows(
+    cut: tuple[str, list[str], list[str]],
+) -> None:
+    """The stream knows nothing of rows and may be ahead of the one that is sent."""
+    text, pieces, rows = cut
+    assert ink(printed(pieces, *(row(part) for part in rows))) == ink(text)
+
+
+@given(TEXTS, TEXTS)
+def test_console_prints_a_row_whole_when_something_else_was_streamed(streamed: str, text: str) -> None:
+    """A fallback model answered in other words: the stored answer is the one that counts."""
+    alone, other = printed([], row(text)), printed([streamed])
+    if other and not alone.startswith(other) and not other.startswith(alone.removesuffix("\n")):
+        assert printed([streamed], row(text)) == f"{other}\n{alone}"
+
+
+@given(cut_texts())
+def test_console_prints_no_control_characters(cut: tuple[str, list[str], list[str]]) -> None:
+    """Text of models and memories must not move the cursor, set the title or read the clipboard."""
+    text, pieces, _ = cut
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed(pieces, row(text), row(text, earlier_run=True))
+    )
+
+
+@given(cut_texts())
+def test_console_puts_a_message_between_two_pieces_on_its_own_line(
+    cut: tuple[str, list[str], list[str]],
+) -> None:
+    """A command's answer or a reminder may come while an answer is being streamed."""
+    text, pieces, _ = cut
+    screen = io.StringIO()
+
+    async def play() -> None:
+        channel = console(screen)
+        for piece in pieces:
+            await channel.append(ADA, 1, piece)
+            await channel.send(row("|notice|", turn=None))
+        await channel.send(row(text))
+
+    asyncio.run(play())
+    lines = screen.getvalue().split("\n")
+    assert lines.count("|notice|") == len(pieces)
+    assert ink("".join(line for line in lines if line != "|notice|")) == ink(text)
+
+
+def test_console_joins_rows_that_the_stream_had_already_joined() -> None:
+    """Two rows, the stream in the middle of the second."""
+    assert (
+        printed(["first", " part\n\nsec"], row("first part"), row("second part"))
+        == "first part\n\nsecond part\n"
+    )
+
+
+def test_console_marks_rows_of_an_earlier_run() -> None:
+    """They may be repeats, so they say so."""
+    assert printed([], row("done", earlier_run=True)) == "(from earlier)\ndone\n"
+
+
+def test_console_forgets_streams_that_no_row_completed() -> None:
+    """A stopped answer must not grow the process for ever, nor keep its words in it."""
+    screen = io.StringIO()
+
+    async def play() -> None:
+        channel = console(screen)
+        for turn in range(1, 21):
+            await channel.append(ADA, turn, f"answer {turn}")
+        await channel.send(row("answer 1 and all", turn=1))
+        await channel.send(row("answer 20 and all", turn=20))
+
+    asyncio.run(play())
+    assert screen.getvalue().endswith("answer 20\nanswer 1 and all\nand all\n")
+
+
+async def test_console_refuses_rows_for_somebody_else() -> None:
+    """One terminal shows one person's chat; another person's words never appear on it."""
+    screen = io.StringIO()
+    channel = console(screen)
+    bob = Place(channel="console", chat="bob")
+    assert not channel.reachable(bob)
+    await channel.append(bob, 1, "secret")
+    with pytest.raises(ChannelUnavailable, match="console:bob:-") as refusal:
+        await channel.send(Outbound(id=1, place=bob, text="secret"))
+    assert refusal.value.certain
+    assert screen.getvalue() == ""
+
+
+async def test_console_reports_rows_that_a_closed_output_did_not_show() -> None:
+    """The row whose write broke may be half shown; later ones surely are not, and wait for the next run."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    ids = count(1)
+    with os.fdopen(write_end, "w", encoding="utf-8") as stdout:
+        channel = ConsoleChannel(
+            person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), stdin=io.StringIO(), stdout=stdout
+        )
+        with pytest.raises(ChannelUnavailable) as first:
+            await channel.send(row("hello"))
+        with pytest.raises(ChannelUnavailable) as second:
+            await channel.send(row("hello"))
+        await channel.append(ADA, 2, "nobody sees this")
+    assert (first.value.certain, second.value.certain) == (False, True)
+    assert not channel.reachable(ADA)
+
+
+# --- Through pipes ---
+
+
+def environment(home: Path, **extra: str) -> dict[str, str]:
+    """A clean environment; a terminal in it answers no cursor position requests, and says so."""
+    kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_START") if name in os.environ}
+    return (
+        kept | {"HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8", "PROMPT_TOOLKIT_NO_CPR": "1"} | extra
+    )
+
+
+def piped(folder: Path, typed: bytes, *arguments: str, **extra: str) -> tuple[str, dict[str, Any]]:
+    """The output and the report of a chat that was fed `typed`."""
+    report = folder / "report"
+    done = subprocess.run(
+        [sys.executable, HOST, report, *arguments],
+        input=typed,
+        capture_output=True,
+        timeout=TIMEOUT,
+        env=environment(folder, **extra),
+        check=True,
+    )
+    assert done.stderr == b"ready\n"
+    return done.stdout.decode(), json.loads(report.read_bytes())
+
+
+def test_console_pipe_prints_answers_and_nothing_else(tmp_path: Path) -> None:
+    """Scripts read this: no greeting, no prompt, no names, no colours; blank lines are no messages."""
+    output, report = piped(tmp_path, b"hello\n\n  \nstream\r\nlast without newline")
+    assert output == 'heard "hello"\none two three four\nheard "last without newline"\n'
+    assert report == {
+        "said": ["hello", "stream", "last without newline"],
+        "ended": "returned",
+        "prompt_toolkit": False,
+    }
+
+
+def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
+    """A file in another encoding gives replacement characters, not a traceback."""
+    output, report = piped(tmp_path, b"caf\xe9 \xff\xfe\n\xf0\x9f\x90\x9f\n")
+    assert report["said"] == ["caf\ufffd \ufffd\ufffd", "🐟"]
+    assert len(output.splitlines()) == 2
+
+
+def test_console_pipe_takes_lines_of_many_megabytes(tmp_path: Path) -> None:
+    """A pasted log in one line is one message."""
+    output, report = piped(tmp_path, b"big" + b"x" * 5_000_000 + b"\nsmall\n")
+    assert output == '5000003 characters\nheard "small"\n'
+    assert report["ended"] == "returned"
+
+
+def test_console_pipe_takes_a_plain_file(tmp_path: Path) -> None:
+    """`remora chat < messages.txt`: files can't be waited for as pipes can."""
+    (tmp_path / "messages").write_bytes(b"one\ntwo\n")
+    with (tmp_path / "messages").open() as messages:
+        subprocess.run(
+            [sys.executable, HOST, tmp_path / "report"],
+            stdin=messages,
+            capture_output=True,
+            timeout=TIMEOUT,
+            env=environment(tmp_path),
+            check=True,
+        )
+    assert json.loads((tmp_path / "report").read_bytes())["said"] == ["one", "two"]
+
+
+def test_console_pipe_writes_what_a_poor_encoding_can_show(tmp_path: Path) -> None:
+    """An ASCII output gets question marks where it can't have the letters, not a traceback."""
+    output, _ = piped(tmp_path, b"", "stream", PYTHONIOENCODING="ascii")
+    assert output == "one two three four\n"
+    output, report = piped(tmp_path, "big 你好\nbig\n".encode(), PYTHONIOENCODING="ascii")
+    assert report["said"] == ["big 你好", "big"]
+
+
+def test_console_once_is_one_message_and_one_answer(tmp_path: Path) -> None:
+    """Standard input is left alone, so that it can feed something else."""
+    output, report = piped(tmp_path, b"not read\n", "stream")
+    assert output == "one two three four\n"
+    assert report == {"said": ["stream"], "ended": "returned", "prompt_toolkit": False}
+
+
+def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
+    """An empty variable in a script is no message."""
+    output, report = piped(tmp_path, b"", " \n")
+    assert (output, report["said"], report["ended"]) == ("", [], "returned")
+
+
+def start(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
+    """A chat on pipes that is ready to be talked to."""
+    program = subprocess.Popen(
+        [sys.executable, HOST, folder / "report"],
+        stderr=subprocess.PIPE,
+        env=environment(folder),
+        **streams,
+    )
+    assert program.stderr is not None
+    assert program.stderr.readline() == b"ready\n"
+    return program
+
+
+def end(program: subprocess.Popen[bytes], folder: Path) -> tuple[bytes, dict[str, Any]]:
+    """Wait for the end; what was complained of, and the report."""
+    _, errors = program.communicate(timeout=TIMEOUT)
+    return errors, json.loads((folder / "report").read_bytes())
+
+
+def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
+    """`remora chat | head -1` is an ordinary way to stop, with the input still open."""
+    read_end, write_end = os.pipe()
+    program = start(tmp_path, stdin=subprocess.PIPE, stdout=write_end)
+    os.close(write_end)
+    os.close(read_end)
+    assert program.stdin is not None
+    program.stdin.write(b"hang\n")
+    program.stdin.flush()
+    assert program.wait(TIMEOUT) == 0
+    errors, report = end(program, tmp_path)
+    assert errors == b""
+    assert report["ended"] == "returned"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_console_pipe_says_why_the_output_failed(tmp_path: Path) -> None:
+    """A full disk is no ordinary end: the operator must hear of it."""
+    with Path("/dev/full").open("wb") as full:
+        program = start(tmp_path, stdin=subprocess.PIPE, stdout=full)
+        assert program.stdin is not None
+        program.stdin.write(b"hang\n")
+        program.stdin.flush()
+        program.wait(TIMEOUT)
+    _, report = end(program, tmp_path)
+    assert "No space left on device" in report["ended"]
+    assert "next terminal chat" in report["ended"]
+
+
+def test_console_pipe_shows_late_answers_while_it_waits_for_input(tmp_path: Path) -> None:
+    """A blocking read of standard input must not stop everything else."""
+    program = start(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    program.send_signal(signal.SIGUSR1)
+    assert program.stdout.readline() == b"a late answer\n"
+    _, report = end(program, tmp_path)
+    assert report["ended"] == "returned"
+
+
+def test_console_pipe_leaves_an_interrupt_to_its_caller(tmp_path: Path) -> None:
+    """The run is cancelled and the process ends at once, though a read of standard input is still waiting."""
+    program = start(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.send_signal(signal.SIGINT)
+    program.wait(TIMEOUT)
+    errors, report = end(program, tmp_path)
+    assert report["ended"] == "cancelled"
+    assert b"KeyboardInterrupt" in errors
+    assert b"Fatal Python error" not in errors
+
+
+# --- On a terminal ---
+
+
+class Terminal:
+    """A pseudo-terminal with the chat on it: `type` presses keys, `see` waits for something to appear."""
+
+    def __init__(self, folder: Path, **extra: str) -> None:
+        self._report = folder / "report"
+        self._screen = ""
+        self._seen = 0
+        self._keys, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.program = subprocess.Popen(
+            [sys.executable, HOST, self._report],
+            stdin=inside,
+            stdout=inside,
+            stderr=subprocess.DEVNULL,
+            env=environment(folder / "home", **extra),
+            start_new_session=True,
+        )
+        os.close(inside)
+
+    def type(self, keys: str) -> None:
+        os.write(self._keys, keys.encode())
+
+    def see(self, text: str) -> str:
+        """Wait until `text` appears after all that was seen before; returns what came with it."""
+        deadline = time.monotonic() + TIMEOUT
+        while (at := self._screen.find(text, self._seen)) < 0:
+            assert self._read(deadline), f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
+        came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
+        return came
+
+    def left(self) -> dict[str, Any]:
+        """The report, once the program has ended by itself and without an error."""
+        deadline = time.monotonic() + TIMEOUT
+        while self._read(deadline):
+            pass
+        assert self.program.wait(TIMEOUT) == 0, self._screen
+        report: dict[str, Any] = json.loads(self._report.read_bytes())
+        return report
+
+    def close(self) -> None:
+        self.program.kill()
+        self.program.wait()
+        os.close(self._keys)
+
+    def _read(self, deadline: float) -> bool:
+        if not select.select([self._keys], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            return False
+        try:
+            chunk = os.read(self._keys, 65_536)
+        except OSError:  # how Linux says that the other side is closed
+            return False
+        self._screen += chunk.decode(errors="replace")
+        return bool(chunk)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """A terminal that shows the first prompt."""
+    (tmp_path / "home").mkdir()
+    opened = Terminal(tmp_path)
+    try:
+        opened.see(PROMPT)
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def other_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """Opens a terminal with these variables in its environment."""
+    (tmp_path / "home").mkdir()
+    with ExitStack() as cleanup:
+
+        def opened(**extra: str) -> Terminal:
+            terminal = Terminal(tmp_path, **extra)
+            cleanup.callback(terminal.close)
+            return terminal
+
+        yield opened
+
+
+def test_console_prompt_edits_lines_and_streams_answers(terminal: Terminal) -> None:
+    """The ordinary chat: a line corrected before it is sent, an answer with its speaker's name."""
+    terminal.type("helo" + LEFT + "l" + ENTER)
+    terminal.see('\x1b[1mfish>\x1b[0m heard "hello"\r\n')
+    terminal.see(PROMPT)
+    terminal.type("stream" + ENTER)
+    terminal.see("fish>\x1b[0m one two three four\r\n")
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["hello", "stream"]
+
+
+def test_console_prompt_shows_greeting_and_status(other_terminal: Callable[..., Terminal]) -> None:
+    """The first screen says where one is; the status needs a terminal that tells where its cursor is."""
+    terminal = other_terminal(PROMPT_TOOLKIT_NO_CPR="")
+    terminal.see("welcome\r\n")
+    terminal.see("\x1b[6n")
+    terminal.type("\x1b[2;1R")
+    terminal.see("all is well")
+
+
+def test_console_prompt_recalls_lines_of_this_run_only(terminal: Terminal, tmp_path: Path) -> None:
+    """The up key works, and no file keeps words that may later be forgotten."""
+    terminal.type("first" + ENTER)
+    terminal.see('heard "first"')
+    terminal.see(PROMPT)
+    terminal.type(UP + ENTER)
+    terminal.see('heard "first"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["first", "first"]
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_console_prompt_takes_several_lines_as_one_message(terminal: Terminal) -> None:
+    """Alt-Enter makes a new line, and a paste with line ends is not sent line by line."""
+    terminal.type("one" + ALT_ENTER + "  two" + ENTER)
+    terminal.see(r'heard "one\n  two"')
+    terminal.see(PROMPT)
+    terminal.type("\x1b[200~a\r\nb\x1b[201~" + ENTER)
+    terminal.see(r'heard "a\nb"')
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["one\n  two", "a\nb"]
+
+
+def test_console_prompt_completes_commands(terminal: Terminal) -> None:
+    """Nobody remembers all commands; ordinary words are not completed."""
+    terminal.type("/g")
+    terminal.see("say hello")
+    terminal.type("\t" + ENTER)
+    terminal.see('heard "/greet"')
+    terminal.see(PROMPT)
+    terminal.type("so /he\t" + ENTER)
+    terminal.see('heard "so /he"')
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["/greet", "so /he"]
+
+
+def test_console_prompt_sends_no_blank_lines(terminal: Terminal) -> None:
+    """Enter alone prompts again."""
+    terminal.type(ENTER)
+    terminal.see(PROMPT)
+    terminal.type("  " + ENTER)
+    terminal.see(PROMPT)
+    terminal.type("x" + ENTER)
+    terminal.see('heard "x"')
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["x"]
+
+
+def test_console_prompt_clears_the_line_on_ctrl_c_and_leaves_on_the_next(terminal: Terminal) -> None:
+    """As in a shell the first Ctrl-C drops what was typed; on an empty line it means goodbye."""
+    terminal.type("junk")
+    terminal.see("junk")
+    terminal.type(CTRL_C + "good" + ENTER)
+    terminal.see('heard "good"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_C)
+    report = terminal.left()
+    assert (report["said"], report["ended"]) == (["good"], "returned")
+
+
+def test_console_prompt_keeps_the_line_on_ctrl_d(terminal: Terminal) -> None:
+    """Ctrl-D leaves from an empty line only: half a message is not lost by one key."""
+    terminal.type("half")
+    terminal.see("half")
+    terminal.type(CTRL_D + "!" + ENTER)
+    terminal.see('heard "half!"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["half!"]
+
+
+def test_console_prompt_leaves_cleanly_on_ctrl_c_during_an_answer(terminal: Terminal) -> None:
+    """Waiting can be given up; the program ends as always, and the unfinished line is closed."""
+    terminal.type("hang" + ENTER)
+    terminal.see("thinking")
+    terminal.type(CTRL_C)
+    report = terminal.left()
+    assert (report["said"], report["ended"]) == (["hang"], "returned")
+
+
+def test_console_prompt_keeps_what_is_typed_during_an_answer(terminal: Terminal) -> None:
+    """Impatient keys don't show up inside the answer, and wait for the next prompt, Ctrl-D among them."""
+    terminal.type("slow" + ENTER)
+    terminal.see("thinking")
+    terminal.type("next" + ENTER + CTRL_D)
+    terminal.program.send_signal(signal.SIGUSR1)
+    assert terminal.see("\r\n") == " done\r\n"
+    terminal.see('heard "next"')
+    assert terminal.left()["said"] == ["slow", "next"]
+
+
+def test_console_prompt_shows_late_answers_above_the_line_being_typed(terminal: Terminal) -> None:
+    """Neither the answer nor the half-typed line is harmed, and the answer appears once."""
+    terminal.type("hal")
+    terminal.see("hal")
+    terminal.program.send_signal(signal.SIGUSR1)
+    came = terminal.see("fish>\x1b[0m a late answer\r\n")
+    assert came.count("a late") == 1
+    terminal.see("hal")
+    terminal.type("lo" + ENTER)
+    terminal.see('heard "hallo"')
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["hallo"]
+
+
+def test_console_prompt_disarms_escapes_in_answers(terminal: Terminal) -> None:
+    """A remembered or generated text must not drive the terminal it is shown on."""
+    terminal.type("attack" + ENTER)
+    answer = terminal.see("after31m\r\n")
+    assert "]0;ownedbefore[2Jafter31m" in answer
+    assert "\x1b]" not in answer
+    assert "\x1b[2J" not in answer
+
+
+def test_console_prompt_has_no_colours_where_none_are_wanted(other_terminal: Callable[..., Terminal]) -> None:
+    """NO_COLOR is a promise made by many programs."""
+    terminal = other_terminal(NO_COLOR="1")
+    terminal.see(PROMPT)
+    terminal.type("hello" + ENTER)
+    terminal.see('fish> heard "hello"\r\n')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["ended"] == "returned"
+
+
+def test_console_on_a_dumb_terminal_reads_plain_lines(other_terminal: Callable[..., Terminal]) -> None:
+    """A terminal that can't move its cursor would show the prompt's control codes as rubbish."""
+    terminal = other_terminal(TERM="dumb")
+    terminal.type("hello\n")
+    assert "\x1b" not in terminal.see('heard "hello"\r\n')
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["hello"]

@@ -1,0 +1,286 @@
+"""Tests of the chain: what is tried again, what goes to the next model, and what is told in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from agents.chain import DEMOTED, LONGEST_WAIT, WAITS, Chain
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelUnavailable,
+    OnText,
+    Request,
+)
+
+REQUEST = Request(messages=(ChatMessage(role="user", content="hello"),))
+
+
+class Scripted:
+    """A provider that plays its acts in order, one a call: an error to raise, or the pieces of an answer.
+
+    A piece that is an error is raised in the middle of the answer. The last act is repeated.
+    """
+
+    def __init__(self, name: str, *acts: Exception | Sequence[str | Exception]) -> None:
+        self.name = name
+        self.calls = 0
+        self.closed = False
+        self._acts = acts
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        act = self._acts[min(self.calls, len(self._acts) - 1)]
+        self.calls += 1
+        text = ""
+        for piece in [act] if isinstance(act, Exception) else act:
+            if isinstance(piece, Exception):
+                raise piece
+            text += piece
+            if on_text is not None:
+                await on_text(piece)
+        return Completion(text=text, model="m", provider=self.name)
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Unclosable(Scripted):
+    async def aclose(self) -> None:
+        raise OSError("the socket is gone")
+
+
+class World:
+    """A clock that only sleeping moves, a middling random number, and a screen."""
+
+    def __init__(self, random: float = 0.5) -> None:
+        self.time = 1000.0
+        self.slept: list[float] = []
+        self.shown: list[str] = []
+        self._random = random
+
+    def chain(self, *providers: Scripted) -> Chain:
+        return Chain(providers, sleep=self.sleep, random=lambda: self._random, now=lambda: self.time)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+    async def show(self, text: str) -> None:
+        self.shown.append(text)
+
+
+async def test_the_first_model_answers_and_the_second_is_left_alone() -> None:
+    """A fallback costs money and may see the conversation only when it is needed."""
+    world, first, second = World(), Scripted("a/1", ["Hi", "!"]), Scripted("b/2", ["no"])
+    completion = await world.chain(first, second).complete(REQUEST, world.show)
+    assert (completion.text, completion.provider, world.shown) == ("Hi!", "a/1", ["Hi", "!"])
+    assert (first.calls, second.calls, world.slept) == (1, 0, [])
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("down"), ModelRateLimited("slow"), BadCompletion("cut")])
+async def test_a_passing_failure_is_tried_again_three_times(error: ModelError) -> None:
+    """Most failures of vendors last seconds, and a person would rather wait than read an error."""
+    world, model = World(), Scripted("a/1", error, error, error, ["back"])
+    assert (await world.chain(model).complete(REQUEST)).text == "back"
+    assert world.slept == list(WAITS)
+
+
+async def test_a_model_that_stays_down_is_called_four_times() -> None:
+    """Endless tries leave a person in silence."""
+    world, model = World(), Scripted("a/1", ModelUnavailable("down"))
+    with pytest.raises(ModelUnavailable):
+        await world.chain(model).complete(REQUEST)
+    assert (model.calls, world.slept) == (4, list(WAITS))
+
+
+@pytest.mark.parametrize(("random", "factor"), [(0.0, 0.75), (0.999_999, 1.25)])
+async def test_waits_vary_by_a_quarter(random: float, factor: float) -> None:
+    """Many chats that failed together must not come back together."""
+    world = World(random)
+    with pytest.raises(ModelUnavailable):
+        await world.chain(Scripted("a/1", ModelUnavailable("down"))).complete(REQUEST)
+    assert world.slept == pytest.approx([wait * factor for wait in WAITS], rel=1e-5)
+
+
+async def test_a_wait_the_vendor_asks_for_is_kept_to_the_full() -> None:
+    """Coming back early is counted against the key by most vendors."""
+    world, model = World(random=0.0), Scripted("a/1", ModelRateLimited("slow", retry_after=7.5), ["ok"])
+    await world.chain(model).complete(REQUEST)
+    assert world.slept == [7.5]
+
+
+async def test_a_vendor_that_asks_for_no_wait_still_gets_one() -> None:
+    """`retry-after: 0` from an overloaded server must not become a burst of four calls."""
+    world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=0.0), ["ok"])
+    await world.chain(model).complete(REQUEST)
+    assert world.slept == [WAITS[0]]
+
+
+async def test_the_longest_wait_itself_is_still_waited() -> None:
+    """The limit belongs to the waits that are kept."""
+    world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=LONGEST_WAIT), ["ok"])
+    await world.chain(model).complete(REQUEST)
+    assert world.slept == [LONGEST_WAIT]
+
+
+async def test_a_longer_wait_sends_the_chain_to_the_next_model_at_once() -> None:
+    """Nobody waits for half a minute while another model stands ready."""
+    first = Scripted("a/1", ModelRateLimited("spent", retry_after=LONGEST_WAIT + 1))
+    world, second = World(), Scripted("b/2", ["here"])
+    assert (await world.chain(first, second).complete(REQUEST)).text == "here"
+    assert (first.calls, world.slept) == (1, [])
+
+
+async def test_a_longer_wait_without_another_model_is_raised_with_its_length() -> None:
+    """Whoever shows the error can say when to come back."""
+    world = World()
+    model = Scripted("a/1", ModelRateLimited("spent", retry_after=3600.0))
+    with pytest.raises(ModelRateLimited) as caught:
+        await world.chain(model).complete(REQUEST)
+    assert (model.calls, world.slept, caught.value.retry_after) == (1, [], 3600.0)
+
+
+@pytest.mark.parametrize("error", [ModelAuth("bad key"), ModelRefused("no such model")])
+async def test_a_lasting_failure_goes_to_the_next_model_without_another_try(error: ModelError) -> None:
+    """A wrong key will not become right in eight seconds."""
+    world, first, second = World(), Scripted("a/1", error), Scripted("b/2", ["here"])
+    assert (await world.chain(first, second).complete(REQUEST)).provider == "b/2"
+    assert (first.calls, world.slept) == (1, [])
+
+
+async def test_a_context_overflow_is_neither_tried_again_nor_passed_on() -> None:
+    """The caller shortens the request and asks again; another model would get the same too long text."""
+    world, first, second = World(), Scripted("a/1", ContextOverflow("too long")), Scripted("b/2", ["no"])
+    chain = world.chain(first, second)
+    with pytest.raises(ContextOverflow, match="too long"):
+        await chain.complete(REQUEST)
+    assert (first.calls, second.calls, world.slept) == (1, 0, [])
+    with pytest.raises(ContextOverflow):
+        await chain.complete(REQUEST)
+    assert (first.calls, second.calls) == (2, 0), "an overflow says nothing against the model"
+
+
+async def test_nothing_is_tried_again_once_text_was_shown() -> None:
+    """A person must never read the beginnings of two answers."""
+    world, first, second = (
+        World(),
+        Scripted("a/1", ["Once", BadCompletion("cut off")]),
+        Scripted("b/2", ["no"]),
+    )
+    with pytest.raises(BadCompletion, match=r"a/1.*cut off.*already shown"):
+        await world.chain(first, second).complete(REQUEST, world.show)
+    assert (first.calls, second.calls, world.shown) == (1, 0, ["Once"])
+
+
+async def test_white_space_does_not_count_as_shown() -> None:
+    """Some models open with blank lines, which nobody sees."""
+    world, model = World(), Scripted("a/1", ["\n\n", BadCompletion("cut")], ["Whole"])
+    assert (await world.chain(model).complete(REQUEST, world.show)).text == "Whole"
+
+
+async def test_an_unwatched_answer_that_breaks_off_is_tried_again() -> None:
+    """Background work shows nothing, so a new try can do no harm."""
+    world, model = World(), Scripted("a/1", ["Once", BadCompletion("cut")], ["Whole"])
+    assert (await world.chain(model).complete(REQUEST)).text == "Whole"
+
+
+async def test_the_error_names_every_model_tried_and_is_the_last_ones() -> None:
+    """The operator must see that the fallback failed too, and how."""
+    world = World()
+    first, second = Scripted("a/1", ModelUnavailable("down")), Scripted("b/2", ModelAuth("bad key"))
+    with pytest.raises(ModelAuth, match=r"2 models.*\[a/1\] down.*\[b/2\] bad key"):
+        await world.chain(first, second).complete(REQUEST)
+
+
+async def test_a_model_that_failed_is_tried_last_for_a_minute() -> None:
+    """While a vendor is down each reply would otherwise begin with ten seconds of waiting."""
+    world = World()
+    first = Scripted("a/1", ModelAuth("bad key"), ["first"])
+    chain = world.chain(first, Scripted("b/2", ["second"]))
+    assert (await chain.complete(REQUEST)).text == "second"
+    world.time += DEMOTED - 1
+    assert (await chain.complete(REQUEST)).text == "second"
+    assert first.calls == 1
+    world.time += 1
+    assert (await chain.complete(REQUEST)).text == "first"
+
+
+async def test_a_model_that_asked_for_an_hour_is_tried_last_for_that_hour() -> None:
+    """A vendor that names a time has told that earlier calls are in vain."""
+    world = World()
+    first = Scripted("a/1", ModelRateLimited("spent", retry_after=3600.0), ["first"])
+    chain = world.chain(first, Scripted("b/2", ["second"]))
+    await chain.complete(REQUEST)
+    world.time += 3599
+    assert (await chain.complete(REQUEST)).text == "second"
+    world.time += 1
+    assert (await chain.complete(REQUEST)).text == "first"
+
+
+async def test_a_model_set_back_still_answers_when_the_others_fail() -> None:
+    """Being tried last is not being switched off, and an answer gives the place back."""
+    world = World()
+    first = Scripted("a/1", ModelAuth("bad key"), ["first"])
+    second = Scripted("b/2", ["second"], ModelRefused("gone"))
+    chain = world.chain(first, second)
+    assert [(await chain.complete(REQUEST)).text for _ in range(2)] == ["second", "first"]
+    assert (await chain.complete(REQUEST)).text == "first"
+    assert (first.calls, second.calls) == (3, 2)
+
+
+async def test_a_failure_that_is_not_the_models_passes_through() -> None:
+    """A screen that can't be written to is no reason to ask another model."""
+    world, first, second = World(), Scripted("a/1", ["Hi"]), Scripted("b/2", ["no"])
+
+    async def broken(text: str) -> None:
+        raise OSError("the screen is gone")
+
+    with pytest.raises(OSError, match="screen"):
+        await world.chain(first, second).complete(REQUEST, broken)
+    assert (first.calls, second.calls) == (1, 0)
+
+
+async def test_a_cancelled_wait_ends_the_call() -> None:
+    """A turn that is stopped or out of time must not go on calling models."""
+    entered = asyncio.Event()
+
+    async def forever(seconds: float) -> None:
+        entered.set()
+        await asyncio.Event().wait()
+
+    first, second = Scripted("a/1", ModelUnavailable("down")), Scripted("b/2", ["no"])
+    chain = Chain([first, second], sleep=forever, random=lambda: 0.5, now=lambda: 0.0)
+    task = asyncio.create_task(chain.complete(REQUEST))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (first.calls, second.calls) == (1, 0)
+
+
+async def test_closing_reaches_every_provider_even_when_one_fails() -> None:
+    """A connection left open keeps the process from ending cleanly."""
+    first, last = Scripted("a/1", ["x"]), Scripted("c/3", ["x"])
+    with pytest.raises(OSError, match="socket"):
+        await World().chain(first, Unclosable("b/2", ["x"]), last).aclose()
+    assert (first.closed, last.closed) == (True, True)
+
+
+def test_the_name_lists_the_models_in_order() -> None:
+    """/status shows what will be asked, and what stands behind it."""
+    assert World().chain(Scripted("a/1", ["x"]), Scripted("b/2", ["x"])).name == "a/1 > b/2"
+
+
+def test_a_chain_of_nothing_is_refused() -> None:
+    """Without a model each call would fail with no reason to tell."""
+    with pytest.raises(ValueError, match="at least one"):
+        World().chain()

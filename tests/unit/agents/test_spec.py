@@ -1,0 +1,243 @@
+"""The agent's spec: defaults, bounds, and the few rules that need more than a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from agents.spec import REFUSED, AgentSpec, ModelSpec, WindowSpec
+
+
+def spec(**options: Any) -> AgentSpec:
+    return AgentSpec.model_validate({"name": "ada", **options})
+
+
+def refusals(**options: Any) -> list[tuple[tuple[int | str, ...], str]]:
+    """Where and why the options are refused."""
+    with pytest.raises(ValidationError) as caught:
+        spec(**options)
+    return [(detail["loc"], detail["type"]) for detail in caught.value.errors()]
+
+
+def openai(**options: Any) -> dict[str, Any]:
+    return {"provider": "openai", "model": "m", **options}
+
+
+def test_name_is_all_an_agent_needs() -> None:
+    """The first agent of one's own should take one line."""
+    agent = spec()
+    assert agent.models == ()
+    assert agent.tools == ("now", "search_memory", "remember_fact")
+    assert agent.window_tokens == 32_000
+    assert agent.memory.enabled
+
+
+def test_spec_is_frozen() -> None:
+    """A turn keeps the spec it began with."""
+    agent = spec()
+    with pytest.raises(ValidationError):
+        agent.name = "eve"
+
+
+@pytest.mark.parametrize("name", ["", "Ada", "1a", "a b", "a" * 33, "ада", "a\n", "../x"])
+def test_name_must_be_a_plain_word(name: str) -> None:
+    """It is typed after /agent and stored in rows."""
+    assert refusals(name=name) == [(("name",), "string_pattern_mismatch")]
+
+
+def test_persona_gets_the_name_and_keeps_other_braces() -> None:
+    """A persona may talk about code."""
+    agent = spec(persona="I am {name}. Use {this} and {} and {name!r}.\n")
+    assert agent.persona_text == "I am ada. Use {this} and {} and {name!r}."
+
+
+@pytest.mark.parametrize("section", ["window", "memory", "routing", "models", "rules", "tools"])
+def test_section_left_empty_means_its_defaults(section: str) -> None:
+    """Commenting out all options of a section leaves its name behind, which reads as null."""
+    assert spec(**{section: None}) == spec()
+
+
+def test_scalar_left_empty_is_refused() -> None:
+    """`timezone:` with nothing after it is a forgotten value, not a wish for the default."""
+    assert refusals(timezone=None) == [(("timezone",), "string_type")]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"window": {"messages": 0}}, ("window", "messages")),
+        ({"window": {"messages": True}}, ("window", "messages")),
+        ({"window": {"tokens": 10}}, ("window", "tokens")),
+        ({"memory": {"recall_items": -1}}, ("memory", "recall_items")),
+        ({"memory": {"recall_items": 1.5}}, ("memory", "recall_items")),
+        ({"models": [openai(temperature=2.1)]}, ("models", 0, "temperature")),
+        ({"models": [openai(temperature="nan")]}, ("models", 0, "temperature")),
+        ({"models": [openai(temperature=False)]}, ("models", 0, "temperature")),
+        ({"models": [openai(timeout=0)]}, ("models", 0, "timeout")),
+        ({"models": [openai(timeout="inf")]}, ("models", 0, "timeout")),
+        ({"models": [openai(context=100)]}, ("models", 0, "context")),
+        ({"models": [openai(provider="anthropic")]}, ("models", 0, "provider")),
+        ({"tools": ["shell"]}, ("tools", 0)),
+        ({"rules": [""]}, ("rules", 0)),
+        ({"language": "fr"}, ("language",)),
+        ({"colour": "red"}, ("colour",)),
+        ({"models": [openai(kye="x")]}, ("models", 0, "kye")),
+    ],
+)
+def test_option_out_of_its_bounds_is_refused(options: dict[str, Any], place: tuple[int | str, ...]) -> None:
+    """Every number has a limit, true is no number, and no option is ignored."""
+    assert [where for where, _ in refusals(**options)] == [place]
+
+
+def test_numbers_may_come_from_variables_as_text() -> None:
+    """What is filled in from the environment is always text."""
+    agent = spec(models=[openai(context="4096", temperature="0.5")])
+    assert (agent.models[0].context, agent.models[0].temperature) == (4096, 0.5)
+
+
+def test_openai_needs_a_model_and_offline_does_not() -> None:
+    """Without a name every call would fail, at the first message instead of at the start."""
+    assert refusals(models=[{"provider": "openai"}]) == [(("models", 0, "model"), REFUSED)]
+    assert refusals(models=[openai(model="  ")]) == [(("models", 0, "model"), REFUSED)]
+    assert spec(models=[{"provider": "offline"}]).models[0].model == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost:11434/v1",
+        "http://[::1]:8080",
+        "http://my_box:1/v1",
+        "https://llm.example.org/a/b",
+        "http://10.0.0.2",
+    ],
+)
+def test_server_address_may_be_anywhere(address: str) -> None:
+    """People run models on their own machines, in containers and beside the cloud."""
+    assert ModelSpec.model_validate(openai(base_url=address + "/")).base_url == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "localhost:11434",
+        "ftp://host/v1",
+        "file:///etc/passwd",
+        "http://",
+        "http:///v1",
+        "http://host:99999",
+        "http://host:0",
+        "http://host:x",
+        "http://[::1",
+        "http://[zz]",
+        "http://a b/",
+        "http://host/\nX: y",
+        "https://user:secret@host/v1",
+        "https://host/v1?key=x",
+        "https://host/v1#x",
+    ],
+)
+def test_server_address_must_be_plain(address: str) -> None:
+    """An odd address would send the key somewhere else, or show it in logs."""
+    ((place, _),) = refusals(models=[openai(base_url=address)])
+    assert place == ("models", 0, "base_url")
+
+
+@pytest.mark.parametrize("key", ["", "a b", "key\n", "ключ", "a\x00"])
+def test_key_must_fit_into_a_header(key: str) -> None:
+    """A line break copied along is the most common fault of a key, and the hardest to see."""
+    assert refusals(models=[openai(key=key)]) == [(("models", 0, "key"), REFUSED)]
+
+
+def test_key_is_not_shown() -> None:
+    """A spec ends up in logs and tracebacks."""
+    agent = spec(models=[openai(key="sk-hush")])
+    assert "sk-hush" not in repr(agent) + str(agent) + agent.model_dump_json()
+    with pytest.raises(ValidationError) as caught:
+        spec(models=[openai(key="sk-hush", nope=1)], rules="sk-hush")
+    assert "sk-hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("timezone", "example"),
+    [
+        ("Europe/Lisbonn", "Europe/Lisbon"),
+        ("europe/paris ", "Europe/Paris"),
+        ("New York", None),
+        ("Europe", None),
+        ("../../etc/passwd", None),
+        ("/etc/passwd", None),
+        ("", None),
+        ("a\x00b", None),
+    ],
+)
+def test_unknown_timezone_is_refused_with_an_example(timezone: str, example: str | None) -> None:
+    """Folders, paths and typing errors of the list end in four different exceptions otherwise."""
+    with pytest.raises(ValidationError) as caught:
+        spec(timezone=timezone)
+    (detail,) = caught.value.errors()
+    assert detail["type"] == REFUSED
+    assert (example or "/") in detail["ctx"]["fix"]
+
+
+def test_tool_is_listed_once() -> None:
+    """Vendors refuse a request with two tools of one name."""
+    assert refusals(tools=["now", "now"]) == [(("tools",), REFUSED)]
+
+
+def test_tools_may_be_none() -> None:
+    """Some models can't call tools at all."""
+    assert spec(tools=[]).tools == ()
+
+
+def test_answer_must_leave_room_in_the_context() -> None:
+    """Otherwise every request is refused by the vendor."""
+    assert refusals(models=[openai(context=4096, max_tokens=4096)]) == [
+        (("models", 0, "max_tokens"), REFUSED)
+    ]
+
+
+def test_window_must_fit_the_first_model() -> None:
+    """A window larger than the context would overflow it in every long conversation."""
+    assert refusals(models=[openai(context=4096)], window={"tokens": 5000}) == [(("window",), REFUSED)]
+    assert spec(models=[openai(context=8192)], window={"tokens": 8192}).window_tokens == 8192
+
+
+@given(st.integers(2048, 10_000_000), st.none() | st.integers(500, 10_000_000))
+def test_window_never_exceeds_context_nor_cap(context: int, tokens: int | None) -> None:
+    """Compaction relies on the window being smaller than what the model can read."""
+    model = ModelSpec(provider="openai", model="m", context=context)
+    if tokens is not None and tokens > context:
+        return
+    agent = AgentSpec(name="a", models=(model,), window=WindowSpec(tokens=tokens))
+    assert agent.window_tokens == (tokens if tokens is not None else min(context // 2, 32_000))
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("people", "telegram:12345", ["12345", "Telegram:1", "telegram:", "telegram:1:2", "telegram:a b"]),
+        ("threads", "telegram:-1001:45", ["telegram:-1001", "a:b:c:d", "::", "a: :b"]),
+        ("chats", "discord:99", ["discord", "discord:", "a:b:c"]),
+        ("channels", "console", ["", "a:b", "a b"]),
+    ],
+)
+def test_routing_rule_must_have_its_form(kind: str, good: str, bad: list[str]) -> None:
+    """A rule that can match nothing would be obeyed silently."""
+    assert getattr(spec(routing={kind: [good]}).routing, kind) == (good,)
+    for rule in bad:
+        assert refusals(routing={kind: [rule]}) == [(("routing", kind, 0), "string_pattern_mismatch")]
+
+
+@pytest.mark.parametrize(
+    "database", ["../x.db", "a/b.db", "A.db", "x", ".db", "x.db-wal", "x.sqlite", "x.db\n", ""]
+)
+def test_database_must_be_a_plain_file_name(database: str) -> None:
+    """It must stay inside the data folder and be one file on every system."""
+    assert refusals(database=database) == [(("database",), "string_pattern_mismatch")]
+    assert spec(database="work-2.db").database == "work-2.db"

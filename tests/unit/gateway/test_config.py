@@ -1,0 +1,708 @@
+"""Configuration as a whole: finding it, loading it, and telling every mistake of every file."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from agents.spec import AgentSpec
+from gateway.config import EX_CONFIG, ConfigError, Settings, find, load
+from gateway.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
+
+ROOT = Path(__file__).parents[3]
+SHIPPED_CONFIG = ROOT / "config.yaml"
+SHIPPED_AGENT = ROOT / "agents" / "assistant.yaml"
+NOBODY = Path("/nonexistent-home")
+
+
+def write(folder: Path, config: str = "", **agents: str) -> Path:
+    """A configuration in `folder`, each agent in a file of its own."""
+    path = folder / "config.yaml"
+    path.write_text(config)
+    for stem, text in agents.items():
+        (folder / "agents").mkdir(exist_ok=True)
+        (folder / "agents" / f"{stem}.yaml").write_text(text)
+    return path
+
+
+def problems(path: Path | None, home: Path = NOBODY, **env: str) -> list[str]:
+    """Every problem as told, paths shortened to file names."""
+    with pytest.raises(ConfigError) as caught:
+        load(path, env, home)
+    told = str(caught.value).splitlines()
+    assert len(told) == len(caught.value.problems)
+    return [re.sub(r"^\S*/", "", line) for line in told]
+
+
+def problem(path: Path | None, home: Path = NOBODY, **env: str) -> str:
+    (told,) = problems(path, home, **env)
+    return told
+
+
+# --- what ships ---
+
+
+def options(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from options(kind, f"{before}{name}.")
+        else:
+            yield before + name
+
+
+def written(data: dict[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in data.items():
+        if isinstance(value, dict):
+            yield from written(value, f"{before}{name}.")
+        else:
+            yield before + name
+
+
+def shipped(path: Path) -> dict[str, Any]:
+    document = parse(path.read_bytes(), file=path, variables={}, env_file=Path(".env"))
+    assert document.problems == ()
+    assert document.data is not None
+    return document.data
+
+
+@pytest.mark.parametrize(("path", "model"), [(SHIPPED_CONFIG, Settings), (SHIPPED_AGENT, AgentSpec)])
+def test_shipped_file_shows_every_option(path: Path, model: type[BaseModel]) -> None:
+    """The file is the reference people read; an option it leaves out does not exist for them."""
+    assert list(written(shipped(path))) == list(options(model))
+
+
+def test_shipped_config_shows_the_defaults() -> None:
+    """Deleting a line must change nothing."""
+    assert Settings.model_validate(shipped(SHIPPED_CONFIG)) == Settings()
+
+
+def test_shipped_agent_shows_the_defaults() -> None:
+    """Deleting a line of the agent must change nothing either."""
+    assert AgentSpec.model_validate(shipped(SHIPPED_AGENT)) == AgentSpec(name="assistant")
+
+
+def test_shipped_files_load_together() -> None:
+    """The first start uses exactly these."""
+    config = load(SHIPPED_CONFIG, {}, NOBODY)
+    assert config.settings == Settings()
+    assert config.source == SHIPPED_CONFIG
+    assert config.data_dir == ROOT / "data"
+    assert list(config.agents) == ["assistant"]
+
+
+def test_example_models_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
+    """The example is the first thing everybody copies."""
+    text = SHIPPED_AGENT.read_text().replace("models: []\n", "")
+    text = re.sub(r"(?m)^# (models:|  )", r"\1", text)
+    config = load(write(tmp_path, assistant=text), {"OPENAI_API_KEY": "sk-1"}, NOBODY)
+    first, second = config.agents["assistant"].models
+    assert first.key is not None
+    assert (first.key.get_secret_value(), first.base_url) == ("sk-1", "https://api.openai.com/v1")
+    assert (second.key, second.base_url) == (None, "http://localhost:11434/v1")
+
+
+# --- finding ---
+
+
+def test_config_is_found_in_the_documented_order(tmp_path: Path) -> None:
+    """Which of four files is meant must never be a surprise."""
+    cwd, home = tmp_path / "cwd", tmp_path / "home"
+    assert find(None, {}, cwd, home) is None
+    at_home = home / ".config" / "remora" / "config.yaml"
+    at_home.parent.mkdir(parents=True)
+    at_home.touch()
+    assert find(None, {}, cwd, home) == at_home
+    cwd.mkdir()
+    (cwd / "config.yaml").touch()
+    assert find(None, {}, cwd, home) == cwd / "config.yaml"
+    (home / "mine.yaml").touch()
+    assert find(None, {"REMORA_CONFIG": "~/mine.yaml"}, cwd, home) == home / "mine.yaml"
+    assert find(None, {"REMORA_CONFIG": ""}, cwd, home) == cwd / "config.yaml"
+    (cwd / "other.yaml").touch()
+    assert find(Path("other.yaml"), {"REMORA_CONFIG": "gone"}, cwd, home) == cwd / "other.yaml"
+
+
+def test_named_config_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    """Taking another file instead would start another bot."""
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(ConfigError, match=r"gone\.yaml: this file, given with --config, does not exist"):
+        find(Path("gone.yaml"), {}, tmp_path, tmp_path)
+    with pytest.raises(ConfigError, match=r"named by the environment variable REMORA_CONFIG, does not exist"):
+        find(None, {"REMORA_CONFIG": "gone.yaml"}, tmp_path, tmp_path)
+
+
+def test_config_that_is_no_readable_file_is_an_error_not_a_default(tmp_path: Path) -> None:
+    """Docker makes a folder where a mounted file is missing; a link may point nowhere."""
+    (tmp_path / "config.yaml").mkdir()
+    found = find(None, {}, tmp_path, tmp_path)
+    assert problem(found).startswith("config.yaml: this is a folder, not a file. Fix: ")
+    link = tmp_path / "linked" / "config.yaml"
+    link.parent.mkdir()
+    link.symlink_to("nowhere")
+    assert "can't be read" in problem(find(None, {}, link.parent, tmp_path))
+
+
+def test_exit_code_is_the_one_of_sysexits() -> None:
+    """Service managers tell a wrong configuration from a crash by it."""
+    assert EX_CONFIG == 78
+
+
+# --- loading ---
+
+
+def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
+    """The first reply takes one command."""
+    config = load(None, {}, tmp_path)
+    base = tmp_path / ".config" / "remora"
+    assert config.settings == Settings()
+    assert (config.source, config.log_file) == (None, None)
+    assert (config.data_dir, config.agents_dir) == (base / "data", base / "agents")
+    assert config.default_agent == "assistant"
+    assert config.agents == {"assistant": AgentSpec(name="assistant")}
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    """The bot must find the same data from whichever folder it is started."""
+    path = write(tmp_path, "data_dir: ../store\nagents_dir: ~/bots\nlog: {file: /var/log/bot.log}\n")
+    config = load(path, {}, Path("/home/ada"))
+    assert config.data_dir == tmp_path / "../store"
+    assert config.agents_dir == Path("/home/ada/bots")
+    assert config.log_file == Path("/var/log/bot.log")
+
+
+def test_shipped_agent_serves_where_there_is_none(tmp_path: Path) -> None:
+    """An empty folder, or one with other files only, is no reason not to answer."""
+    path = write(tmp_path, "agents_dir: agents\n")
+    assert list(load(path, {}, NOBODY).agents) == ["assistant"]
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "README.md").touch()
+    (tmp_path / "agents" / ".#draft.yaml").write_text("]")
+    assert list(load(path, {}, NOBODY).agents) == ["assistant"]
+
+
+def test_every_agent_of_the_folder_is_loaded(tmp_path: Path) -> None:
+    """One file is one agent, called as the file says, not as the file is called."""
+    path = write(tmp_path, "default_agent: bob", a="name: ada", b="name: bob\nwindow: {messages: 5}")
+    config = load(path, {}, NOBODY)
+    assert list(config.agents) == ["ada", "bob"]
+    assert config.agents["bob"].window.messages == 5
+    assert config.default_agent == "bob"
+
+
+def test_variables_come_from_dotenv_and_the_environment_wins(tmp_path: Path) -> None:
+    """A key is put beside the file once and replaced for one run by the environment."""
+    (tmp_path / ".env").write_text("\ufeff# keys\nexport LEVEL=debug\nQUEUE='7'\nRAW=${LEVEL}\nBARE\n")
+    path = write(
+        tmp_path,
+        "log: {level: '${LEVEL}', file: '${RAW}'}\nlimits:\n  queue: ${QUEUE}\n  turn_seconds: ${T:-9}",
+    )
+    config = load(path, {}, NOBODY)
+    assert config.settings.log.level == "debug"
+    assert config.settings.log.file == "${LEVEL}"
+    assert (config.settings.limits.queue, config.settings.limits.turn_seconds) == (7, 9.0)
+    assert load(path, {"LEVEL": "error"}, NOBODY).settings.log.level == "error"
+
+
+def test_sections_left_empty_mean_their_defaults(tmp_path: Path) -> None:
+    """Commenting out all options of a section is how people try things."""
+    assert load(write(tmp_path, "limits:\nlog:\nchannels:\n  console:\n"), {}, NOBODY).settings == Settings()
+
+
+def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Path) -> None:
+    """Otherwise a folder with one agent of one's own would not start."""
+    path = write(tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob")
+    assert load(path, {}, NOBODY).default_agent == "ada"
+
+
+# --- mistakes ---
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "\nlimits:\n  turn_seconds: soon",
+            (
+                'config.yaml:3: limits.turn_seconds = "soon": must be a number of seconds greater than 0, at most 3600. '
+                "Fix: write for example turn_seconds: 180."
+            ),
+        ),
+        (
+            "limits: {queue: true}",
+            (
+                "config.yaml:1: limits.queue = true: must be a whole number of messages from 1 to 10000. "
+                "Fix: write for example queue: 50."
+            ),
+        ),
+        (
+            "limits: {queue: 0}",
+            (
+                "config.yaml:1: limits.queue = 0: must be a whole number of messages from 1 to 10000. "
+                "Fix: write for example queue: 50."
+            ),
+        ),
+        (
+            "limits:\n  queue:\n",
+            (
+                "config.yaml:2: limits.queue = null: must be a whole number of messages from 1 to 10000. "
+                "Fix: write for example queue: 50."
+            ),
+        ),
+        (
+            "durability: powerloss",
+            (
+                'config.yaml:1: durability = "powerloss": must be one of process, power-loss. '
+                "Fix: write durability: power-loss."
+            ),
+        ),
+        (
+            "channels: {console: {enabled: maybe}}",
+            (
+                'config.yaml:1: channels.console.enabled = "maybe": must be true or false. '
+                "Fix: write for example enabled: true."
+            ),
+        ),
+        (
+            "data_dir: 5",
+            "config.yaml:1: data_dir = 5: must be the path of a folder. Fix: put the value in quotes.",
+        ),
+        (
+            "log: json",
+            (
+                'config.yaml:1: log = "json": must be a section: its options below it, one a line, indented. '
+                "Fix: write its options below it, such as level."
+            ),
+        ),
+        (
+            "log: {file: ''}",
+            'config.yaml:1: log.file = "": must be the path of a file. Fix: write for example file: remora.log.',
+        ),
+        (
+            "defualt_agent: x",
+            "config.yaml:1: defualt_agent: unknown option. Fix: write default_agent instead.",
+        ),
+        ("limits:\n  quueue: 5", "config.yaml:2: limits.quueue: unknown option. Fix: write queue instead."),
+        (
+            "turn_seconds: 5",
+            "config.yaml:1: turn_seconds: unknown option. Fix: move it to limits.turn_seconds.",
+        ),
+        (
+            "models: []",
+            "config.yaml:1: models: unknown option. Fix: move it to an agent's file, where it belongs.",
+        ),
+        (
+            "channels: {signal: {}}",
+            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console.",
+        ),
+    ],
+)
+def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str, told: str) -> None:
+    """The text of the error is what the operator works with."""
+    assert problem(write(tmp_path, text)) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "persona: x",
+            (
+                "a.yaml:1: name: is missing; it must be a name of at most 32 characters: a letter a-z, then letters "
+                "a-z, digits, - or _. Fix: add name: assistant."
+            ),
+        ),
+        (
+            "name: a\nrules: be nice",
+            (
+                'a.yaml:2: rules = "be nice": must be a list: one item a line, each beginning '
+                "with '- '. Fix: write the items below it, or [] for none."
+            ),
+        ),
+        (
+            "name: a\nrules:\n  - x\n  - 5",
+            "a.yaml:4: rules[1] = 5: must be a text of 1 to 1000 characters. Fix: put the value in quotes.",
+        ),
+        (
+            "name: a\ntools: [now, serach_memory]",
+            (
+                'a.yaml:2: tools[1] = "serach_memory": must be one of now, search_memory, remember_fact. '
+                "Fix: write - search_memory."
+            ),
+        ),
+        (
+            "name: a\nmodels:\n  - model: x",
+            "a.yaml:3: models[0].provider: is missing; it must be one of openai, offline. Fix: add provider: openai.",
+        ),
+        (
+            "name: a\nmodels: [{provider: openai}]",
+            (
+                "a.yaml:2: models[0].model: is missing: the provider openai needs to know which model. "
+                "Fix: add model: gpt-4o-mini."
+            ),
+        ),
+        (
+            "name: a\nmodel: x",
+            "a.yaml:2: model: unknown option. Fix: write models instead.",
+        ),
+        (
+            "name: a\nbase_url: x",
+            "a.yaml:2: base_url: unknown option. Fix: move it to models[].base_url.",
+        ),
+        (
+            "name: a\ntimezone: Europe/Lisbonn",
+            (
+                'a.yaml:2: timezone = "Europe/Lisbonn": must be a timezone of the IANA list. '
+                "Fix: write for example timezone: Europe/Lisbon."
+            ),
+        ),
+        (
+            "name: a\nrouting:\n  people: ['12345']",
+            (
+                'a.yaml:3: routing.people[0] = "12345": must be a person as platform:user_id, such as telegram:12345. '
+                "Fix: write for example - telegram:12345."
+            ),
+        ),
+        (
+            "name: a\nmodels:\n- {provider: openai, model: m, context: 4096}\nwindow:\n  tokens: 5000",
+            (
+                "a.yaml:5: window.tokens = 5000: is more than the first model's context of 4096 tokens. "
+                "Fix: make the window smaller, or give the model's true context."
+            ),
+        ),
+        (
+            "name: a\nmodels:\n" + "- {provider: offline}\n" * 11,
+            "a.yaml:2: models: has more than 10 items. Fix: keep at most 10.",
+        ),
+        (
+            "name: list",
+            (
+                'a.yaml:1: name = "list": is a word that commands already use. '
+                "Fix: choose a name other than all, console, default, list, none."
+            ),
+        ),
+        (
+            "name: a\nrouting:\n  threads: ['x:a/b:1']",
+            'a.yaml:3: routing.threads[0] = "x:a/b:1": would never match, since keys are escaped. Fix: write x:a%2Fb:1.',
+        ),
+        (
+            "name: a\nrouting:\n  chats: ['x:%FF']",
+            (
+                'a.yaml:3: routing.chats[0] = "x:%FF": would never match, since keys are escaped. '
+                "Fix: copy the key from /status."
+            ),
+        ),
+    ],
+)
+def test_mistake_in_an_agent_is_told_in_plain_words(tmp_path: Path, text: str, told: str) -> None:
+    """Agents are written by people who never see the code."""
+    path = write(tmp_path, "default_agent: " + ("list" if "list" in text else "a"), a=text)
+    assert problem(path) == told
+
+
+def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """One start must be enough to see everything there is to correct."""
+    (tmp_path / ".env").write_text("GOOD=1\n\n\nBAD LINE\n")
+    path = write(
+        tmp_path,
+        "data_dir: &x data\nlimits:\n  queue: ${NOPE}\n  turn_seconds: -1\ntypo: 1\ndefault_agent: eve\n",
+        a="name: ada\nrules: [1]\nrouting: {default: true}",
+        b="name: bob\nwindow: {messages: x}\n",
+        c="name: [\n",
+    )
+    told = problems(path)
+    assert [line.split(" ")[0] for line in told] == [
+        ".env:4:",
+        "config.yaml:1:",
+        "config.yaml:3:",
+        "config.yaml:4:",
+        "config.yaml:5:",
+        "config.yaml:6:",
+        "a.yaml:2:",
+        "b.yaml:2:",
+        "c.yaml:1:",
+    ]
+    assert "there is no agent of this name (known: ada, bob, c)" in told[5]
+
+
+def test_agent_with_a_mistake_does_not_count_as_missing(tmp_path: Path) -> None:
+    """A second error that only follows from the first sends people the wrong way."""
+    assert problem(write(tmp_path, "default_agent: a", a="name: a\nx: 1")).startswith("a.yaml:2: x: ")
+    assert problem(write(tmp_path, "default_agent: a", a="name: a\n---\n")).startswith(
+        "a.yaml:2: a second document"
+    )
+    assert problem(write(tmp_path, "default_agent: [x]", a="name: a")).startswith(
+        "config.yaml:1: default_agent: must"
+    )
+
+
+def test_unreadable_config_still_lets_the_agents_be_checked(tmp_path: Path) -> None:
+    """A tab in one file must not hide the mistakes of the others."""
+    assert [line[:12] for line in problems(write(tmp_path, "\ta: 1", b="name: B"))] == [
+        "config.yaml:",
+        "b.yaml:1: na",
+    ]
+
+
+def test_no_agent_is_searched_where_the_folder_is_in_doubt(tmp_path: Path) -> None:
+    """Mistakes in a folder that nobody named are noise."""
+    path = write(tmp_path, "agents_dir: ${WHERE}x", a="]")
+    assert "the variable WHERE is not set" in problem(path)
+
+
+def test_unknown_default_agent_is_told_with_those_there_are(tmp_path: Path) -> None:
+    """The name is usually a typing error."""
+    path = write(tmp_path, "\ndefault_agent: adda", a="name: ada", b="name: bob")
+    assert problem(path) == (
+        'config.yaml:2: default_agent = "adda": there is no agent of this name (known: ada, bob). '
+        "Fix: write default_agent: ada."
+    )
+
+
+def test_default_agent_must_exist_even_without_a_config(tmp_path: Path) -> None:
+    """Agents may be put into the home folder before any config.yaml is."""
+    folder = tmp_path / ".config" / "remora"
+    folder.mkdir(parents=True)
+    write(folder, a="name: ada").unlink()
+    assert problem(None, tmp_path) == (
+        "config.yaml: default_agent: there is no agent called assistant (known: ada). Fix: write default_agent: ada."
+    )
+
+
+def test_two_defaults_are_refused(tmp_path: Path) -> None:
+    """Which of them answers would depend on the order of file names."""
+    path = write(
+        tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob\nrouting:\n  default: true"
+    )
+    assert problem(path).startswith(
+        "b.yaml:3: routing.default = true: is already claimed by ada (a.yaml, line 2). Fix: "
+    )
+    path = write(tmp_path, "default_agent: bob", b="name: bob")
+    assert problem(path).startswith(
+        'config.yaml:1: default_agent = "bob": but the agent ada has routing.default: true in a.yaml. Fix: '
+    )
+
+
+@pytest.mark.parametrize("kind", ["people", "threads", "chats", "channels"])
+def test_place_claimed_by_two_agents_is_refused(tmp_path: Path, kind: str) -> None:
+    """Each message has one agent, and the person must know which."""
+    rule = {"people": "t:1", "threads": "t:1:2", "chats": "t:1", "channels": "t"}[kind]
+    text = "\nrouting:\n  {}: [{}'{}']\n"
+    path = write(
+        tmp_path,
+        "",
+        a="name: assistant" + text.format(kind, "", rule),
+        b="name: bob" + text.format(kind, "", rule),
+    )
+    assert problem(path) == (
+        f'b.yaml:3: routing.{kind}[0] = "{rule}": is already claimed by assistant (a.yaml, line 3). '
+        "Fix: leave it in one place only."
+    )
+
+
+def test_same_rule_under_two_kinds_is_no_conflict(tmp_path: Path) -> None:
+    """A person and a chat may have the same number: on Telegram they do."""
+    path = write(
+        tmp_path,
+        "",
+        a="name: assistant\nrouting: {people: ['t:1']}",
+        b="name: bob\nrouting: {chats: ['t:1']}",
+    )
+    assert len(load(path, {}, NOBODY).agents) == 2
+
+
+def test_two_agents_of_one_name_are_refused(tmp_path: Path) -> None:
+    """One would silently replace the other."""
+    path = write(tmp_path, "default_agent: ada", a="name: ada", b="\nname: ada")
+    assert problem(path) == (
+        'b.yaml:2: name = "ada": is already taken in a.yaml, line 1. Fix: give each agent a name of its own.'
+    )
+
+
+def test_yml_file_is_not_overlooked(tmp_path: Path) -> None:
+    """An agent that is silently not there is the hardest mistake to find."""
+    path = write(tmp_path, "", a="name: assistant")
+    (tmp_path / "agents" / "b.yml").write_text("name: bob")
+    assert "b.yml: an agent's file must end in .yaml. Fix: rename it to b.yaml" in problem(path)
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("data_dir: config.yaml", 'data_dir = "config.yaml": is a file, not a folder'),
+        ("log: {file: .}", 'log.file = ".": is a folder, not a file'),
+        (
+            "agents_dir: config.yaml",
+            'agents_dir = "config.yaml": the folder can\'t be read (Not a directory)',
+        ),
+        ("agents_dir: " + "a" * 300, "the folder can't be read (File name too long)"),
+    ],
+)
+def test_path_that_can_not_serve_is_told_at_the_start(tmp_path: Path, option: str, told: str) -> None:
+    """At the first write it would be too late to be understood."""
+    assert told in problem(write(tmp_path, option))
+
+
+def test_broken_dotenv_is_told(tmp_path: Path) -> None:
+    """A line that is skipped silently is a key that is not there."""
+    path = write(tmp_path)
+    env = tmp_path / ".env"
+    env.write_bytes(b"A=1\nB='open\n")
+    assert problem(path) == ".env:2: is not NAME=value. Fix: correct the line or put # before it."
+    env.write_bytes(b"A=1\nB=\xff\n")
+    assert problem(path) == ".env:2: is not UTF-8 text. Fix: save it as UTF-8."
+    env.write_bytes(b"#" * (MAX_BYTES + 1))
+    assert problem(path).startswith(".env:1: has more than 256 KB")
+
+
+def test_flood_of_unknown_options_is_cut(tmp_path: Path) -> None:
+    """A wrong file must not fill the screen, nor take a minute of guessing at names."""
+    path = write(tmp_path, "\n".join(f"option{i}: 1" for i in range(5000)))
+    assert len(problems(path)) == MAX_PROBLEMS
+
+
+SECRET = "sk-hush4711"
+
+
+@pytest.mark.parametrize(
+    ("config", "agent"),
+    [
+        ("limits: {queue: '${S}'}", ""),
+        ("durability: ${S}", ""),
+        ("default_agent: x${S}", ""),
+        ("data_dir: [$S]", "models: [{provider: openai, model: m, kye: $S}]"),
+        ("", "models: [{provider: openai, model: m, key: '$S x'}]"),
+        ("", "models: [{provider: openai, model: m, key: [$S]}]"),
+        ("", "models: [{provider: $S0123456789abc, model: m}]"),
+        ("", "models: [{provider: openai, model: m, base_url: 'https://u:${S}@host'}]"),
+        ("", "timezone: ${S}"),
+        ("default_agent: b", "name: ${S}"),
+        ("", "$S0123456789abc: 1"),
+        ("", "key: &$S x"),
+        ("", "key: *$S"),
+        ("", "key: !$S x"),
+        ("", "key: '$S"),
+    ],
+)
+def test_secret_is_never_printed(tmp_path: Path, config: str, agent: str) -> None:
+    """Error texts are pasted into public issues; exceptions carry their causes along."""
+    agent = "name: assistant\n" + agent
+    path = write(tmp_path, config.replace("$S", SECRET), a=agent.replace("$S", SECRET))
+    with pytest.raises(ConfigError) as caught:
+        load(path, {"S": SECRET}, NOBODY)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert SECRET not in str(error) + repr(error)
+        error = error.__cause__ or error.__context__
+
+
+# --- mutations ---
+
+LINES = [*SHIPPED_CONFIG.read_text().splitlines(), *SHIPPED_AGENT.read_text().splitlines()]
+VALUES = st.sampled_from(
+    [
+        "",
+        "no",
+        "-1",
+        "0",
+        "1e99",
+        "1e400",
+        ".nan",
+        "[]",
+        "{}",
+        "[1, {a: b}]",
+        "'",
+        '"\\0"',
+        "${A}",
+        "${B}",
+        "$${",
+        "*a",
+        "&a x",
+        "!t x",
+        "2024-01-01",
+        "~",
+        "9" * 50,
+        "x" * 500,
+        "é",
+        "true",
+        "../..",
+        "/",
+        "a:b",
+        "a:b:c",
+        "|",
+        "? x",
+        "@",
+    ]
+)
+EDITS = st.tuples(
+    st.sampled_from(["drop", "twice", "indent", "outdent", "value", "item", "key", "swap", "junk", "insert"]),
+    st.integers(0, 200),
+    VALUES,
+    st.sampled_from(LINES),
+)
+
+
+def mutate(text: str, edits: list[tuple[str, int, str, str]]) -> str:
+    lines = text.splitlines()
+    for kind, at, value, other in edits:
+        i = at % len(lines)
+        line = lines[i]
+        match kind:
+            case "drop":
+                lines[i] = ""
+            case "twice":
+                lines.insert(i, line)
+            case "indent":
+                lines[i] = "  " + line
+            case "outdent":
+                lines[i] = line.removeprefix("  ")
+            case "value":
+                lines[i] = f"{line.split(':')[0]}: {value}"
+            case "item":
+                lines[i] = line.split("#")[0] + f"\n    - {value}"
+            case "key":
+                lines[i] = value + line
+            case "swap":
+                lines[i], lines[-1 - i] = lines[-1 - i], line
+            case "junk":
+                lines[i] = line[: at % (len(line) + 1)] + value
+            case _:
+                lines.insert(i, other)
+    return "\n".join(lines)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(EDITS, max_size=4), st.lists(EDITS, max_size=4))
+def test_mutated_configuration_loads_or_is_refused_with_a_line(
+    config_edits: list[tuple[str, int, str, str]], agent_edits: list[tuple[str, int, str, str]]
+) -> None:
+    """No slip of the hand may end in a traceback."""
+    with tempfile.TemporaryDirectory() as name:
+        path = write(
+            Path(name),
+            mutate(SHIPPED_CONFIG.read_text(), config_edits),
+            assistant=mutate(SHIPPED_AGENT.read_text(), agent_edits),
+        )
+        try:
+            config = load(path, {"A": "1"}, Path(name))
+        except ConfigError as error:
+            found = error.problems
+            refused = True
+        else:
+            found = ()
+            refused = False
+            assert config.default_agent in config.agents
+    assert bool(found) == refused
+    for one in found:
+        assert one.line is not None
+        assert one.message
+        assert one.fix
+        assert "\n" not in str(one)
