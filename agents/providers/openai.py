@@ -75,8 +75,8 @@ class OpenAIProvider:
 
     `client` stays its maker's and is not closed here. `base_url` ends before `/chat/completions`. `timeout`
     is the longest silence in seconds: while connecting, before the answer and between its parts.
-    `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and usage.
-    Raises `ValueError` for a base_url that is no http address and for a key that can't be sent.
+    `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and
+    usage. Raises `ValueError` for a base_url that is no http address and for a key that can't be sent.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class OpenAIProvider:
         return answer
 
     async def _lines(self, response: httpx.Response, answer: _Answer) -> AsyncGenerator[bytes, None]:
-        r"""The body's lines. Only \n and \r\n end one: Unicode's other separators are text in JSON."""
+        r"""The body's lines, some ending in \r. Only \n ends one: Unicode's separators may be text."""
         pending: list[bytes] = []
         size = 0
         try:
@@ -217,7 +217,7 @@ class OpenAIProvider:
                 first, *rest = chunk.split(b"\n")
                 pending.append(first)
                 for part in rest:
-                    yield b"".join(pending).removesuffix(b"\r")
+                    yield b"".join(pending)
                     pending = [part]
         except (httpx.RequestError, ssl.SSLError) as error:
             # What comes after a finished answer (usage, the end mark) is not worth losing it for.
@@ -229,8 +229,8 @@ class OpenAIProvider:
         """Add one JSON object of the body to the answer and pass its text on."""
         if chunk is None:
             raise BadCompletion(
-                f"{self._where} sent a piece of answer that can't be read as JSON, or broke off inside it. Ask"
-                " again; if this repeats, look at the server's log."
+                f"{self._where} sent a piece of answer that can't be read as JSON, or broke off inside it."
+                " Ask again; if this repeats, look at the server's log."
             )
         if chunk.get("error"):
             # Servers that fail after the status line was sent have only the body left to say so.
@@ -289,8 +289,8 @@ class OpenAIProvider:
         text = body[:_MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
         what = "nothing at all" if not text else _page(text) or "something else"
         return BadCompletion(
-            f"{self._where} accepted the request and sent {what} instead of an answer in JSON. Check that"
-            " base_url leads to a chat completions API; for most servers it ends in /v1."
+            f"{self._where} accepted the request and sent {what} instead of an answer in JSON. Check"
+            " that base_url leads to a chat completions API; for most servers it ends in /v1."
         )
 
     def _unreachable(self, error: httpx.RequestError | ssl.SSLError) -> ModelError:
@@ -312,8 +312,8 @@ class OpenAIProvider:
             )
         elif isinstance(error, httpx.TimeoutException):
             text = (
-                f"{self._where} accepted the connection and was silent for {seconds}. The model may be loading"
-                " or overloaded: try later, or raise its timeout."
+                f"{self._where} accepted the connection and was silent for {seconds}. The model may be"
+                " loading or overloaded: try later, or raise its timeout."
             )
         elif any(isinstance(cause, socket.gaierror) for cause in causes):
             text = (
@@ -334,8 +334,8 @@ class OpenAIProvider:
             text = f"No connection to {self._where}: {causes[-1]}. Check base_url and the network."
         else:
             text = (
-                f"{self._where} closed the connection without an answer. If this repeats, look at the server's"
-                " log and at proxies before it."
+                f"{self._where} closed the connection without an answer. If this repeats, look at the"
+                " server's log and at proxies before it."
             )
         return ModelUnavailable(text)
 

@@ -1,13 +1,13 @@
 """Makes text safe to keep: hidden characters out, secrets masked, instruction-like phrases named.
 
-Invariants: everything here is pure and takes time linear in the text; `clean` and `redact` are idempotent; `redact`
-changes nothing but the secrets themselves, and a mark it has set is never read as a secret again. `redact` is a
-filter for what people paste by mistake, not a boundary: a password in the middle of prose, without a word that
-announces it, passes.
+Invariants: everything here is pure and takes time linear in the text; `clean` and `redact` are idempotent;
+`redact` changes nothing but the secrets themselves, and a mark it has set is never read as a secret again.
+`redact` is a filter for what people paste by mistake, not a boundary: a password in the middle of prose,
+without a word that announces it, passes.
 
-How `redact` stays idempotent: every detector looks only at ASCII word characters around a find, begins at the start
-of such a word, and the mark swallows the rest of the word. So setting one mark can't open or close the way for
-another detector beside it.
+How `redact` stays idempotent: every detector looks only at ASCII word characters around a find, begins at
+the start of such a word, and the mark swallows the rest of the word. So setting one mark can't open or
+close the way for another detector beside it.
 """
 
 from __future__ import annotations
@@ -18,59 +18,68 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-# --- what people see -----------------------------------------------------------------------------------------------
+# --- what people see ---------------------------------------------------------------------------------------
 
-#: Characters that show nothing and can hide or reorder text: C0 and C1 controls (but tab and newline), soft hyphen,
-#: combining grapheme joiner, Arabic letter mark, zero-width space, bidi marks, embeddings, overrides and isolates
-#: (Unicode Annex 9), word joiner and invisible operators, deprecated format characters, byte order mark, interlinear
-#: annotation, tag characters (U+E0000..E007F carry a whole hidden ASCII alphabet) and the variation selectors
-#: supplement (used to smuggle bytes behind an emoji).
+#: Characters that show nothing and can hide or reorder text: controls (but tab and newline), soft hyphen,
+#: combining grapheme joiner, zero-width space, bidi marks, embeddings, overrides and isolates (Unicode
+#: Annex 9), word joiner and invisible operators, byte order mark, interlinear annotation, and the tag
+#: characters, which carry a whole hidden ASCII alphabet.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
 )
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-#: Joiners shape emoji families and Indic or Persian words, so single ones between two visible characters stay.
-_JOINERS = re.compile("[\u200c\u200d]+")
-#: The three flags of England, Scotland and Wales are the only emoji written with tag characters (Unicode TS 51).
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: These shape the letters or emoji beside them: joiners (emoji families, Persian, Indic, Mongolian words) and
+#: variation selectors. One of each is seen, a run of them is not and can spell bytes.
+_JOINERS = "\u180e\u200c\u200d"
+_SHAPING = re.compile(f"[{_JOINERS}\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+#: The flags of England, Scotland and Wales, the only emoji made with tag characters (Unicode TS 51).
 _FLAG = re.compile(
-    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+    "\U0001f3f4\U000e0067\U000e0062"
+    "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
+_IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def clean(text: str) -> str:
     """Return `text` without characters that people can't see, but code and models can.
 
-    Windows and old Mac line ends become `\\n`; tab and newline stay, so do joiners between visible characters, emoji
-    variation selectors and the flags of England, Scotland and Wales. U+2028 and U+2029 become newlines, a lone
-    surrogate becomes U+FFFD. Nothing is normalised (no NFC): composing characters changes what a person typed in
-    some scripts, and comparing is the business of those who compare.
+    Windows and old Mac line ends, U+2028 and U+2029 become `\\n`; tab and newline stay. What shapes visible
+    characters stays too: single joiners between them, emoji and ideographic variation selectors, the three
+    flags made of tags. A surrogate pair becomes its character, a lone one U+FFFD. Nothing is normalised (no
+    NFC): composing changes what a person typed in some scripts, and comparing is the business of those who
+    compare.
     """
     if text.isascii() and text.isprintable():
         return text
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    text = _LONE_SURROGATE.sub("\ufffd", text)
     parts: list[str] = []
     last = 0
     for flag in _FLAG.finditer(text):
         parts += (_HIDDEN.sub("", text[last : flag.start()]), flag.group())
         last = flag.end()
     parts.append(_HIDDEN.sub("", text[last:]))
-    return _JOINERS.sub(_keep_joiner, "".join(parts))
+    return _SHAPING.sub(_shaped, "".join(parts))
 
 
-def _keep_joiner(match: re.Match[str]) -> str:
-    """One joiner where both neighbours are visible and at least one is not ASCII, else nothing."""
+def _shaped(match: re.Match[str]) -> str:
+    """Of a run of shaping characters the first selector and the first joiner that can shape anything here."""
     text, start, end = match.string, match.start(), match.end()
-    if start == 0 or end == len(text):
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if not before.strip():
         return ""
-    before, after = text[start - 1], text[end]
-    joins = all(not char.isspace() for char in (before, after)) and not (before + after).isascii()
-    # A run of joiners shapes nothing more than its first, but could spell bits.
-    return match.group()[0] if joins else ""
+    selector = next((char for char in match.group() if char not in _JOINERS), "")
+    # Ideographic selectors belong to ideographs; the others also to ASCII (a keycap is a digit with one).
+    if selector >= "\U000e0100" and not _IDEOGRAPH.match(before):
+        selector = ""
+    joiner = next((char for char in match.group() if char in _JOINERS), "")
+    joins = after.strip() != "" and not (before + after).isascii()
+    return selector + (joiner if joins else "")
 
 
-# --- secrets -------------------------------------------------------------------------------------------------------
+# --- secrets -----------------------------------------------------------------------------------------------
 
 
 class _Find(NamedTuple):
@@ -91,9 +100,9 @@ class _Token(NamedTuple):
     least: int
 
 
-#: Prefixes as the vendors' own documentation and secret-scanning partners publish them; those of GitHub (classic),
-#: Stripe (live), Slack (classic), SendGrid, AWS, Square, Twilio, Mailchimp, Azure and Discord come from detect-secrets
-#: below. The longest prefix of a family stands first.
+#: Prefixes as the vendors' own documentation and secret-scanning partners publish them; those of GitHub
+#: (classic), Stripe (live), Slack (classic), SendGrid, AWS, Square, Twilio, Mailchimp, Azure and Discord
+#: come from detect-secrets below. The longest prefix of a family stands first.
 _TOKENS = (
     _Token("sk-ant-", "anthropic key", 20),
     _Token("sk-or-", "openrouter key", 20),
@@ -156,11 +165,11 @@ _WORDLIKE = frozenset({"sk-", "xai-", "glrt-", "gldt-"})
 def redact(text: str) -> str:
     """Return `text` with every secret replaced by a mark such as `[secret: openai key]`.
 
-    Masked are vendor keys and tokens, private key blocks, JSON web tokens, `Authorization` and bearer values,
-    passwords in URLs, values announced by a word ("my password is ...", `api_key=...`, 密码是...), seed phrases and payment
-    card numbers (13 to 19 digits in a card's grouping, a card's first digits, right Luhn sum). Not masked are
-    mail addresses, phone numbers and one-time codes: they are what people want remembered, or soon worthless.
-    Never raises; the time is linear in the length of the text.
+    Masked are vendor keys and tokens, private key blocks, JSON web tokens, `Authorization` and bearer
+    values, passwords in URLs, values announced by a word ("my password is ...", `api_key=...`, 密码是...),
+    seed phrases and payment card numbers (13 to 19 digits in a card's grouping, a card's first digits,
+    right Luhn sum). Not masked are mail addresses, phone numbers and one-time codes: they are what people
+    want remembered, or soon worthless. Never raises; the time is linear in the length of the text.
     """
     finds = sorted(_finds(text), key=lambda find: find.start)
     if not finds:
@@ -176,16 +185,15 @@ def redact(text: str) -> str:
 
 
 def _merged(finds: Iterable[_Find], text: str, marks: list[tuple[int, int]]) -> Iterator[_Find]:
-    """Finds as disjoint stretches in order, whole words, without those that touch a mark of an earlier pass."""
-    rest_of_word = _pattern(r"[A-Za-z0-9_]*+")
+    """Finds as disjoint stretches in order, whole words, without those that touch a mark of an earlier
+    pass."""
     ends = [end for _, end in marks]
     current: _Find | None = None
     for found in finds:
         mark = bisect_left(ends, found.since)
         if mark < len(marks) and marks[mark][0] <= found.until:
             continue
-        rest = rest_of_word.match(text, found.end)
-        end = rest.end() if rest else found.end
+        end = _end_of(r"[A-Za-z0-9_]*+", text, found.end)
         if current is None or found.start >= current.end:
             if current is not None:
                 yield current
@@ -196,8 +204,15 @@ def _merged(finds: Iterable[_Find], text: str, marks: list[tuple[int, int]]) -> 
         yield current
 
 
+def _end_of(run: str, text: str, start: int) -> int:
+    """Where the run of characters that begins at `start`, and may be empty, ends."""
+    match = _pattern(run).match(text, start)
+    return match.end() if match else start
+
+
 def _finds(text: str) -> Iterator[_Find]:
-    """All finds of all detectors, in no order; each detector is entered only when its literal is in the text."""
+    """All finds of all detectors, in no order; each detector is entered only when its literal is in the
+    text."""
     for joint, tokens in _tokens_by_joint().items():
         if joint in text:
             for token in tokens:
@@ -218,7 +233,8 @@ def _finds(text: str) -> Iterator[_Find]:
 
 @cache
 def _tokens_by_joint() -> dict[str, list[_Token]]:
-    """Tokens by the rarest character of their prefix: prose without any underscore skips half of them at once."""
+    """Tokens by the rarest character of their prefix: prose without any underscore skips half of them at
+    once."""
     joints: dict[str, list[_Token]] = {}
     for token in _TOKENS:
         joint = next((char for char in "_-." if char in token.prefix), token.prefix[0])
@@ -228,8 +244,8 @@ def _tokens_by_joint() -> dict[str, list[_Token]]:
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
-    """Patterns are compiled when first needed, so that importing this module costs nothing. ASCII only, because
-    what a vendor issues is ASCII."""
+    """Patterns are compiled when first needed, so that importing this module costs nothing. ASCII only,
+    because what a vendor issues is ASCII."""
     return re.compile(source, re.ASCII)
 
 
@@ -237,7 +253,8 @@ def _pattern(source: str) -> re.Pattern[str]:
 def _begun(literal: str) -> str:
     """`literal` where a word begins, also behind an escape (`\\\\n`, `%3D`) as in JSON and URLs.
 
-    The test stands behind the literal, because `re` finds a leading literal ten times as fast as a look-behind.
+    The test stands behind the literal, because `re` finds a leading literal ten times as fast as a
+    look-behind.
     """
     return rf"{literal}(?:(?<![A-Za-z0-9_]{literal})|(?<=\\[nrt]{literal})|(?<=%[0-9A-Fa-f]{{2}}{literal}))"
 
@@ -252,7 +269,8 @@ def _prefixed(text: str, token: _Token) -> Iterator[_Find]:
 
 
 def _telegram(text: str) -> Iterator[_Find]:
-    """`<bot id>:<35 characters>`, also behind `/bot` in a URL and with an encoded colon (core.telegram.org/bots/api)."""
+    """`<bot id>:<35 characters>`, also behind `/bot` in a URL and with an encoded colon
+    (core.telegram.org/bots/api)."""
     for colon in (":", "%3A"):
         for match in _pattern(rf"{colon}(?<=[0-9]{{6}}{colon})[A-Za-z0-9_-]{{35,}}+").finditer(text):
             start = match.start()
@@ -269,12 +287,15 @@ def _json_web_tokens(text: str) -> Iterator[_Find]:
 
 
 def _private_keys(text: str) -> Iterator[_Find]:
-    """PEM blocks (RFC 7468), with escaped line ends too. One that was cut off is masked as far as it is base64."""
+    """PEM blocks (RFC 7468), with escaped line ends too. One that was cut off is masked as far as it is
+    base64."""
     name = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     whole = rf"(?:[^-]|-(?!----))*+-----END {name}"
     cut_off = r"(?:(?:\s|\\[nr]){0,4}[A-Za-z0-9+/=]{20,}+)*+"
     for match in _pattern(rf"-----BEGIN {name}(?:{whole}|{cut_off})").finditer(text):
-        yield _Find(match.start(), match.end(), "private key", match.start(), match.end())
+        # Behind its dashes a block is whole whatever follows; cut off, what follows may belong to it.
+        until = match.end() - match.group().endswith("-")
+        yield _Find(match.start(), match.end(), "private key", match.start(), until)
 
 
 def _in_urls(text: str) -> Iterator[_Find]:
@@ -284,19 +305,28 @@ def _in_urls(text: str) -> Iterator[_Find]:
             yield _Find(match.start(1), match.end(1), "url password", match.start(), match.end())
     for match in _pattern(r"/(?:webhooks|interactions)/[0-9]{15,21}/([A-Za-z0-9_-]{30,}+)").finditer(text):
         yield _Find(match.start(1), match.end(1), "webhook token", match.start(), match.end())
+    for match in _pattern(r"hooks\.slack\.com/services/([A-Za-z0-9_/-]{20,}+)").finditer(text):
+        yield _Find(match.start(1), match.end(1), "webhook token", match.start(), match.end())
+
+
+#: First digit of a card to how many it has (ISO/IEC 7812 ranges of the networks in use). That 17 and 18 are
+#: missing matters: so long are Discord's ids.
+_CARD_LENGTHS = {"2": (16,), "3": (14, 15, 16), "4": (16, 19), "5": (16,), "6": (16, 19)}
 
 
 def _cards(text: str) -> Iterator[_Find]:
-    """Payment cards: first digits of a network in use, in one piece or grouped as printed, with a right check digit."""
+    """Payment cards: in one piece or grouped as printed, a network's first digits, a right check digit."""
     source = (
-        r"[2-6](?<![A-Za-z0-9_][2-6])(?=((?<=4)[0-9]{3}|(?<=5)[1-5][0-9]{2}|(?<=2)[2-7][0-9]{2}"
-        r"|(?<=3)[0456789][0-9]{2}|(?<=6)[0245][0-9]{2})"
-        r"([0-9]{9,15}|([ -])[0-9]{4}\3[0-9]{4}\3[0-9]{1,7}|([ -])[0-9]{6}\4[0-9]{4,5})(?![A-Za-z0-9_]))"
+        r"[2-6](?<![A-Za-z0-9_][2-6])(?=((?<=4)[0-9]|(?<=5)[1-5]|(?<=2)[2-7]|(?<=3)[04-9]|(?<=6)[0245])"
+        r"([0-9]{12,17}"
+        r"|[0-9]{2}(?:([ -])[0-9]{4}\3[0-9]{4}\3[0-9]{4}(?:\3?[0-9]{3})?|([ -])[0-9]{6}\4[0-9]{4,5}))"
+        r"(?![A-Za-z0-9_]))"
     )
     for match in _pattern(source).finditer(text):
-        end = match.end(2)
-        if _luhn(text[match.start() : end].replace(" ", "").replace("-", "")):
-            yield _Find(match.start(), end, "card number", match.start(), end)
+        start, end = match.start(), match.end(2)
+        digits = text[start:end].replace(" ", "").replace("-", "")
+        if len(digits) in _CARD_LENGTHS[digits[0]] and _luhn(digits):
+            yield _Find(start, end, "card number", start, end)
 
 
 def _luhn(digits: str) -> bool:
@@ -306,11 +336,12 @@ def _luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
-#: Digit characters to the digit sum of their double, as characters; bytes keep ten times the pace of a list of ints.
+#: Digit characters to the digit sum of their double, as characters; bytes keep ten times the pace of a list
+#: of ints.
 _DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
 
 
-# --- secrets that a word announces ---------------------------------------------------------------------------------
+# --- secrets that a word announces -------------------------------------------------------------------------
 
 
 class _Word(NamedTuple):
@@ -355,8 +386,8 @@ _WORDS = (
     _Word("bearer", r"(?P<plural>)", "bearer", "bearer token"),
 )
 
-#: What follows a word and makes the next thing its value: closing quotes, "for the wifi", then a sign or a verb; or
-#: nothing but a space (in Chinese not even that).
+#: What follows a word and makes the next thing its value: closing quotes, "for the wifi", then a sign or a
+#: verb; or nothing but a space (in Chinese not even that).
 _LEADS_TO = (
     r"""(?:[\\"'`*\])]{0,4}(?: (?:for|to|of|on|at)(?: [^\s:=：]{1,24}){1,4}?)?"""
     r"(?P<sign>[ \t]{0,3}(?::=|=>|->|[:=：＝])[ \t]{0,4}\n?[ \t]{0,4}"
@@ -367,24 +398,33 @@ _LEADS_TO = (
 _LEADS_TO_IN_CJK = _LEADS_TO.replace("[ ：]{1,2})", "[ ：]{0,2})")
 #: Keys without a digit are so rare that looking for one first is worth it: most talk of tokens ends here.
 _DIGIT_AHEAD = r"(?=[^\s]{0,64}[0-9])"
-_SCHEME = r"(?P<scheme>(?:bearer|basic|token|bot|digest|apikey) {1,3})?"
+_SCHEME = r"""(?:\\?["'])?(?P<scheme>(?:bearer|basic|token|bot|digest|apikey) {1,3})?"""
 
-_QUOTED = r"""\\?(?:"([^"\n]{4,400}?)\\?"|'([^'\n]{4,400}?)\\?'|`([^`\n]{4,400})`|“([^”\n]{4,400})”|「([^」\n]{4,400})」)"""
+_QUOTED = (
+    r"""\\?(?:"([^"\n]{4,400}?)\\?"|'([^'\n]{4,400}?)\\?'|`([^`\n]{4,400})`"""
+    r"|“([^”\n]{4,400})”|「([^」\n]{4,400})」)"
+)
 #: Unquoted values: visible ASCII, Latin, Greek and Cyrillic letters. Chinese text and punctuation end them.
 _BARE = r"""(?![\\"'`])[!-~\u00c0-\u04ff]{4,}+"""
 #: What machines issue keeps to base64 and its URL-safe relatives, so that `token:...@host` ends in time.
 _BARE_KEY = r"[A-Za-z0-9+/=_.~:%-]{4,}+"
 _ENDS_SENTENCE = r"""["'”’)\]]?(?:[.,!?;。，！？；]|[ \t]{0,3}(?:\n|\Z))"""
 #: The mnemonics of BIP 39 have 12 to 24 words of three to eight letters.
-_SEED_PHRASE = r"""["'“]?((?:[A-Za-z]{3,8}[ ,\n]{1,2}){11,23}[A-Za-z]{3,8})(?![A-Za-z])"""
+_SEED_PHRASE = (
+    r"""["'“]?((?:[A-Za-z]{3,8}[ ,]{1,2}){11,23}[A-Za-z]{3,8}"""
+    r"|(?:[A-Za-z]{3,8}\n){11,23}[A-Za-z]{3,8})(?![A-Za-z])"
+)
 
 #: What stands where a password would, in prose, in code and in forms.
 _NO_PASSWORD = frozenset(
-    "again also always anything available case compromised correct default different easy empty enough exactly false "
-    "fine forgot forgotten gone good hard hash here hidden incorrect invalid just kept known later left long lost "
-    "mandatory maybe missing must never none null okay only optional please random required reset right safe same "
-    "secret secure sent short simple something still string strong that there this true undefined unique unknown "
-    "valid very visible weak what where which wrong your yours yes".split()
+    """
+    again also always anything available case compromised correct default different easy empty enough
+    exactly false fine forgot forgotten gone good hard hash here hidden incorrect invalid just kept
+    known later left long lost mandatory maybe missing must never none null okay only optional please
+    random required reset right safe same secret secure sent short simple something still string strong
+    that there this true undefined unique unknown valid very visible weak what where which wrong yes
+    your yours
+    """.split()  # noqa: SIM905 - a word list reads better than sixty literals
 )
 #: Endings of what is told of a password ("is expired", "is working", "is guessable").
 _EMPHASIS = "*_~()[]!-"
@@ -411,60 +451,63 @@ def _announced(text: str) -> Iterator[_Find]:
 
 
 def _value(text: str, match: re.Match[str], kind: str) -> tuple[int, int, int] | None:
-    """Start and end of the value behind an announcing word and how far was read; None when it is no secret."""
+    """Start and end of the value behind an announcing word, and how far was read; None: no secret."""
     sign = (match["sign"] or "").strip()
     explicit = sign != "" and not sign.strip(":：=＝><-")
-    if kind == "pin" and match.start() and text[match.start() - 1].isalpha():
-        return None
     if kind in ("phrase", "line"):
         source = _SEED_PHRASE if kind == "phrase" else r"([^\n]{4,200})"
         phrase = (
-            _pattern(source).match(text, match.end()) if sign and (explicit or kind == "phrase") else None
+            _pattern(source).match(text, match.end()) if explicit or (sign and kind == "phrase") else None
         )
         return (*phrase.span(1), phrase.end()) if phrase else None
-    quoted = _pattern(_QUOTED).match(text, match.end())
+    span = _stretch(text, match.end(), _BARE if kind == "password" else _BARE_KEY)
+    if span is None:
+        return None
+    value = text[span[0] : span[1]]
+    if kind == "password":
+        plural = bool(match["plural"])
+        # A plain word is taken when the sentence ends with it. Chinese goes on without a space; what stands
+        # there in Latin letters is the value.
+        final = not match.group().isascii() or sign in ("=", ":=") or _ends_sentence(text, span[1])
+        plain = sign != "" and final and not plural and _may_be_plain_password(value)
+        secret = plain or _is_password(value, bare=not sign, plural=plural)
+    elif kind == "header":
+        secret = _mixed(value) or match["scheme"] is not None
+    elif kind == "pin":
+        part_of_word = match.start() > 0 and text[match.start() - 1].isalpha()
+        secret = sign != "" and not part_of_word and value.isdigit() and len(value) <= 8
+    elif kind == "bearer":
+        secret = _mixed(value) and len(value) >= 20
+    else:
+        code = bool(set(value) & set("()[]{}$<>"))
+        secret = sign != "" and not code and _mixed(value) and len(value) >= (8 if explicit else 12)
+    return span if secret else None
+
+
+def _stretch(text: str, start: int, bare: str) -> tuple[int, int, int] | None:
+    """What stands at `start` as one value, in quotes or not: its start, its end, and how far was read."""
+    quoted = _pattern(_QUOTED).match(text, start)
     if quoted is not None:
         start, end = quoted.span(quoted.lastindex or 0)
         until = end
-        value = text[start:end]
     else:
-        bare = _pattern(_BARE if kind == "password" else _BARE_KEY).match(text, match.end())
-        if bare is None:
+        unquoted = _pattern(bare).match(text, start)
+        if unquoted is None:
             return None
-        start, until = bare.span()
-        value = bare.group().rstrip(".,:;?)]}|\"'`")
-        end = start + len(value)
-    if len(value) < 4 or value[0] in "<{$%(" or "://" in value or not value.strip("*•.-_xX"):
-        return None
-    if kind == "header":
-        return (start, end, until) if match["scheme"] or _mixed(value) else None
-    if kind != "password":
-        return (start, end, until) if _is_key(value, kind, bare=not sign, explicit=explicit) else None
-    if _is_password(value, bare=not sign, plural=bool(match["plural"])):
-        return start, end, until
-    # A plain word is taken when the sentence ends with it. Chinese goes on without a space; what stands there in
-    # Latin letters is the value.
-    plain = sign != "" and not match["plural"] and _may_be_plain_password(value)
-    final = not match.group().isascii() or sign in ("=", ":=") or _pattern(_ENDS_SENTENCE).match(text, end)
-    return (start, end, until) if plain and final else None
+        until = unquoted.end()
+        end = start + len(unquoted.group().rstrip(".,:;?)]}|\"'`"))
+    value = text[start:end]
+    placeholder = len(value) < 4 or value[0] in "<{$%(" or "://" in value or not value.strip("*•.-_xX")
+    return None if placeholder else (start, end, until)
 
 
-def _is_key(value: str, kind: str, *, bare: bool, explicit: bool) -> bool:
-    """Whether `value` can be what a machine issued: letters and digits, long enough, no code."""
-    if kind == "pin":
-        return not bare and value.isdigit() and len(value) <= 8
-    if kind == "bearer":
-        return _mixed(value) and len(value) >= 20
-    return (
-        not bare
-        and _mixed(value)
-        and len(value) >= (8 if explicit else 12)
-        and not set(value) & set("()[]{}$<>")
-    )
+def _ends_sentence(text: str, end: int) -> bool:
+    return _pattern(_ENDS_SENTENCE).match(text, end) is not None
 
 
 def _is_password(value: str, *, bare: bool, plural: bool) -> bool:
-    """Whether `value` is a password by its looks: digits among letters, signs, capitals inside, or a number."""
+    """Whether `value` is a password by its looks: digits among letters, signs, capitals inside, or a
+    number."""
     if bare:
         return _mixed(value) and len(value) >= 6 and value.isascii()
     core = value.strip(_EMPHASIS)
@@ -487,17 +530,18 @@ def _mixed(value: str) -> bool:
     return any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
 
 
-# --- secrets that the kept library knows ---------------------------------------------------------------------------
+# --- secrets that the kept library knows -------------------------------------------------------------------
 
-#: Label, literals and reach of each plugin in use. Its patterns see `reach` characters on both sides of a literal, more
-#: than the longest find, because they are not all linear over a whole text; with 0 they begin with their literal.
+#: Label, literals and reach of each plugin in use. Its patterns see `reach` characters on both sides of a
+#: literal, more than the longest find, because they are not all linear over a whole text; with 0 they begin
+#: with their literal.
 _PLUGINS = (
     ("aws key", ("AKIA", "ASIA", "ABIA", "ACCA"), 24),
     ("azure key", ("==",), 100),
     ("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), 44),
     ("mailchimp key", ("-us",), 40),
     ("sendgrid key", ("SG.",), 0),
-    ("slack token", ("xox", "hooks.slack.com/services/"), 160),
+    ("slack token", ("xox",), 160),
     ("square secret", ("sq0csp-",), 0),
     ("stripe key", ("k_live_",), 40),
     ("twilio key", ("AC", "SK"), 0),
@@ -508,8 +552,8 @@ _PLUGINS = (
 def _library() -> dict[str, tuple[re.Pattern[str], ...]]:
     """Patterns of detect-secrets by our label.
 
-    Imported when a text first holds one of the literals: the import costs 80 ms and 7 MB. Only patterns are taken;
-    its scanning of files, its settings and its network verification stay untouched.
+    Imported when a text first holds one of the literals: the import costs 80 ms and 7 MB. Only patterns are
+    taken; its scanning of files, its settings and its network verification stay untouched.
     """
     from detect_secrets.plugins.aws import AWSKeyDetector
     from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
@@ -530,7 +574,8 @@ def _library() -> dict[str, tuple[re.Pattern[str], ...]]:
         "github token": tuple(GitHubTokenDetector.denylist),
         "mailchimp key": tuple(MailchimpDetector.denylist),
         "sendgrid key": tuple(SendGridDetector.denylist),
-        "slack token": tuple(SlackDetector.denylist),
+        # The second Slack pattern masks a webhook's whole URL; `_in_urls` masks its secret part.
+        "slack token": tuple(SlackDetector.denylist[:1]),
         "square secret": tuple(SquareOAuthDetector.denylist),
         "stripe key": tuple(StripeDetector.denylist),
         "twilio key": tuple(TwilioKeyDetector.denylist),
@@ -542,26 +587,34 @@ def _known_to_library(text: str) -> Iterator[_Find]:
         present = [literal for literal in literals if literal in text]
         if present:
             anchor = _pattern("|".join(map(re.escape, present)))
-            windows = _windows(anchor.finditer(text), reach, len(text)) if reach else [(0, len(text))]
+            windows = list(_windows(anchor.finditer(text), reach, len(text))) if reach else [(0, len(text))]
             yield from _in_windows(text, label, windows)
     # A Discord token has no prefix, but the distance of its two dots is telling.
     if "." in text:
         dots = _pattern(r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}").finditer(text)
-        yield from _in_windows(text, "discord token", _windows(dots, 40, len(text)))
+        yield from _in_windows(text, "discord token", list(_windows(dots, 40, len(text))))
 
 
-def _in_windows(text: str, label: str, windows: Iterable[tuple[int, int]]) -> Iterator[_Find]:
-    for low, high in windows:
-        for pattern in _library()[label]:
-            for match in pattern.finditer(text, low, high):
+def _in_windows(text: str, label: str, windows: list[tuple[int, int]]) -> Iterator[_Find]:
+    for pattern in _library()[label] if windows else ():
+        position = 0
+        for low, high in windows:
+            position = max(low, position)
+            while match := pattern.search(text, position, high):
                 quoted = match.group()[0] in "\"'"
-                start, end = match.start() + quoted, match.end() - (match.group()[-1] in "\"'")
+                start = match.start() + quoted
                 if _begins_word(text, start):
-                    yield _Find(start, end, label, start, match.end())
+                    # Vendors lengthen their tokens; the length in the pattern is the least.
+                    end = match.end() - (match.group()[-1] in "\"'")
+                    position = _end_of(r"[A-Za-z0-9_-]*+", text, end)
+                    yield _Find(start, position, label, start, position)
+                else:
+                    position = match.start() + 1
 
 
 def _windows(matches: Iterable[re.Match[str]], reach: int, length: int) -> Iterator[tuple[int, int]]:
-    """Stretches of `reach` characters around the matches; overlapping ones are joined, so none is read twice."""
+    """Stretches of `reach` characters around the matches; overlapping ones are joined, so none is read
+    twice."""
     low, high = 0, -1
     for match in matches:
         if match.start() - reach > high:
@@ -579,71 +632,108 @@ def _begins_word(text: str, start: int) -> bool:
     return _pattern(r"(?:\A|[^A-Za-z0-9_]|\\[nrt]|%[0-9A-Fa-f]{2})\Z").search(before) is not None
 
 
-# --- instruction-like text -----------------------------------------------------------------------------------------
+# --- instruction-like text ---------------------------------------------------------------------------------
 
-#: Classes of text that tries to steer a model. Each has words of which one must be present, and the pattern itself, over
-#: lower-cased text. They flag and never remove: people talk about prompts, too.
-_INJECTIONS = (
+#: Classes of text that tries to steer a model. Each has words of which one must be present, and the pattern
+#: itself, over lower-cased text. They flag and never remove: people talk about prompts, too.
+_INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "override",
         ("ignor", "disregard", "forget", "override", "忽略", "无视", "忘记", "無視"),
-        r"(?:ignor(?:e|ing)|disregard|forget|override)(?: (?:all|any|every|each|of|the|your|my|these|those)){0,4}"
-        r" (?:previous|prior|above|earlier|preceding|former|system|safety)(?: \w{1,16}){0,2}?"
-        r" (?:instruction|prompt|rule|direction|guideline|message|context)"
-        r"|(?:忽略|无视|忘记|無視)(?:掉|你|所有|全部|一切|此){0,3}(?:以上|之前|上述|上面|前面|先前|此前|系统|原来)(?:的|所有|全部|一切|你){0,3}"
-        r"(?:指令|指示|提示|规则|要求|内容|设定|对话|命令|約束|约束)",
+        (
+            r"(?:ignor(?:e|ing)|disregard|forget|override)"
+            r"(?: (?:all|any|every|of|the|your|my|these|those)){0,4}"
+            r" (?:previous|prior|above|earlier|preceding|former|system|safety)(?: \w{1,16}){0,2}?"
+            r" (?:instruction|prompt|rule|direction|guideline|message|context)"
+            r"|(?:忽略|无视|忘记|無視)(?:掉|你|所有|全部|一切|此){0,3}"
+            r"(?:以上|之前|上述|上面|前面|先前|此前|系统|原来)(?:的|所有|全部|一切|你){0,3}"
+            r"(?:指令|指示|提示|规则|要求|内容|设定|对话|命令|约束)"
+        ),
     ),
     (
         "role",
+        ("you are now", "you're now", "act as", "pretend", " mode", "你现在是", "扮演", "模式"),
         (
-            "you are now",
-            "you're now",
-            "act as",
-            "pretend",
-            "jailb",
-            "developer mode",
-            "现在是",
-            "扮演",
-            "越狱",
+            r"you(?: are|'re) now (?:an? |the |in )?"
+            r"(?:un(?:restricted|filtered)|jailbroken|dan\b|admin|root|developer)"
+            r"|(?:act as|pretend (?:to be|you are)) (?:an? |the )?"
+            r"(?:un(?:restricted|filtered)|jailbroken|dan\b|admin|root)"
+            r"|(?:enable|enter|activate) (?:developer|jailbreak|god|dan) mode"
+            r"|(?:你现在是|扮演)[^。\n]{0,12}(?:不受限制|没有限制|无限制|管理员|越狱|开发者)"
+            r"|进入(?:开发者|越狱|上帝)模式"
         ),
-        r"you(?: are|'re) now (?:an? |the |in )?(?:unrestricted|unfiltered|jailbroken|dan\b|admin|root|system|developer|god)"
-        r"|(?:act as|pretend (?:to be|you are)) (?:an? |the )?(?:unrestricted|unfiltered|jailbroken|dan\b|admin|root|system)"
-        r"|(?:enable|enter|activate) (?:developer|jailbreak|god|dan) mode"
-        r"|(?:你现在是|扮演)[^。\n]{0,12}(?:不受限制|没有限制|无限制|管理员|越狱|系统|开发者)|进入(?:开发者|越狱|上帝)模式",
     ),
     (
         "system prompt",
-        ("prompt", "system message", "instructions", "提示词", "系统提示", "系统指令", "系統提示"),
-        r"(?:system|developer|hidden|initial) (?:prompt|message|instructions)|系统提示|系統提示|系统指令"
-        r"|(?:reveal|print|show|repeat|output|leak)(?: me)? (?:your|the) (?:\w{1,12} )?(?:prompt|instructions)"
-        r"|(?:输出|显示|告诉我|泄露|重复|打印)你的(?:提示词|指令|设定)",
+        (
+            "prompt",
+            "message",
+            "instructions",
+            "系统提示",
+            "系统指令",
+            "系統提示",
+            "你的提示词",
+            "你的指令",
+            "你的设定",
+        ),
+        (
+            r"(?:system|developer|hidden|initial) (?:prompt|message|instructions)|系统提示|系統提示|系统指令"
+            r"|(?:reveal|print|show|repeat|output|leak)(?: me)? (?:your|the) (?:\w{1,12} )?"
+            r"(?:prompt|instructions)"
+            r"|(?:输出|显示|告诉我|泄露|重复|打印)你的(?:提示词|指令|设定)"
+        ),
     ),
     (
         "chat markup",
-        ("<|", "[inst]", "<<sys", "<system", "### ", "system:", "</", "[system"),
-        r"<\|[a-z_]{2,24}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|memory)>"
-        r"|(?:^|\n)[ \t]{0,8}(?:### ?)?(?:system|assistant|\[system\]) ?(?:message|prompt|note|override)?:",
+        (
+            "<|",
+            "[inst]",
+            "[/inst]",
+            "<<sys",
+            "<system",
+            "<assistant",
+            "<instruction",
+            "<memory",
+            "</",
+            "system",
+            "assistant:",
+        ),
+        (
+            r"<\|[a-z_]{2,24}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|memory)>"
+            r"|(?:\A|\n)[ \t]{0,8}(?:### ?)?\[?(?:system|assistant)\]?"
+            r"(?: (?:message|prompt|note|override))? ?:"
+        ),
     ),
     (
         "tool call",
-        ("tool", "function", "invoke", "arguments"),
-        r"</?(?:tool_calls?|tool_use|tool_result|function_calls?|invoke|antml:[a-z_]{1,20})\b"
-        r"""|["'](?:tool_calls?|tool_use|function_call)["'] ?:"""
-        r"""|\{\s{0,8}["']name["'] ?: ?["'][a-z0-9_.-]{1,64}["'],\s{0,8}["'](?:arguments|parameters|input)["'] ?:""",
+        ("tool", "function", "invoke", "arguments", "parameters", "input"),
+        (
+            r"</?(?:tool_calls?|tool_use|tool_result|function_calls?|invoke)\b"
+            r"""|["'](?:tool_calls?|tool_use|function_call)["'] ?:"""
+            r"""|\{\s{0,8}["']name["'] ?: ?["'][a-z0-9_.-]{1,64}["'],"""
+            r"""\s{0,8}["'](?:arguments|parameters|input)["'] ?:"""
+        ),
     ),
     (
         "concealment",
-        ("tell", "mention", "reveal", "inform", "without", "告诉", "告知", "透露"),
-        r"(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|reveal (?:this|it) to) (?:the )?(?:user|human|owner|admin)"
-        r"|without (?:telling|informing|asking) (?:the )?(?:user|human|owner|admin)"
-        r"|(?:不要|别|不能)(?:告诉|告知|透露给)(?:用户|主人|管理员|人类)",
+        ("tell", "mention", "reveal", "inform", "asking", "告诉", "告知", "透露"),
+        (
+            r"(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|reveal (?:this|it) to)"
+            r" (?:the )?(?:user|human|owner|admin)"
+            r"|without (?:telling|informing|asking) (?:the )?(?:user|human|owner|admin)"
+            r"|(?:不要|别|不能)(?:告诉|告知|透露给)(?:用户|主人|管理员|人类)"
+        ),
     ),
     (
         "authority",
-        ("admin", "authori", "permission", "privilege", "管理员", "权限"),
-        r"(?:user|i|he|she|sender|account)(?: am| is|'m|'s| has| have| was)(?: been)?(?: now| granted| given| the| an?| full| all){0,4}"
-        r" (?:admin(?:istrator)?\b|root\b|(?:admin|administrator|root|full|all) (?:rights|access|permission|privilege)|authori[sz]ed to)"
-        r"|(?:用户|我|他|她|该账号)(?:现在|已经|已)?(?:是|拥有|获得|具有)(?:了)?(?:超级)?(?:管理员|所有权限|全部权限|最高权限)",
+        ("admin", "root", "authori", "permission", "管理员", "权限"),
+        (
+            r"(?:user|i|he|she|sender|account)(?: am| is|'m|'s| has| have| was)(?: been)?"
+            r"(?: now| granted| given| the| an?| full| all){0,4} (?:admin(?:istrator)?\b|root\b"
+            r"|(?:admin|administrator|root|full|all) (?:rights|access|permission|privilege)|authori[sz]ed to)"
+            r"|(?:用户|我|他|她|该账号)(?:现在|已经|已)?(?:是|拥有|获得|具有)(?:了)?(?:超级)?"
+            r"(?:管理员|所有权限|全部权限|最高权限)"
+        ),
     ),
 )
 
@@ -651,8 +741,9 @@ _INJECTIONS = (
 def injection_flags(text: str) -> tuple[str, ...]:
     """Return the classes of instruction-like text in `text`, in a fixed order; empty for ordinary talk.
 
-    Classes: override, role, system prompt, chat markup, tool call, concealment, authority. English and Chinese.
-    A flag is a hint for the memory's owner, not a verdict; what is remembered has no authority either way.
+    Classes: override, role, system prompt, chat markup, tool call, concealment, authority. English and
+    Chinese. A flag is a hint for the memory's owner, not a verdict; what is remembered has no authority
+    either way.
     """
     lower = re.sub(r"[ \t\u3000]+", " ", text).lower()
     return tuple(

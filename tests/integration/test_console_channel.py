@@ -17,7 +17,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -292,7 +292,8 @@ def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
     assert (output, report["said"], report["ended"]) == ("", [], "returned")
 
 
-def start(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A chat on pipes that is ready to be talked to."""
     program = subprocess.Popen(
         [sys.executable, HOST, folder / "report"],
@@ -300,28 +301,37 @@ def start(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
         env=environment(folder),
         **streams,
     )
-    assert program.stderr is not None
-    assert program.stderr.readline() == b"ready\n"
-    return program
+    try:
+        assert program.stderr is not None
+        assert program.stderr.readline() == b"ready\n"
+        yield program
+    finally:
+        program.kill()
+        program.communicate()
 
 
 def end(program: subprocess.Popen[bytes], folder: Path) -> tuple[bytes, dict[str, Any]]:
-    """Wait for the end; what was complained of, and the report."""
+    """Close its input and wait for the end; what was complained of, and the report."""
     _, errors = program.communicate(timeout=TIMEOUT)
     return errors, json.loads((folder / "report").read_bytes())
+
+
+def say(program: subprocess.Popen[bytes], line: bytes) -> None:
+    """Type a line and keep the input open."""
+    assert program.stdin is not None
+    program.stdin.write(line + b"\n")
+    program.stdin.flush()
 
 
 def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
     """`remora chat | head -1` is an ordinary way to stop, with the input still open."""
     read_end, write_end = os.pipe()
-    program = start(tmp_path, stdin=subprocess.PIPE, stdout=write_end)
-    os.close(write_end)
-    os.close(read_end)
-    assert program.stdin is not None
-    program.stdin.write(b"hang\n")
-    program.stdin.flush()
-    assert program.wait(TIMEOUT) == 0
-    errors, report = end(program, tmp_path)
+    with started(tmp_path, stdin=subprocess.PIPE, stdout=write_end) as program:
+        os.close(write_end)
+        os.close(read_end)
+        say(program, b"hang")
+        assert program.wait(TIMEOUT) == 0
+        errors, report = end(program, tmp_path)
     assert errors == b""
     assert report["ended"] == "returned"
 
@@ -329,33 +339,33 @@ def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_console_pipe_says_why_the_output_failed(tmp_path: Path) -> None:
     """A full disk is no ordinary end: the operator must hear of it."""
-    with Path("/dev/full").open("wb") as full:
-        program = start(tmp_path, stdin=subprocess.PIPE, stdout=full)
-        assert program.stdin is not None
-        program.stdin.write(b"hang\n")
-        program.stdin.flush()
+    with (
+        Path("/dev/full").open("wb") as full,
+        started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program,
+    ):
+        say(program, b"hang")
         program.wait(TIMEOUT)
-    _, report = end(program, tmp_path)
+        _, report = end(program, tmp_path)
     assert "No space left on device" in report["ended"]
     assert "next terminal chat" in report["ended"]
 
 
 def test_console_pipe_shows_late_answers_while_it_waits_for_input(tmp_path: Path) -> None:
     """A blocking read of standard input must not stop everything else."""
-    program = start(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert program.stdout is not None
-    program.send_signal(signal.SIGUSR1)
-    assert program.stdout.readline() == b"a late answer\n"
-    _, report = end(program, tmp_path)
+    with started(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.send_signal(signal.SIGUSR1)
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"a late answer\n"
+        _, report = end(program, tmp_path)
     assert report["ended"] == "returned"
 
 
 def test_console_pipe_leaves_an_interrupt_to_its_caller(tmp_path: Path) -> None:
     """The run is cancelled and the process ends at once, though a read of standard input is still waiting."""
-    program = start(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    program.send_signal(signal.SIGINT)
-    program.wait(TIMEOUT)
-    errors, report = end(program, tmp_path)
+    with started(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.send_signal(signal.SIGINT)
+        program.wait(TIMEOUT)
+        errors, report = end(program, tmp_path)
     assert report["ended"] == "cancelled"
     assert b"KeyboardInterrupt" in errors
     assert b"Fatal Python error" not in errors

@@ -118,9 +118,10 @@ async def test_a_wait_the_vendor_asks_for_is_kept_to_the_full() -> None:
     assert world.slept == [7.5]
 
 
-async def test_a_vendor_that_asks_for_no_wait_still_gets_one() -> None:
+@pytest.mark.parametrize("asked", [0.0, 0.1])
+async def test_a_vendor_that_asks_for_hardly_a_wait_still_gets_one(asked: float) -> None:
     """`retry-after: 0` from an overloaded server must not become a burst of four calls."""
-    world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=0.0), ["ok"])
+    world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=asked), ["ok"])
     await world.chain(model).complete(REQUEST)
     assert world.slept == [WAITS[0]]
 
@@ -227,14 +228,22 @@ async def test_a_model_that_asked_for_an_hour_is_tried_last_for_that_hour() -> N
 
 
 async def test_a_model_set_back_still_answers_when_the_others_fail() -> None:
-    """Being tried last is not being switched off, and an answer gives the place back."""
-    world = World()
+    """Being tried last is not being switched off."""
     first = Scripted("a/1", ModelAuth("bad key"), ["first"])
     second = Scripted("b/2", ["second"], ModelRefused("gone"))
-    chain = world.chain(first, second)
+    chain = World().chain(first, second)
     assert [(await chain.complete(REQUEST)).text for _ in range(2)] == ["second", "first"]
-    assert (await chain.complete(REQUEST)).text == "first"
-    assert (first.calls, second.calls) == (3, 2)
+    assert (first.calls, second.calls) == (2, 2)
+
+
+async def test_an_answer_ends_being_tried_last() -> None:
+    """When all have failed, the one that came back goes first and not the one that did not."""
+    first, second = Scripted("a/1", ModelAuth("bad key")), Scripted("b/2", ModelAuth("bad key"), ["back"])
+    chain = World().chain(first, second)
+    with pytest.raises(ModelAuth):
+        await chain.complete(REQUEST)
+    assert [(await chain.complete(REQUEST)).text for _ in range(2)] == ["back", "back"]
+    assert (first.calls, second.calls) == (2, 3)
 
 
 async def test_a_failure_that_is_not_the_models_passes_through() -> None:

@@ -1,0 +1,57 @@
+"""How strong a memory still is: base strength, worn by the days since it was last reinforced.
+
+Invariants: pure; the result lies in (0, base] and never rises with time; a longer half-life never decays
+faster. A strength is computed when it is read and never written back, so no clock step can wear a memory
+down.
+"""
+
+from __future__ import annotations
+
+import math
+
+#: The sweep archives what is weaker; archived memories can come back.
+ARCHIVE_BELOW = 0.05
+#: Half-life in days of a style that was told once; each further telling adds as much.
+STYLE_HALF_LIFE = 14.0
+
+
+def rate(half_life_days: float | None) -> float:
+    """The decay rate per day, ln 2 / half-life; `None` (does not decay) gives 0.
+
+    Raises ValueError unless the half-life is a positive finite number of days.
+    """
+    if half_life_days is None:
+        return 0.0
+    if not (math.isfinite(half_life_days) and half_life_days > 0):
+        raise ValueError(
+            f"half-life must be a positive number of days, or None for no decay; got {half_life_days!r}"
+        )
+    return math.log(2) / half_life_days
+
+
+def strength(base: float, half_life_days: float | None, days: float) -> float:
+    """base · exp(-rate · days), for `days` since the memory was last reinforced.
+
+    Exponential forgetting as in Ebbinghaus's curve. A moment in the future (a clock that was set back) counts
+    as now. However old, something stays: the result is above 0, so that it can be a factor of a score.
+    Raises ValueError for a base that is not positive and finite, a half-life that `rate` refuses, or days
+    that are not a number.
+    """
+    if not (math.isfinite(base) and base > 0):
+        raise ValueError(f"base strength must be a positive number; got {base!r}")
+    if math.isnan(days):
+        raise ValueError("days since the last reinforcement must be a number; got nan")
+    decay = rate(half_life_days)
+    if decay == 0:
+        return base
+    return max(base * math.exp(-decay * max(days, 0.0)), math.ulp(0.0))
+
+
+def style_half_life(reinforced: int) -> float:
+    """The half-life in days of a style that was told `reinforced` times in all; 0 counts as 1.
+
+    Raises ValueError for a negative number.
+    """
+    if reinforced < 0:
+        raise ValueError(f"a style can't have been told {reinforced} times")
+    return STYLE_HALF_LIFE * max(reinforced, 1)

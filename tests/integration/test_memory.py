@@ -1,0 +1,416 @@
+"""The memory circle through its façade: said → learned → found, scoped, corrected, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from agents.tokens import count_tokens
+from memory.errors import NotFound
+from memory.service import Budget, Context, Memory, Outcome, Said, Service, Triggers, Turn, Utterance, Where, Who
+from tests.conftest import group, private
+from tests.fakes import Clock, counting_ids
+
+
+async def say(
+    memory: Service,
+    place: tuple[Where, Who],
+    *texts: str,
+    clock: Clock,
+    learn: bool = True,
+    window_tokens: int = 1_000,
+) -> Turn:
+    """One turn with `texts` as its burst, answered with "ok"."""
+    where, who = place
+    said = []
+    for text in texts:
+        key = f"{clock()}-{text}-{counting()}"
+        inbox_id = await memory.receive(
+            platform=where.platform, bot_id="local", update_key=key, session_key=where.session_key, payload="{}"
+        )
+        assert inbox_id is not None
+        said.append(
+            Said(
+                inbox_id=inbox_id,
+                text=text,
+                tokens=count_tokens(text),
+                said_at=clock(),
+                platform_ref=key,
+                reply_to=None,
+                learn=learn,
+            )
+        )
+    turn = await memory.begin_turn(where, who, said)
+    view = await memory.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
+    answer = Utterance(role="assistant", text="ok", tokens=1, said_at=clock())
+    await memory.finish_turn(turn, view, Outcome(chunks=("ok",), utterances=(answer,)))
+    return turn
+
+
+counting = counting_ids()
+
+
+async def learn(memory: Service, turn: Turn) -> None:
+    await memory.flush(turn.context, "test")
+
+
+async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
+    return sorted((m.key, m.value) for m in await memory.memories(context, limit=50))
+
+
+async def found(memory: Service, context: Context, query: str) -> list[str]:
+    return [hit.memory.value for hit in await memory.search(context, query, limit=8)]
+
+
+async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: Service, clock: Clock) -> None:
+    """A fact without its source could be neither explained nor corrected."""
+    turn = await say(memory, private("ada"), "I live in Lisbon and I'm allergic to peanuts", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("home", "Lisbon")]
+    home = (await memory.search(turn.context, "home", limit=1))[0].memory
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        shown = await desk.show(home.short_id)
+    assert [source.text for source in shown.sources] == ["I live in Lisbon and I'm allergic to peanuts"]
+    assert (home.learned_at, home.valid_from, home.local_date) == (clock(), clock(), "2026-11-21")
+
+
+async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Service, clock: Clock) -> None:
+    """Nothing is overwritten: one can ask where somebody used to live."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    moved_in, _ = clock(), clock.move(days=30)
+    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("home", "Lisbon")]
+    hits = await memory.search(turn.context, "where do I live", limit=8)
+    assert [hit.memory.value for hit in hits] == ["Lisbon", "Porto"]
+    old = hits[1].memory
+    assert (old.valid_from, old.valid_until, old.superseded_by) == (moved_in, clock(), hits[0].memory.id)
+
+
+async def test_an_older_message_never_closes_a_newer_value(memory: Service, clock: Clock) -> None:
+    """Messages may be read late or out of order; what was said last holds."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    clock.move(days=-30)
+    turn = await say(memory, ada, "I live in Porto", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("home", "Lisbon")]
+    porto = (await memory.search(turn.context, "Porto", limit=1))[0].memory
+    assert porto.valid_until is not None and porto.superseded_by is not None
+
+
+async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clock: Clock) -> None:
+    """Repeats must not crowd out other memories."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
+    clock.move(days=3)
+    turn = await say(memory, ada, "remember: I am allergic to Peanuts!", clock=clock)
+    await learn(memory, turn)
+    assert [key for key, _ in await facts(memory, turn.context)] == ["allergy"]
+    allergy = (await memory.memories(turn.context, limit=1))[0]
+    assert (allergy.reinforced_count, allergy.last_reinforced_at) == (1, clock())
+
+
+async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
+    """Only keys on the closed list replace; a second allergy must not hide the first."""
+    turn = await say(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("allergy", "shellfish")]
+
+
+async def test_nothing_is_learned_from_what_was_said_off_the_record(memory: Service, clock: Clock) -> None:
+    """`learn` is fixed when a message is recorded; later triggers don't change it."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock, learn=False)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == []
+
+
+async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clock) -> None:
+    """What was told in private is never recalled for anybody else, nor in a group."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    short_id = (await memory.memories(turn.context, limit=1))[0].short_id
+    for place in (private("bob"), group("club", "ada"), group("club", "bob")):
+        context = await memory.context(*place)
+        assert await facts(memory, context) == []
+        assert await found(memory, context, "who lives in Lisbon, where do I live?") == []
+        async with memory.answering(context, 0) as desk:
+            with pytest.raises(NotFound):
+                await desk.show(short_id)
+
+
+async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clock: Clock) -> None:
+    """Owners belong to the store; only rows marked for one agent stay with it."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    where, who = private("ada", agent="other")
+    other = await memory.context(where, who)
+    assert await found(memory, other, "where do I live?") == ["Lisbon"]
+
+
+async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(memory: Service, clock: Clock) -> None:
+    """The group's memory stays in the group, but one's own words about oneself come along."""
+    turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    assert await found(memory, await memory.context(*group("club", "bob")), "Lisbon") == ["Lisbon"]
+    assert await found(memory, await memory.context(*private("ada")), "Lisbon") == ["Lisbon"]
+    assert await found(memory, await memory.context(*private("bob")), "Lisbon") == []
+    assert await found(memory, await memory.context(*group("pub", "ada")), "Lisbon") == []
+
+
+async def test_a_question_finds_a_fact_in_the_other_language(memory: Service, clock: Clock) -> None:
+    """A person who speaks two languages has one memory."""
+    turn = await say(memory, private("ada"), "我住在里斯本", "I work as a nurse", clock=clock)
+    await learn(memory, turn)
+    assert (await found(memory, turn.context, "Where do I live?"))[0] == "里斯本"
+    assert (await found(memory, turn.context, "我做什么工作？"))[0] == "nurse"
+
+
+async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, clock: Clock) -> None:
+    """A slot names the facts it stands on, so it changes and goes with them."""
+    ada = private("ada")
+    turn = await say(memory, ada, "My name is Ada", "I live in Porto", clock=clock)
+    await learn(memory, turn)
+    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Porto"}
+    clock.move(days=1)
+    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Lisbon"}
+    home = (await memory.search(turn.context, "Lisbon", limit=1))[0].memory
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        await desk.forget(home.id)
+    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada"}
+
+
+async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Service, clock: Clock) -> None:
+    """`this memory only`: the row goes, its sources are not read again, the words stay."""
+    turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
+    await learn(memory, turn)
+    allergy = (await memory.memories(turn.context, limit=1))[0]
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        assert (await desk.forget(allergy.id)) is not None
+        assert (await desk.forget(allergy.id)) is None
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == []
+    assert await found(memory, turn.context, "peanuts allergy") == []
+
+
+async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(memory: Service, clock: Clock) -> None:
+    """Somebody who removes their new address must not be moved back into the old one."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    clock.move(days=1)
+    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    home = (await memory.memories(turn.context, limit=1))[0]
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        await desk.forget(home.id)
+    assert await facts(memory, turn.context) == []
+
+
+async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -> None:
+    """What was believed, and until when, can still be seen."""
+    turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
+    await learn(memory, turn)
+    wrong = (await memory.memories(turn.context, limit=1))[0]
+    clock.move(days=2)
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        _, new = await desk.correct(wrong.short_id, "walnuts")
+        shown = await desk.show(wrong.short_id)
+        with pytest.raises(ValueError):
+            await desk.correct(wrong.short_id, "almonds")
+    assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", clock()), ("walnuts", None)]
+    assert new.confirmed and await facts(memory, turn.context) == [("allergy", "walnuts")]
+
+
+async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: Path, clock: Clock) -> None:
+    """A process that is killed before the quiet gap must not cost a memory."""
+    ids = counting_ids()
+
+    async def opened(quiet_seconds: float) -> Service:
+        return await Service.open(
+            tmp_path / "remora.db",
+            agents={"assistant": "UTC"},
+            triggers=Triggers(quiet_seconds=quiet_seconds),
+            now=clock,
+            new_id=ids,
+            count_tokens=count_tokens,
+        )
+
+    first = await opened(3_600)
+    turn = await say(first, private("ada"), "I live in Lisbon", clock=clock)
+    assert await facts(first, turn.context) == []
+    await first._database.close()  # as a kill would: nothing is flushed
+
+    second = await opened(0)
+    await second.close(seconds=5)
+    third = await opened(3_600)
+    assert await facts(third, await third.context(*private("ada"))) == [("home", "Lisbon")]
+    await third.close(seconds=5)
+
+
+async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Clock) -> None:
+    """Somebody who never pauses is remembered, too."""
+    service = await Service.open(
+        tmp_path / "remora.db",
+        agents={"assistant": "UTC"},
+        triggers=Triggers(quiet_seconds=3_600, messages=2),
+        now=clock,
+        new_id=counting_ids(),
+        count_tokens=count_tokens,
+    )
+    await say(service, private("ada"), "I live in Lisbon", clock=clock)
+    turn = await say(service, private("ada"), "I work as a nurse", clock=clock)
+    await service._learner.finish(seconds=5)
+    assert await facts(service, turn.context) == [("home", "Lisbon"), ("occupation", "nurse")]
+    await service.close(seconds=5)
+
+
+async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, clock: Clock) -> None:
+    """Known facts and the window are in the prompt already; saying them twice wastes its room."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
+    clock.move(minutes=10)
+    where, who = ada
+    turn = await say(memory, ada, "what am I allergic to?", clock=clock)
+    why = await memory.why(turn.context)
+    assert why is not None
+    placed = {memory.value: entry.placed for entry, memory in why.entries if memory is not None and memory.kind == "fact"}
+    assert placed == {"peanuts": "known"}
+
+
+async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(memory: Service, clock: Clock) -> None:
+    """Overflow of the snapshot is what recall is for."""
+    ada = private("ada")
+    context = await memory.context(*ada)
+    async with memory.answering(context, 0) as desk:
+        for n in range(60):
+            await desk.remember(f"the code of locker {n} is {n * 7} blue", key=f"locker-{n}")
+    clock.move(days=1)
+    where, who = ada
+    inbox_id = await memory.receive(
+        platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
+    )
+    assert inbox_id is not None
+    said = Said(
+        inbox_id=inbox_id, text="which code has locker 3 ?", tokens=8, said_at=clock(), platform_ref=None,
+        reply_to=None, learn=True,
+    )  # fmt: skip
+    turn = await memory.begin_turn(where, who, [said])
+    budget = Budget(items=3, tokens=200, known=5, known_tokens=200)
+    view = await memory.look(turn, budget, window_tokens=1_000, window_messages=50)
+    recalled = [item.memory.key for item in view.recall.items if item.placed == "recalled"]
+    assert len(view.recall.snapshot.known) == 5
+    assert recalled[0] == "locker-3" and len(recalled) == 3
+
+
+async def test_the_window_drops_old_messages_in_large_strides(memory: Service, clock: Clock) -> None:
+    """The front of the prompt stays the same for many turns, so that vendors' caches hit."""
+    ada = private("ada")
+    starts = set()
+    for n in range(60):
+        await say(memory, ada, f"message number {n} of a long talk", clock=clock, window_tokens=200)
+        context = await memory.context(*ada)
+        assert (await memory.status(context)).window_tokens <= 220  # and the answer to the last message
+        starts.add(context.session.window_after)
+    assert 2 < len(starts) < 12
+
+
+async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, clock: Clock) -> None:
+    """/new hides what was said before; it can still be learned from and recalled."""
+    ada = private("ada")
+    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
+    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
+        await desk.start_window()
+    await learn(memory, turn)
+    after = await say(memory, ada, "hello again", clock=clock)
+    view = await memory.look(after, Budget(), window_tokens=1_000, window_messages=50)
+    assert "I live in Lisbon" not in [message.text for message in view.window]
+    assert await facts(memory, turn.context) == [("home", "Lisbon")]
+
+
+async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Service, clock: Clock) -> None:
+    """A turn never fails because an index did."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
+    await learn(memory, turn)
+    async with memory._database.transaction() as tx:
+        await tx.run("drop table words")
+    assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
+    assert await found(memory, turn.context, "爬山") == ["爬山"]
+
+
+async def test_a_broken_index_is_made_again_at_the_next_start(
+    tmp_path: Path, clock: Clock, ids: Callable[[], str]
+) -> None:
+    """It holds nothing of its own."""
+
+    async def opened() -> Service:
+        return await Service.open(
+            tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=ids,
+            count_tokens=count_tokens,
+        )  # fmt: skip
+
+    service = await opened()
+    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(service, turn)
+    async with service._database.transaction() as tx:
+        await tx.run("drop table words")
+    await service.close(seconds=5)
+    service = await opened()
+    assert await service._database.all("select rowid from words where words match 'lisbon'") != []
+    await service.close(seconds=5)
+
+
+async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
+    """Platforms repeat themselves; memory and answers must not."""
+    received: Sequence[int | None] = [
+        await memory.receive(
+            platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload="{}"
+        )
+        for _ in range(2)
+    ]
+    assert received[0] is not None and received[1] is None
+
+
+async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock) -> None:
+    """History is the one place where words stay; copies would outlive a forget."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    parcel = await memory.take_parcel(turn.context.session.key)
+    assert parcel is not None and parcel.text == "ok"
+    await memory.parcel_sent(parcel, "1")
+    rows = await memory._database.all("select payload as text from inbox union all select text from outbox")
+    assert {row["text"] for row in rows} == {""}
+
+
+async def test_ids_of_removed_memories_are_never_given_again(memory: Service, clock: Clock) -> None:
+    """What entered an old reply is kept as bare ids, which must not come to mean something else."""
+    ada = await memory.context(*private("ada"))
+    async with memory.answering(ada, 0) as desk:
+        (first,) = await desk.remember("the spare key is under the blue pot", key="spare-key")
+        await desk.forget(first.id)
+        (second,) = await desk.remember("the spare key is with the neighbour", key="spare-key")
+    assert isinstance(second, Memory) and second.id > first.id
+
+
+async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path: Path, clock: Clock) -> None:
+    """One bad stretch must not stop a session, nor others, from being learned from."""
+    service = await Service.open(
+        tmp_path / "remora.db",
+        agents={"assistant": "UTC", "lost": "No/Such_Zone"},
+        triggers=Triggers(quiet_seconds=3_600),
+        now=clock,
+        new_id=counting_ids(),
+        count_tokens=count_tokens,
+    )
+    bad = await say(service, private("bob", agent="lost"), "I live in Porto", clock=clock)
+    good = await say(service, private("ada"), "I live in Lisbon", clock=clock)
+    for _ in range(5):
+        await learn(service, bad)
+        clock.move(days=1)
+    await learn(service, good)
+    status = await service.status(good.context)
+    assert (status.waiting, status.parked) == (0, 1)
+    assert await facts(service, good.context) == [("home", "Lisbon")]
+    await service.close(seconds=5)

@@ -1,0 +1,1139 @@
+"""The OpenAI provider over real HTTP: against a mock of OpenAI's API, and against raw sockets for what it can't do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from llmock.pytest_plugin import LLMock
+from llmock.scenarios import Reply
+from llmock.scenarios import ToolCall as MockCall
+
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelUnavailable,
+    Provider,
+    Request,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from agents.providers.openai import OpenAIProvider
+from agents.tokens import count_tokens
+
+KEY = "sk-test-0123456789abcdef"
+HELLO = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),))
+WEATHER = ToolSpec(
+    name="weather",
+    description="The weather in a city",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+Answer = Callable[["Wire", asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def provider_at(
+    base_url: str,
+    *,
+    model: str = "gpt-4o",
+    key: str | None = KEY,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    timeout: float = 5.0,
+    verify: ssl.SSLContext | bool = False,
+    connections: int = 100,
+) -> AsyncIterator[OpenAIProvider]:
+    limits = httpx.Limits(max_connections=connections)
+    async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits) as client:
+        yield OpenAIProvider(
+            client,
+            base_url=base_url,
+            model=model,
+            key=key,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            timeout=timeout,
+            count_tokens=count_tokens,
+        )
+
+
+@pytest.fixture
+async def mocked(llmock: LLMock) -> AsyncIterator[OpenAIProvider]:
+    async with provider_at(llmock.base_url()) as provider:
+        yield provider
+
+
+@pytest.fixture
+async def impatient(llmock: LLMock) -> AsyncIterator[OpenAIProvider]:
+    """A provider that gives up on a silence of a fifth of a second."""
+    async with provider_at(llmock.base_url(), timeout=0.2) as provider:
+        yield provider
+
+
+class Wire:
+    """A server on loopback that reads each request and lets `answer` write what it wants."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.heads: list[str] = []
+        self.connections = 0
+        self.base_url = ""
+        self._answer = answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                length = int(head.lower().partition("content-length:")[2].partition("\r\n")[0])
+                self.heads.append(head)
+                self.requests.append(json.loads(await reader.readexactly(length)))
+                await self._answer(self, writer)
+                await writer.drain()
+                if writer.is_closing():
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def wire(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
+    served = Wire(answer)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(served.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    scheme = "http" if tls is None else "https"
+    served.base_url = f"{scheme}://localhost:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield served
+    finally:
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+def replies(*bodies: bytes | str | dict[str, Any], status: str = "200 OK", headers: str = "") -> Answer:
+    """Answer the n-th request with the n-th body, then with the last."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        body = bodies[min(len(served.requests), len(bodies)) - 1]
+        text = json.dumps(body) if isinstance(body, dict) else body
+        raw = text.encode() if isinstance(text, str) else text
+        writer.write(f"HTTP/1.1 {status}\r\ncontent-length: {len(raw)}\r\n{headers}\r\n".encode() + raw)
+
+    return answer
+
+
+def refuses_once(refusal: dict[str, Any], then: bytes, status: str = "400 Bad Request") -> Answer:
+    refuse, accept = replies(refusal, status=status), replies(then)
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        await (refuse if len(served.requests) == 1 else accept)(served, writer)
+
+    return answer
+
+
+def sse(*chunks: dict[str, Any] | str, end: str = "\n\n") -> bytes:
+    lines = (chunk if isinstance(chunk, str) else json.dumps(chunk, ensure_ascii=False) for chunk in chunks)
+    return "".join(f"data: {line}{end}" for line in lines).encode()
+
+
+def says(text: str | None, finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text, **delta}, "finish_reason": finish}]}
+
+
+def calls(*fragments: dict[str, Any]) -> dict[str, Any]:
+    return says(None, tool_calls=list(fragments))
+
+
+WHOLE = sse(says("Hello "), says("Ada."), says(None, "stop"), "[DONE]")
+
+
+async def answer_of(body: bytes | dict[str, Any], request: Request = HELLO) -> Completion:
+    async with wire(replies(body)) as served, provider_at(served.base_url) as provider:
+        return await provider.complete(request)
+
+
+async def failure(provider: Provider, request: Request = HELLO) -> ModelError:
+    """The error of a call; every one must name the host and the model, and keep the key to itself."""
+    with pytest.raises(ModelError) as caught:
+        await provider.complete(request)
+    text = str(caught.value)
+    assert "gpt-4o" in text
+    assert "127.0.0.1" in text or "localhost" in text or ".invalid" in text
+    assert KEY not in text
+    return caught.value
+
+
+async def failure_of(
+    body: bytes | str | dict[str, Any], *, status: str = "200 OK", headers: str = "", key: str | None = KEY
+) -> ModelError:
+    async with (
+        wire(replies(body, status=status, headers=headers)) as served,
+        provider_at(served.base_url, key=key) as provider,
+    ):
+        return await failure(provider)
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """The simplest call there is must work against the mock of the API the others imitate."""
+    llmock.reply("Hello Ada, nice to see you.")
+    completion = await mocked.complete(HELLO)
+    assert completion.text == "Hello Ada, nice to see you."
+    assert (completion.model, completion.provider, completion.finish) == ("gpt-4o", "openai", "stop")
+    assert completion.usage.input_tokens > 0
+    assert completion.usage.output_tokens > 0
+    assert not completion.usage.estimated
+    assert mocked.name == "openai/gpt-4o"
+
+
+async def test_text_is_passed_on_as_it_arrives_in_order_and_once(
+    llmock: LLMock, mocked: OpenAIProvider
+) -> None:
+    """What a person sees growing must be the answer that is stored."""
+    llmock.reply("one two three four")
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    completion = await mocked.complete(HELLO, show)
+    assert len(shown) == 4
+    assert "".join(shown) == completion.text == "one two three four"
+
+
+async def test_a_tool_call_is_put_together_from_its_fragments(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """The mock cuts arguments every twelve characters, as vendors do."""
+    llmock.call_tool("weather", {"city": "Llanfairpwllgwyngyll"}, text="Let me look.")
+    completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
+    (call,) = completion.tool_calls
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Llanfairpwllgwyngyll"})
+    assert call.id
+    assert (completion.text, completion.finish) == ("Let me look.", "tool_calls")
+
+
+async def test_two_tool_calls_of_one_answer_stay_apart(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """Arguments that run together belong to no call."""
+    llmock.add(
+        Reply(tool_calls=(MockCall("weather", {"city": "Oslo"}), MockCall("weather", {"city": "Rome"})))
+    )
+    completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
+    assert [json.loads(call.arguments)["city"] for call in completion.tool_calls] == ["Oslo", "Rome"]
+    assert len({call.id for call in completion.tool_calls}) == 2
+
+
+async def test_malformed_arguments_are_handed_on_as_they_came(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """The loop tells the model what is wrong with them; an error here would end the turn."""
+    llmock.call_tool("weather", {"city": "Oslo"}).break_tool_call("malformed_arguments")
+    completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
+    assert '{"city": "Oslo"}'.startswith(completion.tool_calls[0].arguments)
+    with pytest.raises(ValueError):
+        json.loads(completion.tool_calls[0].arguments)
+
+
+async def test_json_mode_is_asked_for_and_gives_json(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """Extraction reads the answer as JSON."""
+    completion = await mocked.complete(Request(messages=HELLO.messages, json_mode=True))
+    assert isinstance(json.loads(completion.text), dict)
+    assert llmock.last_request.body is not None
+    assert llmock.last_request.body["response_format"] == {"type": "json_object"}
+
+
+async def test_a_conversation_with_tool_results_is_written_as_the_api_wants_it() -> None:
+    """A tool result that does not follow its call is refused by every vendor."""
+    asked = ToolCall(id="c1", name="weather", arguments='{"city":"Oslo"}')
+    request = Request(
+        messages=(
+            ChatMessage(role="system", content="Be brief."),
+            ChatMessage(role="user", content="Weather? \ud800"),
+            ChatMessage(role="assistant", content="", tool_calls=(asked,)),
+            ChatMessage(role="tool", content="rain", tool_call_id="c1"),
+        ),
+        tools=(WEATHER,),
+        temperature=0.0,
+        max_tokens=50,
+    )
+    async with (
+        wire(replies(WHOLE)) as served,
+        provider_at(served.base_url, temperature=0.9, max_tokens=900) as provider,
+    ):
+        await provider.complete(request)
+        await provider.complete(HELLO)
+    function = {"name": "weather", "arguments": '{"city":"Oslo"}'}
+    assert served.requests[0] == {
+        "model": "gpt-4o",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Weather? ?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+            },
+            {"role": "tool", "content": "rain", "tool_call_id": "c1"},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "weather",
+                    "description": "The weather in a city",
+                    "parameters": WEATHER.parameters,
+                },
+            }
+        ],
+        "max_tokens": 50,
+        "temperature": 0.0,
+    }
+    assert (served.requests[1]["temperature"], served.requests[1]["max_tokens"]) == (0.9, 900)
+    assert f"authorization: bearer {KEY}" in served.heads[0].lower()
+    assert served.heads[0].startswith("POST /v1/chat/completions ")
+
+
+async def test_without_a_key_no_authorization_is_sent() -> None:
+    """Some local servers refuse an empty one."""
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url, key=None) as provider:
+        await provider.complete(HELLO)
+    assert "authorization" not in served.heads[0].lower()
+
+
+async def test_a_query_in_base_url_is_kept() -> None:
+    """Azure's API wants its version there."""
+    async with (
+        wire(replies(WHOLE)) as served,
+        provider_at(f"{served.base_url}/?api-version=1") as provider,
+    ):
+        await provider.complete(HELLO)
+    assert served.heads[0].startswith("POST /v1/chat/completions?api-version=1 ")
+
+
+async def test_a_connection_is_used_again() -> None:
+    """Each new TLS connection costs a person a tenth of a second and more."""
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url) as provider:
+        for _ in range(3):
+            await provider.complete(HELLO)
+    assert (len(served.requests), served.connections) == (3, 1)
+
+
+async def test_a_server_that_keeps_the_stream_open_after_its_end_does_not_hold_the_answer() -> None:
+    """The end mark ends the answer, whatever the connection does."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + WHOLE)
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async with wire(answer) as served, provider_at(served.base_url, timeout=60) as provider:
+        assert (await provider.complete(HELLO)).text == "Hello Ada."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b": keep-alive\n\n\n" + WHOLE, id="comments and blank lines"),
+        pytest.param(WHOLE.replace(b"data: ", b"data:"), id="no space"),
+        pytest.param(WHOLE.replace(b"\n", b"\r\n"), id="carriage returns"),
+        pytest.param(WHOLE.replace(b"\n\n", b"\n"), id="no blank lines"),
+        pytest.param(WHOLE.replace(b"data: [DONE]\n\n", b""), id="no end mark"),
+        pytest.param(WHOLE.removesuffix(b"\n\n"), id="no last line end"),
+        pytest.param(WHOLE.replace(b'"stop"', b"null"), id="no finish reason"),
+        pytest.param(b"event: message\nid: 1\n" + WHOLE, id="other fields"),
+        pytest.param(sse({"choices": [], "prompt_filter_results": []}) + WHOLE, id="chunk without choices"),
+        pytest.param(sse(says("Hello "), says("Ada.", "stop", role="assistant")), id="finish beside text"),
+        pytest.param(sse(says("Hello "), {**says("Ada.", "stop"), "error": None}), id="error null"),
+        pytest.param(
+            sse({"choices": [{"delta": {"content": [{"type": "text", "text": "Hello Ada."}]}}]}, "[DONE]"),
+            id="list of parts",
+        ),
+        pytest.param(sse(says(None, "stop", refusal="Hello Ada.")), id="refusal field"),
+        pytest.param(
+            json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}).encode(), id="plain json"
+        ),
+        pytest.param(
+            json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}, indent=1).encode(),
+            id="indented json",
+        ),
+    ],
+)
+async def test_the_answer_of_a_server_with_ways_of_its_own_is_read(body: bytes) -> None:
+    """Ollama, vLLM, llama.cpp and the proxies before them differ in all of these."""
+    completion = await answer_of(body)
+    assert (completion.text, completion.finish) == ("Hello Ada.", "stop")
+
+
+async def test_a_unicode_line_separator_in_a_text_does_not_cut_the_stream() -> None:
+    """Readers that split lines the Unicode way break JSON at U+2028, U+0085 and form feeds."""
+    text = "one\u2028two\u0085three\u2029four"
+    assert (await answer_of(sse(says(text, "stop")))).text == text
+
+
+async def test_a_plain_answer_is_passed_to_the_screen_too() -> None:
+    """A server that does not stream still has to show its answer."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    body = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    async with wire(replies(body)) as served, provider_at(served.base_url) as provider:
+        await provider.complete(HELLO, show)
+    assert shown == ["Hi"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+async def test_an_answer_is_the_same_however_the_network_cuts_it(size: int) -> None:
+    """Packets end in the middle of characters, lines and escapes."""
+    body = sse(says("文字 🐟 "), says('"quoted"\\n'), says("end", "stop"), "[DONE]")
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        for start in range(0, len(body), size):
+            part = body[start : start + size]
+            writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+        writer.write(b"0\r\n\r\n")
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(HELLO)).text == '文字 🐟 "quoted"\\nend'
+
+
+# --- tool calls of servers with ways of their own ------------------------------------------------------------------
+
+
+def fragment(
+    arguments: object = None, *, name: str | None = None, index: int | None = None, call_id: str | None = None
+) -> dict[str, Any]:
+    shape: dict[str, Any] = {"function": {"arguments": arguments, **({"name": name} if name else {})}}
+    if index is not None:
+        shape["index"] = index
+    if call_id is not None:
+        shape["id"] = call_id
+    return shape
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        pytest.param(
+            [calls(fragment('{"a":', name="f", index=0)), calls(fragment("1}", index=0))],
+            [("call_1", "f", '{"a":1}')],
+            id="no id",
+        ),
+        pytest.param(
+            [calls(fragment('{"a":', name="f", call_id="x")), calls(fragment("1}"))],
+            [("x", "f", '{"a":1}')],
+            id="no index",
+        ),
+        pytest.param(
+            [calls(fragment("{}", name="f", call_id="x"), fragment("{}", name="g", call_id="y"))],
+            [("x", "f", "{}"), ("y", "g", "{}")],
+            id="two without index",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a":', name="f", index=0, call_id="x")),
+                calls(fragment("1}", name="f", index=0, call_id="x")),
+                calls(fragment("", name="f", index=0, call_id="x")),
+            ],
+            [("x", "f", '{"a":1}')],
+            id="id and name repeated",
+        ),
+        pytest.param(
+            [
+                calls(
+                    fragment("{}", name="f", index=0, call_id="x"),
+                    fragment("{}", name="g", index=0, call_id="y"),
+                )
+            ],
+            [("x", "f", "{}"), ("y", "g", "{}")],
+            id="two under one index",
+        ),
+        pytest.param(
+            [
+                calls(
+                    fragment("oops", name="f", index=0, call_id="x"),
+                    fragment("{}", name="g", index=0, call_id="y"),
+                )
+            ],
+            [("x", "f", "oops"), ("y", "g", "{}")],
+            id="two under one index, the first malformed",
+        ),
+        pytest.param(
+            [
+                calls(
+                    fragment("{}", name="f", index=0, call_id=""),
+                    fragment("{}", name="g", index=0, call_id=""),
+                )
+            ],
+            [("call_1", "f", "{}"), ("call_2", "g", "{}")],
+            id="two under one index without ids",
+        ),
+        pytest.param(
+            [
+                calls(
+                    fragment("{}", name="f", index=0, call_id="x"),
+                    fragment("{}", name="f", index=1, call_id="x"),
+                )
+            ],
+            [("x", "f", "{}"), ("call_2", "f", "{}")],
+            id="one id for two",
+        ),
+        pytest.param(
+            [calls(fragment({"a": 1}, name="f", index=0))], [("call_1", "f", '{"a": 1}')], id="object"
+        ),
+        pytest.param([calls(fragment(None, name="f", index=0))], [("call_1", "f", "{}")], id="null"),
+        pytest.param([calls(fragment("", name="f", index=0))], [("call_1", "f", "{}")], id="empty"),
+        pytest.param([calls(fragment("oops", name="f", index=0))], [("call_1", "f", "oops")], id="no json"),
+    ],
+)
+async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
+    chunks: list[dict[str, Any]], expected: list[tuple[str, str, str]]
+) -> None:
+    """Ollama, Gemini's and Mistral's interfaces leave out or repeat what OpenAI's never does."""
+    completion = await answer_of(sse(*chunks, says(None, "tool_calls"), "[DONE]"))
+    assert [(call.id, call.name, call.arguments) for call in completion.tool_calls] == expected
+
+
+async def test_a_made_up_id_is_not_one_of_an_earlier_call() -> None:
+    """A result would otherwise answer the wrong call."""
+    earlier = ChatMessage(
+        role="assistant", content="", tool_calls=(ToolCall(id="call_1", name="f", arguments="{}"),)
+    )
+    request = Request(messages=(*HELLO.messages, earlier))
+    completion = await answer_of(sse(calls(fragment("{}", name="f", index=0)), "[DONE]"), request)
+    assert completion.tool_calls[0].id == "call_2"
+
+
+async def test_a_call_of_no_tool_is_an_error() -> None:
+    """Nothing can be run or answered without a name."""
+    error = await failure_of(sse(calls(fragment("{}", index=0)), says(None, "tool_calls")))
+    assert isinstance(error, BadCompletion)
+    assert "without naming it" in str(error)
+
+
+# --- usage ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}},
+            Usage(input_tokens=90, output_tokens=7, cached_tokens=64),
+            id="openai",
+        ),
+        pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "prompt_cache_hit_tokens": 32},
+            Usage(input_tokens=90, output_tokens=7, cached_tokens=32),
+            id="deepseek",
+        ),
+        pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": None},
+            Usage(input_tokens=90, output_tokens=7),
+            id="no details",
+        ),
+    ],
+)
+async def test_usage_is_what_the_server_counted(told: dict[str, Any], expected: Usage) -> None:
+    """Budgets and costs are reckoned from it, and cached tokens cost a fraction."""
+    body = sse(says("Hi"), says(None, "stop"), {"choices": [], "usage": told}, "[DONE]")
+    assert (await answer_of(body)).usage == expected
+    body = sse(says("Hi", "stop"), {"choices": [], "x_groq": {"usage": told}}, "[DONE]")
+    assert (await answer_of(body)).usage == expected
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {},
+        {"prompt_tokens": "many", "completion_tokens": 1},
+        {"prompt_tokens": -1, "completion_tokens": 1},
+    ],
+)
+async def test_usage_is_estimated_and_says_so_where_the_server_is_silent(told: dict[str, Any] | None) -> None:
+    """A budget that counts nothing never ends."""
+    request = Request(messages=HELLO.messages, tools=(WEATHER,))
+    completion = await answer_of(sse({**says("Hello " * 40, "stop"), "usage": told}), request)
+    assert completion.usage.estimated
+    assert 30 <= completion.usage.output_tokens <= 80
+    assert completion.usage.input_tokens > count_tokens(HELLO.messages[0].content + WEATHER.description)
+
+
+# --- what a server does not take -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "422 Unprocessable Entity"])
+async def test_stream_options_are_left_out_for_a_server_that_refuses_them(status: str) -> None:
+    """Older servers answer 400 to a field they do not know; it must not cost two calls each turn."""
+    refusal = {"error": {"message": "Unrecognized request argument supplied: stream_options"}}
+    async with wire(refuses_once(refusal, WHOLE, status)) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(HELLO)).text == "Hello Ada."
+        await provider.complete(HELLO)
+    assert ["stream_options" in request for request in served.requests] == [True, False, False]
+
+
+async def test_a_server_that_refuses_stream_options_for_ever_is_asked_twice() -> None:
+    """A refusal that repeats must end in an error, not in a loop."""
+    refusal = {"error": {"message": "stream_options is unknown"}}
+    async with (
+        wire(replies(refusal, status="400 Bad Request")) as served,
+        provider_at(served.base_url) as provider,
+    ):
+        assert isinstance(await failure(provider), ModelRefused)
+    assert len(served.requests) == 2
+
+
+async def test_the_newer_name_of_max_tokens_is_learned() -> None:
+    """OpenAI's reasoning models refuse the old name, which all other servers want."""
+    refusal = {
+        "error": {
+            "message": "Unsupported parameter: 'max_tokens' is not supported with this model."
+            " Use 'max_completion_tokens' instead.",
+            "param": "max_tokens",
+            "code": "unsupported_parameter",
+        }
+    }
+    async with (
+        wire(refuses_once(refusal, WHOLE)) as served,
+        provider_at(served.base_url, max_tokens=50) as provider,
+    ):
+        await provider.complete(HELLO)
+    assert "max_tokens" not in served.requests[1]
+    assert served.requests[1]["max_completion_tokens"] == 50
+
+
+async def test_all_that_a_server_refuses_is_learned_one_after_another() -> None:
+    """The reasoning models of OpenAI refuse several fields, each in an answer of its own."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        for name, hint in (
+            ("stream_options", ""),
+            ("max_tokens", "use max_completion_tokens"),
+            ("temperature", ""),
+        ):
+            if name in served.requests[-1]:
+                refusal = {"error": {"message": f"{name} is not supported. {hint}"}}
+                await replies(refusal, status="400 Bad Request")(served, writer)
+                return
+        await replies(WHOLE)(served, writer)
+
+    async with (
+        wire(answer) as served,
+        provider_at(served.base_url, max_tokens=50, temperature=0.7) as provider,
+    ):
+        assert (await provider.complete(HELLO)).text == "Hello Ada."
+    assert len(served.requests) == 4
+
+
+async def test_a_temperature_the_model_does_not_support_is_left_out() -> None:
+    """The same models take only their default."""
+    refusal = {"error": {"message": "Unsupported value: 'temperature' does not support 0.7 with this model."}}
+    async with (
+        wire(refuses_once(refusal, WHOLE)) as served,
+        provider_at(served.base_url, temperature=0.7) as provider,
+    ):
+        await provider.complete(HELLO)
+    assert ["temperature" in request for request in served.requests] == [True, False]
+
+
+async def test_a_temperature_out_of_range_is_the_operators_to_correct() -> None:
+    """Dropping a wrong setting in silence would hide it for ever."""
+    refusal = {"error": {"message": "temperature must be at most 1"}}
+    async with (
+        wire(refuses_once(refusal, WHOLE)) as served,
+        provider_at(served.base_url, temperature=1.7) as provider,
+    ):
+        assert "temperature must be at most 1" in str(await failure(provider))
+
+
+async def test_a_server_without_json_mode_is_asked_in_words_only() -> None:
+    """LM Studio refuses the type json_object; the prompt asks for JSON as well."""
+    refusal = {"error": "'response_format.type' must be 'json_schema' or 'text'"}
+    async with wire(refuses_once(refusal, WHOLE)) as served, provider_at(served.base_url) as provider:
+        await provider.complete(Request(messages=HELLO.messages, json_mode=True))
+    assert ["response_format" in request for request in served.requests] == [True, False]
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (400, ModelRefused, "refused the request"),
+        (401, ModelAuth, "its key was not accepted"),
+        (402, ModelRefused, "credit|paid"),
+        (403, ModelAuth, "may use this model"),
+        (404, ModelRefused, "model's name"),
+        (408, ModelUnavailable, "failed on its side"),
+        (413, ContextOverflow, "longer than"),
+        (418, ModelRefused, "refused the request"),
+        (429, ModelRateLimited, "no more requests"),
+        (500, ModelUnavailable, "failed on its side"),
+        (503, ModelUnavailable, "failed on its side"),
+        (529, ModelUnavailable, "failed on its side"),
+    ],
+)
+async def test_each_status_has_its_error_and_a_remedy(
+    llmock: LLMock, mocked: OpenAIProvider, status: int, kind: type[ModelError], words: str
+) -> None:
+    """The operator must read what to do, and the chain must know what to try again."""
+    llmock.fail(status, message="Something the vendor says.")
+    error = await failure(mocked)
+    assert type(error) is kind
+    assert "Something the vendor says." in str(error)
+    assert any(word in str(error) for word in words.split("|"))
+
+
+async def test_a_missing_key_is_told_from_a_wrong_one() -> None:
+    """Someone who set no key must not go looking for a typing error in it."""
+    error = await failure_of({"error": {"message": "no key"}}, status="401 Unauthorized", key=None)
+    assert isinstance(error, ModelAuth)
+    assert "none is configured" in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}.", "code": KEY}}),
+        f"<html><title>{KEY}</title>",
+        f"{'x' * 290} {KEY}",
+    ],
+)
+async def test_a_key_the_server_repeats_is_not_shown(body: str) -> None:
+    """Errors reach logs and chats."""
+    error = await failure_of(body, status="401 Unauthorized")
+    assert KEY[:8] not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ("retry-after: 7\r\n", 7.0),
+        ("retry-after: 0.5\r\n", 0.5),
+        ("retry-after: 1\r\nretry-after-ms: 250\r\n", 0.25),
+        ("retry-after: -3\r\n", 0.0),
+        ("retry-after: soon\r\n", None),
+        ("retry-after: nan\r\n", None),
+        ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", 90.0),
+        ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:27:00 GMT\r\n", 0.0),
+        ("retry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", None),
+        (
+            "date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 99999999999999 07:29:30 GMT\r\n",
+            None,
+        ),
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+async def test_the_wait_a_server_asks_for_is_read(status: str, headers: str, expected: float | None) -> None:
+    """Seconds, milliseconds and dates are all in use, and nonsense must not become a wait."""
+    assert (await failure_of("{}", status=status, headers=headers)).retry_after == expected
+
+
+async def test_the_mocks_own_wait_is_read(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """The mock sends it as OpenAI does."""
+    llmock.rate_limit(retry_after=1.5)
+    error = await failure(mocked)
+    assert isinstance(error, ModelRateLimited)
+    assert error.retry_after == 1.5
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        ("400 Bad Request", {"error": {"message": "Too long.", "code": "context_length_exceeded"}}),
+        ("400 Bad Request", {"error": {"message": "This model's maximum context length is 8192 tokens."}}),
+        ("400 Bad Request", {"error": {"message": "the request exceeds the available context size"}}),
+        ("400 Bad Request", {"object": "error", "message": "Please reduce the length of the messages."}),
+        ("400 Bad Request", [{"error": {"message": "The input token count (9) exceeds the maximum"}}]),
+        ("422 Unprocessable Entity", {"detail": [{"msg": "prompt is too long"}]}),
+        ("500 Internal Server Error", {"error": {"message": "context size exceeded"}}),
+        ("413 Payload Too Large", "<html><title>413 Request Entity Too Large</title></html>"),
+    ],
+)
+async def test_a_request_that_is_too_long_is_known_in_the_words_of_many_servers(
+    status: str, body: Any
+) -> None:
+    """Only then is the conversation made shorter; each server says it in its own way."""
+    raw = body if isinstance(body, str) else json.dumps(body)
+    assert isinstance(await failure_of(raw, status=status), ContextOverflow)
+
+
+async def test_the_mocks_context_window_overflows(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """The same, in the words of the mock."""
+    llmock.limits(context_window=2)
+    assert isinstance(await failure(mocked), ContextOverflow)
+
+
+async def test_a_web_page_is_named_by_its_title_and_not_pasted() -> None:
+    """A page of a proxy is a screenful of markup with nothing in it."""
+    page = "<!DOCTYPE html><html><head><title>502 Bad\n Gateway</title></head><body>secret body</body></html>"
+    error = await failure_of(page, status="502 Bad Gateway", headers="content-type: text/html\r\n")
+    assert isinstance(error, ModelUnavailable)
+    assert "a web page titled 502 Bad Gateway" in str(error)
+    assert "secret body" not in str(error)
+    assert "<" not in str(error)
+
+
+async def test_a_long_refusal_is_shortened() -> None:
+    """An error is read in a chat."""
+    error = await failure_of({"error": {"message": "word " * 10_000}}, status="400 Bad Request")
+    assert len(str(error)) < 700
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    """The key and the conversation go where the operator sent them and nowhere else."""
+    async with wire(replies(WHOLE)) as elsewhere:
+        location = f"location: {elsewhere.base_url}/chat/completions\r\n"
+        error = await failure_of("", status="307 Temporary Redirect", headers=location)
+    assert isinstance(error, ModelRefused)
+    assert "redirect" in str(error)
+    assert elsewhere.requests == []
+
+
+async def test_a_refusal_whose_body_never_comes_is_told_by_its_status() -> None:
+    """The status says enough."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 50\r\n\r\n{")
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async with wire(answer) as served, provider_at(served.base_url, timeout=0.2) as provider:
+        assert isinstance(await failure(provider), ModelAuth)
+
+
+# --- failures of the network ---------------------------------------------------------------------------------------
+
+
+async def test_a_closed_port_is_told_as_nothing_listening() -> None:
+    """The commonest error of all: the local model server was not started."""
+    async with wire(replies(WHOLE)) as served:
+        pass
+    async with provider_at(served.base_url) as provider:
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "nothing listens there" in str(error)
+
+
+async def test_a_name_that_does_not_resolve_is_told_as_such() -> None:
+    """A typing error in base_url looks like an outage otherwise."""
+    async with provider_at("http://models.invalid/v1") as provider:
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "can't be resolved" in str(error)
+    assert "models.invalid" in str(error)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate nobody trusts, with its key in the same file."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            "-days",
+            "2",
+            "-keyout",
+            str(path),
+            "-out",
+            str(path) + ".crt",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    path.write_text(path.read_text() + Path(str(path) + ".crt").read_text())
+    return path
+
+
+async def test_a_certificate_that_is_not_trusted_is_told_as_such(certificate: Path) -> None:
+    """The operator must learn that it is the certificate, and why it fails."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    async with (
+        wire(replies(WHOLE), tls=context) as served,
+        provider_at(served.base_url, verify=ssl.create_default_context()) as provider,
+    ):
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "No trusted TLS connection" in str(error)
+    assert "self-signed certificate" in str(error).replace("self signed", "self-signed")
+
+
+async def test_https_towards_an_http_server_is_told_as_such() -> None:
+    """An s too many in base_url."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with (
+        server,
+        provider_at(f"https://localhost:{port}/v1", verify=ssl.create_default_context()) as provider,
+    ):
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "perhaps only http" in str(error)
+
+
+async def test_a_server_that_never_answers_is_left_after_the_silence() -> None:
+    """A turn must not hang for ever on a server that is stuck."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with wire(answer) as served, provider_at(served.base_url, timeout=0.1) as provider:
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "was silent for 0.1 s" in str(error)
+
+
+async def test_a_connection_closed_without_an_answer_is_told_as_such() -> None:
+    """Proxies and crashing servers do it."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        error = await failure(provider)
+    assert isinstance(error, ModelUnavailable)
+    assert "without an answer" in str(error)
+
+
+async def test_a_stream_that_stalls_is_left_after_the_silence(
+    llmock: LLMock, impatient: OpenAIProvider
+) -> None:
+    """A limit on the headers alone would wait for ever here."""
+    llmock.stall(after_chunks=2, seconds=2)
+    error = await failure(impatient)
+    assert isinstance(error, ModelUnavailable)
+    assert "stalled" in str(error)
+
+
+async def test_a_slow_stream_that_never_falls_silent_is_heard_to_its_end(llmock: LLMock) -> None:
+    """The limit is on each silence: a long answer of a slow model is no failure."""
+    llmock.reply("one two three four five six").pace(110)
+    async with provider_at(llmock.base_url(), timeout=0.5) as provider:
+        assert (await provider.complete(HELLO)).text == "one two three four five six"
+
+
+async def test_a_connection_that_breaks_in_the_answer_is_an_error(
+    llmock: LLMock, mocked: OpenAIProvider
+) -> None:
+    """Half an answer must not be stored as a whole one."""
+    llmock.disconnect(after_chunks=2)
+    error = await failure(mocked)
+    assert isinstance(error, BadCompletion)
+    assert "broke in the middle" in str(error)
+
+
+async def test_a_stream_that_ends_too_early_is_an_error(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """It looks like a clean end, but neither a finish reason nor the end mark came."""
+    llmock.truncate(after_chunks=2)
+    error = await failure(mocked)
+    assert isinstance(error, BadCompletion)
+    assert "broke off before its end" in str(error)
+
+
+async def test_an_answer_that_breaks_after_its_finish_reason_is_kept() -> None:
+    """Only the usage is missing then, and it can be estimated."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n" + sse(says("Hello Ada.", "stop")))
+        writer.close()
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        completion = await provider.complete(HELLO)
+    assert (completion.text, completion.usage.estimated) == ("Hello Ada.", True)
+
+
+async def test_a_piece_that_is_no_json_is_an_error(llmock: LLMock, mocked: OpenAIProvider) -> None:
+    """Passing over it would leave a hole in the answer."""
+    llmock.corrupt(after_chunks=2)
+    error = await failure(mocked)
+    assert isinstance(error, BadCompletion)
+    assert "can't be read as JSON" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("", "nothing at all"),
+        ("<html><title>My router</title></html>", "a web page titled My router"),
+        ("Ollama is running", "something else"),
+        ('{"status": "ok"}', "something else"),
+        ("[" * 100_000, "something else"),
+        ("\xff\xfe", "something else"),
+    ],
+)
+async def test_a_body_that_is_no_answer_is_told_as_a_wrong_address(body: str, words: str) -> None:
+    """Mostly base_url lacks its /v1 and some page answered."""
+    error = await failure_of(body.encode("latin-1"))
+    assert isinstance(error, BadCompletion)
+    assert words in str(error)
+    assert "/v1" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (sse(says(None, "stop"), "[DONE]"), BadCompletion, "empty answer"),
+        (sse(says("  \n", "stop"), "[DONE]"), BadCompletion, "empty answer"),
+        (sse("[DONE]"), BadCompletion, "empty answer"),
+        (b'{"choices": []}', BadCompletion, "empty answer"),
+        (sse(says("", "length")), BadCompletion, "max_tokens"),
+        (sse(says("", "content_filter")), ModelRefused, "content filter"),
+    ],
+)
+async def test_an_empty_answer_is_an_error_that_tells_why(
+    body: bytes, kind: type[ModelError], words: str
+) -> None:
+    """An empty message can't be sent to a chat, and the reason decides what helps."""
+    error = await failure_of(body)
+    assert type(error) is kind
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"message": "Provider went away", "code": 502}, ModelUnavailable),
+        ({"message": "Slow down", "code": "429"}, ModelRateLimited),
+        ({"message": "Too long", "code": "context_length_exceeded"}, ContextOverflow),
+        ({"message": "bad tool", "code": 400}, ModelRefused),
+        ("out of memory", ModelUnavailable),
+    ],
+)
+async def test_an_error_inside_a_stream_is_an_error(body: Any, kind: type[ModelError]) -> None:
+    """Gateways that have sent their 200 can only tell it there."""
+    for raw in (sse(says("Hel"), {"error": body, **says("", "error")}), json.dumps({"error": body}).encode()):
+        error = await failure_of(raw)
+        assert type(error) is kind
+        assert (body if isinstance(body, str) else body["message"]) in str(error)
+
+
+async def test_an_answer_without_end_is_given_up() -> None:
+    """A server that sends for ever must not fill the memory of the bot."""
+    sent: list[int] = []
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"data: " + b"x" * (1 << 20))
+            await writer.drain()
+            sent.append(1)
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        error = await failure(provider)
+    assert isinstance(error, BadCompletion)
+    assert "more than 64 MB" in str(error)
+    assert 60 < len(sent) < 120, "megabytes, some of them in the buffers of the sockets"
+
+
+async def test_an_answer_compressed_wrongly_is_an_error() -> None:
+    """Seen behind proxies that name an encoding they did not apply."""
+    error = await failure_of(WHOLE, headers="content-encoding: gzip\r\n")
+    assert isinstance(error, BadCompletion)
+    assert "compressed" in str(error)
+
+
+# --- ends from our own side ----------------------------------------------------------------------------------------
+
+
+async def test_the_callers_deadline_ends_a_call_and_frees_its_connection(llmock: LLMock) -> None:
+    """The total time of a turn is bounded outside; nothing of the call may live on."""
+    llmock.stall(after_chunks=1, seconds=2)
+    async with provider_at(llmock.base_url(), connections=1) as provider:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await provider.complete(HELLO)
+        llmock.reply("free again")
+        assert (await provider.complete(HELLO)).text == "free again"
+
+
+async def test_a_screen_that_fails_is_not_taken_for_a_failing_model(llmock: LLMock) -> None:
+    """The screen may be an HTTP client too; its errors are not the vendor's, and the connection is given back."""
+    llmock.reply("one two three").reply("free again")
+
+    async def broken(text: str) -> None:
+        raise httpx.ReadTimeout("the chat platform is slow")
+
+    async with provider_at(llmock.base_url(), connections=1, timeout=1.0) as provider:
+        with pytest.raises(httpx.ReadTimeout, match="platform"):
+            await provider.complete(HELLO, broken)
+        assert (await provider.complete(HELLO)).text == "free again"
+
+
+async def test_closing_a_provider_leaves_the_shared_client_open(llmock: LLMock) -> None:
+    """Several models share one client; whoever made it closes it."""
+    llmock.reply("still here")
+    async with provider_at(llmock.base_url()) as provider:
+        await provider.aclose()
+        assert (await provider.complete(HELLO)).text == "still here"
+
+
+@pytest.mark.parametrize("base_url", ["", "api.openai.com/v1", "ftp://host/v1", "http://", "http://[::1/v1"])
+async def test_a_base_url_that_is_no_web_address_is_refused_at_once(base_url: str) -> None:
+    """Better at the start than in the first reply."""
+    with pytest.raises(ValueError, match="gpt-4o"):
+        async with provider_at(base_url):
+            pass
+
+
+@pytest.mark.parametrize("key", ["sk-“quoted”", "sk-one\nsk-two"])
+async def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> None:
+    """Pasted keys bring typographic quotes and line ends; the HTTP library's own error would show them."""
+    with pytest.raises(ValueError, match="copy it again") as caught:
+        async with provider_at("http://localhost/v1", key=key):
+            pass
+    assert "sk-" not in str(caught.value)
+
+
+async def test_a_line_end_after_a_key_does_no_harm() -> None:
+    """Files that hold a key mostly end in one."""
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url, key=f"{KEY}\n") as provider:
+        await provider.complete(HELLO)
+    assert f"authorization: bearer {KEY}\r\n" in served.heads[0].lower()

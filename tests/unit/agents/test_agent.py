@@ -1,0 +1,109 @@
+"""The loop: tools, replay, masking, malformed calls, and an end in any case."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from agents import agent
+from agents.llm import BadCompletion, ChatMessage, Completion, Request
+from agents.tools import Tool, ToolError
+from tests.fakes import ScriptedModel, calls, says
+
+REQUEST = Request(messages=(ChatMessage(role="user", content="hi"),))
+
+
+class Amount(BaseModel):
+    amount: int
+
+
+def adder(done: list[tuple[int, int, int]]) -> Tool:
+    async def run(n: int, i: int, arguments: Amount) -> str:
+        if arguments.amount < 0:
+            raise ToolError("nothing below zero")
+        done.append((n, i, arguments.amount))
+        return f"added {arguments.amount}"
+
+    return Tool(name="add", description="Adds.", arguments=Amount, run=run)
+
+
+async def run(model: ScriptedModel, *, done: list[tuple[int, int, int]] | None = None, stored: list[Completion] | None = None, kept: list[int] | None = None) -> agent.Reply:
+    async def keep_step(n: int, _completion: Completion) -> None:
+        if kept is not None:
+            kept.append(n)
+
+    return await agent.run(
+        model,
+        REQUEST,
+        (adder(done if done is not None else []),),
+        stored=stored or [],
+        keep_step=keep_step,
+        redact=lambda text: text.replace("hunter2", "[secret]"),
+        on_text=None,
+    )
+
+
+async def test_tools_run_and_their_results_go_back_to_the_model() -> None:
+    """The model answers from what the tool said."""
+    done: list[tuple[int, int, int]] = []
+    model = ScriptedModel(calls(("add", '{"amount": 2}'), ("add", '{"amount": 3}')), "Five.")
+    reply = await run(model, done=done)
+    assert (reply.text, done) == ("Five.", [(0, 0, 2), (0, 1, 3)])
+    assert [m.content for m in model.requests[1].messages[-2:]] == ["added 2", "added 3"]
+
+
+async def test_stored_steps_are_not_paid_for_again() -> None:
+    """A turn taken up after a crash replays what it already got."""
+    kept: list[int] = []
+    done: list[tuple[int, int, int]] = []
+    model = ScriptedModel("Five.")
+    reply = await run(model, stored=[calls(("add", '{"amount": 5}'))], kept=kept, done=done)
+    assert (reply.text, len(model.requests), kept, done) == ("Five.", 1, [1], [(0, 0, 5)])
+    assert len(reply.completions) == 1
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[1]", "null", '"x"', '{"amount": "many"}', '{"amount"', "\x00"])
+async def test_malformed_arguments_are_answered_and_leave_a_sound_history(arguments: str) -> None:
+    """One bad call in history would make every later request fail."""
+    model = ScriptedModel(calls(("add", arguments)), "Sorry.")
+    reply = await run(model)
+    assistant, tool = reply.traffic
+    assert reply.text == "Sorry."
+    assert assistant.tool_calls[0].arguments.startswith("{")
+    assert tool.content.startswith("Error: the arguments of add don't fit")
+
+
+async def test_unknown_tools_and_refusals_are_told_to_the_model() -> None:
+    """Whatever goes wrong in a tool never ends a turn."""
+    model = ScriptedModel(calls(("fly", "{}"), ("add", '{"amount": -1}')), "I can't.")
+    reply = await run(model)
+    assert "no tool called 'fly'" in reply.traffic[1].content
+    assert reply.traffic[2].content == "Error: nothing below zero"
+
+
+async def test_a_model_that_only_calls_tools_is_stopped() -> None:
+    """A turn has at most 25 steps; the last is offered no tools."""
+    model = ScriptedModel(*[calls(("add", '{"amount": 1}')) for _ in range(30)])
+    with pytest.raises(BadCompletion, match="25 times"):
+        await run(model)
+    assert len(model.requests) == 25
+    assert model.requests[-1].tools == () and model.requests[-2].tools != ()
+
+
+async def test_an_empty_answer_is_an_error_not_a_message() -> None:
+    """Nobody should be sent an empty line."""
+    with pytest.raises(BadCompletion):
+        await run(ScriptedModel(says("  \n")))
+
+
+async def test_secrets_in_what_the_model_writes_are_masked_before_anything_is_done_with_them() -> None:
+    """Steps are stored and tools write: neither may see a secret."""
+    model = ScriptedModel(calls(("add", '{"amount": 1, "note": "hunter2"}'), text="using hunter2"), "It is hunter2.")
+    reply = await run(model)
+    assert "hunter2" not in repr(reply)
+
+
+def test_a_completion_survives_its_json_form() -> None:
+    """Steps wait in the database as JSON."""
+    completion = calls(("add", '{"amount": 2}'), text="因为")
+    assert Completion.from_json(completion.to_json()) == completion

@@ -1,0 +1,52 @@
+"""The agent without a model: honest about itself, dated about memory."""
+
+from __future__ import annotations
+
+from agents.llm import ChatMessage, Remembered, Request
+from agents.providers.offline import OfflineProvider
+
+TALKED = (ChatMessage(role="assistant", content="hello"),)
+LISBON = Remembered(id="m_a", said="you live in Lisbon", when="21 Nov 2026", score=2.0)
+PORTO = Remembered(id="m_b", said="you live in Porto", when="3 May 2025", score=1.9, superseded=True)
+TEA = Remembered(id="m_c", said="you like tea", when="3 May 2025", score=0.4)
+
+
+async def answer(said: str, *, remembered: tuple[Remembered, ...] = (), noted: tuple[str, ...] = (), first: bool = False) -> str:
+    request = Request(messages=() if first else TALKED, said=said, remembered=remembered, noted=noted)
+    return (await OfflineProvider().complete(request)).text
+
+
+async def test_the_first_answer_says_what_it_is() -> None:
+    """Nobody should take it for a language model."""
+    assert "without a language model" in await answer("hi", first=True)
+    assert "没有语言模型" in await answer("你好", first=True)
+    assert "language model" not in await answer("hi")
+
+
+async def test_a_question_is_answered_from_memory_with_its_date() -> None:
+    """Only what bears on it nearly as well as the best is told."""
+    text = await answer("where do I live?", remembered=(LISBON, PORTO, TEA))
+    assert text == "You told me on 21 Nov 2026: you live in Lisbon.\nEarlier, on 3 May 2025, you had told me: you live in Porto."
+
+
+async def test_what_is_not_remembered_is_not_made_up() -> None:
+    """It would rather say that it does not know."""
+    assert await answer("what is my shoe size?") == "I have nothing in memory that answers this."
+    assert await answer("我的鞋码是多少？") == "我的记忆里没有能回答这个问题的内容。"
+
+
+async def test_what_is_noted_is_said() -> None:
+    """The person sees at once what was understood."""
+    assert await answer("I live in Lisbon", noted=("you live in Lisbon",)) == "Noted: you live in Lisbon."
+    assert await answer("我住在里斯本", noted=("你住在里斯本",)) == "记下了：你住在里斯本。"
+
+
+async def test_text_is_streamed_once() -> None:
+    """The terminal shows it as it comes."""
+    shown: list[str] = []
+
+    async def on_text(text: str) -> None:
+        shown.append(text)
+
+    completion = await OfflineProvider().complete(Request(messages=TALKED, said="hi"), on_text)
+    assert "".join(shown) == completion.text

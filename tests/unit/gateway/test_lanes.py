@@ -1,0 +1,116 @@
+"""Order within a session, parallel across sessions, bursts, fairness."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from gateway.lanes import LaneFull, Lanes
+
+
+@dataclass(frozen=True)
+class Note:
+    text: str
+    author: str = "ada"
+    alone: bool = False
+    burst_seconds: float = 0.0
+
+
+class Log:
+    """Takes batches and remembers when each began and ended."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.batches: list[tuple[str, list[str]]] = []
+        self.running = 0
+        self.most = 0
+
+    async def __call__(self, key: str, batch: list[Note]) -> None:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(self.seconds)
+        self.running -= 1
+        self.batches.append((key, [note.text for note in batch]))
+
+
+def lanes(log: Log, *, concurrent: int = 4, limit: int = 100) -> Lanes[Note]:
+    return Lanes(log, concurrent=concurrent, limit=limit)
+
+
+async def test_items_of_one_lane_are_handled_in_order_and_one_at_a_time() -> None:
+    """Two answers to one person at once would cross."""
+    log = Log(0.001)
+    lane = lanes(log)
+    for n in range(5):
+        lane.put("a", Note(str(n), alone=True))
+    await lane.idle("a")
+    assert log.batches == [("a", [str(n)]) for n in range(5)]
+    assert log.most == 1
+
+
+async def test_lanes_run_side_by_side_up_to_the_limit() -> None:
+    """One slow chat must not hold up another, nor may all run at once."""
+    log = Log(0.01)
+    lane = lanes(log, concurrent=3)
+    for n in range(9):
+        lane.put(f"lane {n}", Note("x"))
+    await asyncio.gather(*(lane.idle(f"lane {n}") for n in range(9)))
+    assert log.most == 3
+
+
+async def test_a_burst_of_one_author_is_one_batch() -> None:
+    """People press Enter in the middle of a thought."""
+    log = Log()
+    lane = lanes(log)
+    lane.put("a", Note("first", burst_seconds=0.05))
+    await asyncio.sleep(0.01)
+    lane.put("a", Note("second", burst_seconds=0.05))
+    await lane.idle("a")
+    assert log.batches == [("a", ["first", "second"])]
+
+
+async def test_a_burst_never_crosses_a_command_or_another_author() -> None:
+    """What stands alone, and whoever else speaks, ends it."""
+    log = Log()
+    lane = lanes(log)
+    for note in (Note("1"), Note("2"), Note("/new", alone=True), Note("3"), Note("4", author="bob")):
+        lane.put("a", note)
+    await lane.idle("a")
+    assert [texts for _, texts in log.batches] == [["1", "2"], ["/new"], ["3"], ["4"]]
+
+
+async def test_a_busy_lane_does_not_starve_a_quiet_one() -> None:
+    """With a single slot, a newcomer waits for one batch, not for all that are queued elsewhere."""
+    log = Log(0.001)
+    lane = lanes(log, concurrent=1)
+    for n in range(20):
+        lane.put("busy", Note(str(n), alone=True))
+    await asyncio.sleep(0.003)
+    lane.put("quiet", Note("me", alone=True))
+    await lane.idle("quiet")
+    assert len(log.batches) < 15
+
+
+async def test_too_much_in_one_lane_is_refused() -> None:
+    """A flood must not fill the memory of the process; what was taken earlier always gets in."""
+    lane = lanes(Log(1), limit=2)
+    lane.put("a", Note("1"))
+    lane.put("a", Note("2"))
+    with pytest.raises(LaneFull):
+        lane.put("a", Note("3"))
+    lane.put("a", Note("4"), limited=False)
+    await lane.drain(seconds=0)
+
+
+async def test_draining_waits_for_what_runs_and_ends_the_rest() -> None:
+    """A stop has a deadline."""
+    log = Log(0.01)
+    lane = lanes(log)
+    lane.put("a", Note("1"))
+    assert await lane.drain(seconds=5)
+    slow = lanes(Log(60))
+    slow.put("a", Note("1"))
+    await asyncio.sleep(0)
+    assert not await slow.drain(seconds=0.01)

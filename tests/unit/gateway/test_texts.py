@@ -1,0 +1,47 @@
+"""The catalogue is complete in every language."""
+
+from __future__ import annotations
+
+from string import Formatter
+
+import pytest
+
+from gateway.commands import TABLE
+from gateway.texts import CATALOGUE, Texts
+
+from agents.llm import (  # isort: skip
+    BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
+)  # fmt: skip
+
+
+def _fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_every_language_has_the_same_texts_with_the_same_fields() -> None:
+    """A missing text would be an error in the middle of an answer."""
+    english = {key: _fields(text) for key, text in CATALOGUE["en"].items()}
+    for language in CATALOGUE:
+        assert {key: _fields(text) for key, text in CATALOGUE[language].items()} == english
+
+
+@pytest.mark.parametrize("command", TABLE, ids=lambda command: command.name)
+def test_every_command_has_a_help_line(command: object) -> None:
+    """/help is made from the table."""
+    assert f"help.{command.name}" in CATALOGUE["en"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "error", [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion]
+)
+def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> None:
+    """What an error says to a person is decided in one place."""
+    assert f"error.{error.code}" in CATALOGUE["en"]
+
+
+def test_dates_are_read_where_the_person_lives() -> None:
+    """Near midnight the day depends on the timezone."""
+    late = 1_795_301_999_000  # 21 November 2026, 22:59:59 UTC
+    assert Texts("en", "UTC").date(late) == "21 Nov 2026"
+    assert Texts("en", "Asia/Shanghai").date(late) == "22 Nov 2026"
+    assert Texts("zh", "Asia/Shanghai").date(late) == "2026年11月22日"

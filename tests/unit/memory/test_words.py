@@ -1,0 +1,408 @@
+"""Index words of any script, query terms, BM25, and when two texts are the same memory."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.recall.words import (
+    DOCUMENT_TOKENS,
+    QUERY_TERMS,
+    TOKEN_CHARS,
+    bm25,
+    differs_in_substance,
+    jaccard,
+    query_terms,
+    tokens,
+)
+
+SCRIPTS = {
+    "latin": "abczéüñßøđİı ' ’-.,:/",
+    "digits": "0123456789٣५๔９½②-./:,年月日",
+    "greek": "αβςσΐΏ ",
+    "cyrillic": "абвйёїЩ ",
+    "hebrew": "אבגשלום\u05b4\u05bc ",
+    "arabic": "ابتأإىةيکگ\u064e\u0640 ",
+    "indic": "हिन्दीकाிதமழ்বাংলাతె ",
+    "han": "漢汉字我的不是々〇 ",
+    "japanese": "がくせいカﾞーゃっゞ\u3099 ",
+    "korean": "한국어ㅋ먹었\u1112\u1161\u11ab ",
+    "unspaced": "ภาษาไทน้ำເຈົ້າမြန်မာខ្មែរᦀᦱ ",
+    "noise": '👍❤️🏽_\u200b\u200d\u00ad\ufeff\x00\ud800\ue000\U000f0041 "*^()',
+}
+any_script = st.text(
+    alphabet=st.one_of(*(st.sampled_from(chars) for chars in SCRIPTS.values())), min_size=1, max_size=80
+)
+any_text = any_script | st.text(max_size=80)
+plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z")
+
+
+@pytest.fixture(scope="module")
+def fts() -> Iterator[sqlite3.Connection]:
+    """A real FTS5 table with the tokenizer that the index uses, and the list of terms it holds."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(
+            "create virtual table doc using fts5(body, tokenize='unicode61 remove_diacritics 0')"
+        )
+        connection.execute("create virtual table term using fts5vocab('doc', 'row')")
+        yield connection
+
+
+def index(fts: sqlite3.Connection, found: list[str]) -> set[str]:
+    """Index one text of space-joined tokens and nothing else; the terms that FTS5 made of it."""
+    fts.execute("delete from doc")
+    fts.execute("insert into doc (rowid, body) values (1, ?)", (" ".join(found),))
+    return {row[0] for row in fts.execute("select term from term")}
+
+
+# Folding and cutting
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Running dogs, isn't Caroline's", ["run", "dog", "isnt", "carolin"]),
+        ("São Đà Nẵng naïve ﬁne Bjørn", ["sao", "da", "nang", "naiv", "fine", "bjorn"]),
+        ("Ёлка новый книги", ["елк", "нов", "книг"]),
+        ("الكتاب والكتاب كتابها", ["كتاب", "كتاب", "كتاب"]),
+        ("шалом עִבְרִית", ["шал", "עברית"]),
+        ("记忆力", ["记", "记忆", "忆", "忆力", "力"]),
+        ("がく ｶﾞｷ", ["が", "がく", "く", "ガ", "ガキ", "キ"]),
+        ("서울", ["서", "서울", "울"]),
+        ("用Python写2026", ["用", "python", "写", "2026"]),
+        ("R2D2 B12", ["r2d2", "b12"]),
+        ("iPhone15", ["iphone15", "iphon", "15"]),
+        ("007 ٢٥ ９", ["007", "25", "9"]),
+        ("1,000 1,234,567", ["1000", "1234567"]),
+        ("snake_case a-b e.g.", ["snake", "case", "a", "b", "e", "g"]),
+        ("👍 ... ❤️", []),
+    ],
+)
+def test_tokens_of_typical_texts(text: str, expected: list[str]) -> None:
+    """The examples that the rules were written for."""
+    assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-03-05", "2026/3/5", "2026.03.05", "2026年3月5日", "２０２６年０３月０５日"]
+)
+def test_a_date_has_one_token_however_it_is_written(text: str) -> None:
+    """A question names a day in one way and the message in another."""
+    found = tokens(text)
+    assert found[0] == "20260305"
+    assert {"2026", "3", "5"} <= set(found)
+
+
+def test_a_number_with_points_is_found_whole_and_by_its_parts() -> None:
+    """ "3.11" must beat a text that merely holds a 3 and an 11, and "11" alone must still find it."""
+    whole, *parts = tokens("3.11")
+    assert parts == ["3", "11"]
+    assert whole not in tokens("3 and 11")
+    assert tokens("v 3.11")[1] == whole
+    assert tokens("2026-13-45")[0] != "20261345"
+
+
+def test_vowel_signs_keep_indic_and_thai_words_apart() -> None:
+    """FTS5 splits at these marks; dropping them would make one word of many."""
+    assert len(tokens("हिन्दी")) == 1
+    assert tokens("काम") != tokens("कम")
+    assert tokens("น้ำ") != tokens("นา")
+
+
+def test_composed_and_decomposed_text_give_the_same_tokens() -> None:
+    """macOS file names and some keyboards send the decomposed form."""
+    for text in ("Ça é ü Ёй が 한국어 हिन्दी ΐ", "Đà Nẵng أحمد"):
+        assert tokens(unicodedata.normalize("NFD", text)) == tokens(unicodedata.normalize("NFC", text))
+
+
+@given(text=any_text)
+def test_every_token_is_one_term_of_fts5(fts: sqlite3.Connection, text: str) -> None:
+    """Our counts and FTS5's lists must speak of the same things, and each token must find its document."""
+    found = tokens(text)
+    assert index(fts, found) == set(found)
+    for token in set(found):
+        hits = fts.execute("select rowid from doc where doc match ?", (f'"{token}"',)).fetchall()
+        assert hits == [(1,)], token
+
+
+def test_every_character_of_unicode_gives_only_terms_of_fts5(fts: sqlite3.Connection) -> None:
+    """Random text never meets the few letters on which Python and SQLite disagree."""
+    found: list[str] = []
+    for start in range(0, sys.maxunicode, 2_000):
+        found += tokens(" ".join(map(chr, range(start, min(start + 2_000, sys.maxunicode + 1)))))
+    assert index(fts, found) == set(found)
+    assert len(set(found)) > 100_000
+
+
+@given(text=any_text)
+def test_tokens_are_bounded_and_never_blank(text: str) -> None:
+    """A blank or endless token would break the index or the query."""
+    for token in tokens(text):
+        assert token
+        assert len(token) <= TOKEN_CHARS
+        assert not token.isspace()
+
+
+@given(text=any_text)
+def test_case_does_not_matter(text: str) -> None:
+    """People shout and mumble the same words. (Casefold, since upper case loses letters in some scripts.)"""
+    assert tokens(text) == tokens(text.casefold()) or "'" in unicodedata.normalize("NFKC", text.casefold())
+
+
+@given(text=any_text, limit=st.integers(1, 20))
+def test_a_limit_cuts_the_list_and_nothing_else(text: str, limit: int) -> None:
+    """Otherwise the start of a long text would be indexed differently from the same short text."""
+    assert tokens(text, limit=limit) == tokens(text)[:limit]
+
+
+def test_long_texts_are_bounded() -> None:
+    """A pasted megabyte must not become a megabyte of index; each text has invited a slow expression."""
+    assert len(tokens("word " * 200_000)) == DOCUMENT_TOKENS
+    assert len(tokens("汉" * 1_000_000)) == DOCUMENT_TOKENS
+    assert len(tokens("a" * 1_000_000)) == 1
+    assert tokens(" " * 1_000_000) == []
+    for piece in ("1.", "1,111", "a's ", "n't", "2026年1月1", "น\u0e49", "a\u0301", "\ufdfa", "-", "1-a"):
+        assert len(tokens(piece * 300_000)) <= DOCUMENT_TOKENS
+
+
+def test_stemming_in_several_threads_gives_what_one_gives() -> None:
+    """The stemmers keep state while they work, and searches may run beside each other."""
+    texts = [
+        " ".join(f"{stem}{number}ing".translate(LETTERS) for number in range(300))
+        for stem in ("ba", "do", "ki")
+    ]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(tokens, texts * 8))
+    assert together == [tokens(text) for text in texts] * 8
+    assert tokens("banding") == ["band"]
+
+
+LETTERS = str.maketrans("0123456789", "bcdfgklmnp")
+
+
+# Query terms
+
+
+def test_query_terms_drop_function_and_question_words() -> None:
+    """They match nearly every message and cost the search its speed and its order."""
+    assert query_terms("What did Caroline say about the adoption agency?") == [
+        "carolin",
+        "sai",
+        "adopt",
+        "agenc",
+    ]
+    terms = query_terms("我的猫是什么颜色的吗")
+    assert "颜色" in terms
+    assert "猫" in terms
+    assert {"我", "的", "是", "吗", "什么"}.isdisjoint(terms)
+
+
+@pytest.mark.parametrize("text", ["who am I", "what is it", "我是谁", "你们"])
+def test_query_terms_keep_stop_words_when_there_is_nothing_else(text: str) -> None:
+    """A question of stop words only is still a question."""
+    assert query_terms(text)
+
+
+@given(text=any_text)
+def test_query_terms_are_distinct_tokens_of_the_text_in_order(text: str) -> None:
+    """What is searched must have been said, once, or a document could never hold it."""
+    terms, found = query_terms(text), tokens(text)
+    positions = [found.index(term) for term in terms]
+    assert positions == sorted(set(positions))
+    assert bool(terms) == bool(found)
+
+
+def test_query_terms_of_a_long_message_keep_its_topic_and_its_end() -> None:
+    """The topic is what is said repeatedly; the question stands last."""
+    filler = "".join(chr(0x5000 + number) for number in range(200))
+    terms = query_terms(f"爵士 {filler} 爵士 {filler[::-1]} Lisbon")
+    assert len(terms) == QUERY_TERMS
+    assert "爵士" in terms
+    assert "lisbon" in terms
+    assert len(query_terms(filler, limit=10)) == 10
+
+
+def test_query_terms_of_a_huge_paste_come_from_both_ends() -> None:
+    """The question may stand before or after what was pasted."""
+    terms = query_terms("Zanzibar\n" + "lorem ipsum " * 50_000 + "\nTimbuktu")
+    assert {"zanzibar", "timbuktu"} <= set(terms)
+
+
+# BM25
+
+
+def score(terms: list[str], *texts: str, total_docs: int | None = None) -> list[float]:
+    docs = [Counter(tokens(text)) for text in texts]
+    lengths = [doc.total() for doc in docs]
+    mean = sum(lengths) / len(lengths)
+    return bm25(terms, docs, lengths, total_docs=total_docs or len(docs), average_length=mean)
+
+
+def test_bm25_agrees_with_the_formula_done_by_hand() -> None:
+    """One number worked out on paper holds every constant in its place."""
+    docs = [{"cat": 2, "x": 2}, {"x": 8}]
+    found = bm25(["cat"], docs, [4, 8], total_docs=10, average_length=6)
+    idf = math.log(1 + (10 - 1 + 0.5) / (1 + 0.5))
+    assert found == [pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 4 / 6))), 0.0]
+
+
+def test_bm25_ranks_rare_words_short_texts_and_repeats_higher() -> None:
+    """The three things the formula is for."""
+    rare, common, _ = score(["okapi", "dog"], "okapi here", "dog here", "dog there")
+    assert rare > common
+    short, long = score(["dog"], "dog", "dog and very many other words beside", total_docs=9)
+    assert short > long
+    twice, once = score(["dog"], "dog dog cat", "dog cat cat", total_docs=9)
+    assert twice > once
+
+
+def test_bm25_counts_a_repeated_term_once() -> None:
+    """Query terms are a set; a stutter must not change the order."""
+    assert score(["dog", "dog"], "dog", "cat") == score(["dog"], "dog", "cat")
+
+
+def test_bm25_refuses_lengths_that_do_not_belong_to_the_documents() -> None:
+    """A silent shift by one would rank by other people's lengths."""
+    with pytest.raises(ValueError, match="zip"):
+        bm25(["a"], [{"a": 1}], [], total_docs=1, average_length=1)
+
+
+def test_bm25_of_no_candidates_is_empty() -> None:
+    """A search that finds nothing asks for no score."""
+    assert bm25(["a"], [], [], total_docs=0, average_length=0) == []
+
+
+documents = st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), max_size=6), max_size=12)
+
+
+@given(docs=documents, terms=st.lists(st.sampled_from("abcdefg"), max_size=8), total=st.integers(0, 100))
+def test_bm25_is_finite_and_positive_just_where_a_term_occurs(
+    docs: list[dict[str, int]], terms: list[str], total: int
+) -> None:
+    """Also for words that every document holds, and when the count of documents lags behind."""
+    lengths = [sum(doc.values()) for doc in docs]
+    scores = bm25(terms, docs, lengths, total_docs=total, average_length=sum(lengths) / max(len(docs), 1))
+    assert len(scores) == len(docs)
+    for doc, value in zip(docs, scores, strict=True):
+        assert math.isfinite(value)
+        assert (value > 0) == any(term in doc for term in terms)
+
+
+# Likeness and substance
+
+
+@given(a=any_text, b=any_text)
+def test_likeness_is_symmetric_and_within_0_and_1(a: str, b: str) -> None:
+    """Which of two rows came first must not decide whether they are one."""
+    assert 0 <= jaccard(a, b) <= 1
+    assert jaccard(a, b) == jaccard(b, a)
+    assert jaccard(a, a) == 1
+    assert differs_in_substance(a, b) == differs_in_substance(b, a)
+    assert not differs_in_substance(a, a)
+
+
+def test_texts_without_tokens_are_alike_only_if_equal() -> None:
+    """Two different emoji share no word and no lack of one either."""
+    assert jaccard("👍", "👍") == 1
+    assert jaccard("👍", "👎") == 0
+    assert jaccard("", "dog") == 0
+
+
+def test_a_denial_is_nearly_alike_and_yet_differs() -> None:
+    """The pair for which the guard exists: likeness alone would merge them."""
+    a = "The user is allergic to peanuts, shellfish and penicillin since childhood"
+    b = "The user is not allergic to peanuts, shellfish and penicillin since childhood"
+    assert jaccard(a, b) >= 0.75
+    assert differs_in_substance(a, b)
+
+
+DIFFERENT = [
+    # negation
+    ("I can swim", "I can't swim"),
+    ("eats meat", "never eats meat"),
+    ("likes tea, not coffee", "likes coffee, not tea"),
+    ("is able to drive", "is unable to drive"),
+    ("coffee with sugar", "coffee without sugar"),
+    ("我喜欢喝茶", "我不喜欢喝茶"),
+    ("他去过北京", "他没去过北京"),
+    ("gosta de café", "não gosta de café"),
+    ("он любит чай", "он не любит чай"),
+    ("मुझे चाय पसंद है", "मुझे चाय पसंद नहीं है"),
+    ("お茶を飲みます", "お茶を飲みません"),
+    # numbers and dates
+    ("has 2 cats", "has 3 cats"),
+    ("has two cats", "has three cats"),
+    ("the flight leaves on 2026-03-05", "the flight leaves on 2026-03-06"),
+    ("meets at 3pm", "meets at 3am"),
+    ("pays 1,000 a month", "pays 10,000 a month"),
+    ("runs Python 3.11", "runs Python 3.12"),
+    ("it is -5 outside", "it is 5 outside"),
+    ("works from 9 to 5", "works from 5 to 9"),
+    ("the course is on monday", "the course is on friday"),
+    ("有两只猫", "有三只猫"),
+    ("周一开会", "周日开会"),
+    ("今天出发", "明天出发"),
+    # names
+    ("lives in Lisbon", "lives in Porto"),
+    ("Anna likes green tea", "Marta likes green tea"),
+    ("sees Dr. Smith", "sees Dr. Jones"),
+    ("moved from Paris to Rome", "moved from Rome to Paris"),
+    ("живёт в Москве", "живёт в Твери"),
+    ("我住在Lisbon", "我住在Porto"),
+    ("我常用python", "我常用java"),
+]
+
+SAME = [
+    ("likes hiking in the hills", "loves hiking in the hills"),
+    ("User prefers green tea", "prefers green tea"),
+    ("isn't allergic to nuts", "not allergic to nuts"),
+    ("no longer smokes", "not smokes anymore"),
+    ("I LOVE TEA", "I love tea"),
+    ("Lives in Lisbon.", "lives in lisbon"),
+    ("has two cats", "has 2 cats"),
+    ("pays 1,000 a month", "pays 1000 a month"),
+    ("due 2026-03-05", "due 2026/3/5"),
+    ("有3只猫", "有三只猫"),
+    ("她特别喜欢茶", "她喜欢茶"),
+    ("我住在Lisbon", "我住在lisbon"),
+    ("José's dog", "Jose's dog"),
+    ("Tea is nice. Coffee too", "tea is nice, coffee too"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+def test_texts_that_differ_in_number_name_or_negation_differ_in_substance(a: str, b: str) -> None:
+    """Merging any of these pairs would lose a memory."""
+    assert differs_in_substance(a, b)
+
+
+@pytest.mark.parametrize(("a", "b"), SAME)
+def test_texts_that_differ_in_wording_only_do_not_differ_in_substance(a: str, b: str) -> None:
+    """If everything differed, nothing would ever be merged."""
+    assert not differs_in_substance(a, b)
+
+
+@given(
+    words=st.lists(plain_word, min_size=1, max_size=12), place=st.integers(0, 11), digit=st.integers(2, 999)
+)
+def test_a_number_put_into_any_text_differs_in_substance(words: list[str], place: int, digit: int) -> None:
+    """Numbers must count wherever they stand and whatever is around them."""
+    changed = [*words[:place], str(digit), *words[place:]]
+    assert differs_in_substance(" ".join(words), " ".join(changed))
+
+
+def test_very_long_texts_differ_in_substance_as_soon_as_they_differ() -> None:
+    """Nobody reads so far for a likeness, and keeping both is safe."""
+    long = "the same word again " * 50_000
+    assert not differs_in_substance(long, long)
+    assert differs_in_substance(long, long + "end")
