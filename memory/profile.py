@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from memory import keys
 from memory.scope import Scope
 from memory.store import memories
-from memory.store.database import Transaction
+from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 
 #: Characters of a whole profile (DESIGN 5.1), and so what one of its slots may take.
@@ -44,6 +44,13 @@ async def refresh(
     else:
         slot_id = await memories.insert(tx, _draft(owner_id, slot, value, facts), short_id=new_id(), now=now)
     await memories.set_parents(tx, slot_id, [memory.id for memory in used])
+
+
+async def read(reader: Reader, scope: Scope) -> list[Memory]:
+    """The filled slots in the order of `keys.PROFILE_SLOTS`, then the directive."""
+    order = {slot: n for n, slot in enumerate(keys.PROFILE_SLOTS)}
+    held = await memories.current(reader, scope, ("profile", "directive"), limit=2 * len(order))
+    return sorted(held, key=lambda memory: (order.get(memory.key, len(order)), memory.id))
 
 
 def _summed(slot: str, facts: Sequence[Memory]) -> tuple[str, list[Memory]]:

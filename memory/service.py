@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory import profile
 from memory.desk import Context, Desk
 from memory.learn import extract, keep
 from memory.learn.extract import Proposal
@@ -413,7 +414,7 @@ class Service:
         )
 
     async def profile(self, context: Context) -> list[Memory]:
-        return await memories.current(self._database, context.scope, ("profile", "directive"), limit=20)
+        return await profile.read(self._database, context.scope)
 
     async def why(self, context: Context) -> Why | None:
         """What entered the last reply in this session; None when there was none."""

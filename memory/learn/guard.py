@@ -6,8 +6,8 @@ Invariants: everything here is pure and takes time linear in the text; `clean` a
 without a word that announces it, passes.
 
 How `redact` stays idempotent: every detector looks only at ASCII word characters around a find, begins at
-the start of such a word, and the mark swallows the rest of the word. So setting one mark can't open or
-close the way for another detector beside it.
+the start of such a word, and the mark swallows the rest of the word; a find that a mark of an earlier pass
+cuts short is dropped. So setting one mark can't open or close the way for another detector beside it.
 """
 
 from __future__ import annotations
@@ -185,8 +185,7 @@ def redact(text: str) -> str:
 
 
 def _merged(finds: Iterable[_Find], text: str, marks: list[tuple[int, int]]) -> Iterator[_Find]:
-    """Finds as disjoint stretches in order, whole words, without those that touch a mark of an earlier
-    pass."""
+    """Finds as disjoint stretches in order, whole words, without those that touch an earlier pass's mark."""
     ends = [end for _, end in marks]
     current: _Find | None = None
     for found in finds:
@@ -211,8 +210,7 @@ def _end_of(run: str, text: str, start: int) -> int:
 
 
 def _finds(text: str) -> Iterator[_Find]:
-    """All finds of all detectors, in no order; each detector is entered only when its literal is in the
-    text."""
+    """All finds in no order; a detector is entered only when its literal is in the text."""
     for joint, tokens in _tokens_by_joint().items():
         if joint in text:
             for token in tokens:
@@ -233,8 +231,7 @@ def _finds(text: str) -> Iterator[_Find]:
 
 @cache
 def _tokens_by_joint() -> dict[str, list[_Token]]:
-    """Tokens by the rarest character of their prefix: prose without any underscore skips half of them at
-    once."""
+    """Tokens by the rarest character of their prefix: prose without an underscore skips half of them."""
     joints: dict[str, list[_Token]] = {}
     for token in _TOKENS:
         joint = next((char for char in "_-." if char in token.prefix), token.prefix[0])
@@ -386,6 +383,8 @@ _WORDS = (
     _Word("bearer", r"(?P<plural>)", "bearer", "bearer token"),
 )
 
+#: Kana, ideographs and Hangul stand behind all alphabets that write spaces.
+_FIRST_CJK = "\u3040"
 #: What follows a word and makes the next thing its value: closing quotes, "for the wifi", then a sign or a
 #: verb; or nothing but a space (in Chinese not even that).
 _LEADS_TO = (
@@ -426,8 +425,8 @@ _NO_PASSWORD = frozenset(
     your yours
     """.split()  # noqa: SIM905 - a word list reads better than sixty literals
 )
-#: Endings of what is told of a password ("is expired", "is working", "is guessable").
 _EMPHASIS = "*_~()[]!-"
+#: Endings of what is told of a password ("is expired", "is working", "is guessable").
 _TELLING = ("ed", "ing", "able", "ible", "ly")
 
 
@@ -437,8 +436,7 @@ def _announced(text: str) -> Iterator[_Find]:
     for word in _WORDS:
         if word.stem not in lower:
             continue
-        leads_to = _LEADS_TO if word.stem.isascii() or word.stem.isupper() else _LEADS_TO_IN_CJK
-        source = word.stem + word.rest + leads_to
+        source = word.stem + word.rest + (_LEADS_TO_IN_CJK if word.stem[0] >= _FIRST_CJK else _LEADS_TO)
         if word.kind == "header":
             source += _SCHEME
         elif word.kind in ("key", "pin", "bearer"):
@@ -466,9 +464,11 @@ def _value(text: str, match: re.Match[str], kind: str) -> tuple[int, int, int] |
     value = text[span[0] : span[1]]
     if kind == "password":
         plural = bool(match["plural"])
-        # A plain word is taken when the sentence ends with it. Chinese goes on without a space; what stands
-        # there in Latin letters is the value.
-        final = not match.group().isascii() or sign in ("=", ":=") or _ends_sentence(text, span[1])
+        # A plain word is taken when the sentence ends with it. Chinese and its neighbours go on without a
+        # space; what stands there in Latin letters is the value.
+        final = (
+            match.group()[0] >= _FIRST_CJK or sign in ("=", ":=", "：", "＝") or _ends_sentence(text, span[1])
+        )
         plain = sign != "" and final and not plural and _may_be_plain_password(value)
         secret = plain or _is_password(value, bare=not sign, plural=plural)
     elif kind == "header":
@@ -506,8 +506,7 @@ def _ends_sentence(text: str, end: int) -> bool:
 
 
 def _is_password(value: str, *, bare: bool, plural: bool) -> bool:
-    """Whether `value` is a password by its looks: digits among letters, signs, capitals inside, or a
-    number."""
+    """Whether `value` looks like a password: digits among letters, signs, capitals inside, or a number."""
     if bare:
         return _mixed(value) and len(value) >= 6 and value.isascii()
     core = value.strip(_EMPHASIS)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from memory import profile
 from memory.recall.gate import should_search
 from memory.recall.search import Hit, search
 from memory.recall.words import differs_in_substance, jaccard
@@ -73,7 +74,7 @@ async def take_snapshot(
     reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]
 ) -> Snapshot:
     """Profile, directive and the known facts, as many as the budget takes."""
-    profile = await memories.current(reader, scope, ("profile", "directive"), limit=20)
+    slots = await profile.read(reader, scope)
     candidates = await memories.current(reader, scope, ("fact", "style"), limit=budget.known * 2)
     known: list[Memory] = []
     styles = 0
@@ -85,7 +86,7 @@ async def take_snapshot(
         known.append(memory)
         styles += memory.kind == "style"
         room -= cost
-    return Snapshot(profile=tuple(profile), known=tuple(known))
+    return Snapshot(profile=tuple(slots), known=tuple(known))
 
 
 async def stored_snapshot(

@@ -1,0 +1,280 @@
+"""The whole program as people start it: real processes, pipes, a real store, a model over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from llmock.pytest_plugin import LLMock
+
+ROOT = Path(__file__).parents[2]
+
+
+class Terminal:
+    """Starts `remora chat` on a store of its own."""
+
+    def __init__(self, folder: Path, *, model_url: str | None = None, limits: str = "{}") -> None:
+        self.folder = folder
+        self.config = folder / "config.yaml"
+        self.config.write_text(f"data_dir: data\nagents_dir: agents\nlimits: {limits}\n", "utf-8")
+        (folder / "agents").mkdir()
+        model = f"[{{provider: openai, model: gpt-4o, base_url: '{model_url}', key: sk-local-test}}]"
+        (folder / "agents" / "assistant.yaml").write_text(
+            f"name: assistant\nmodels: {model if model_url else '[]'}\n", "utf-8"
+        )
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "gateway", "chat", "--config", str(self.config), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=self.folder,
+        )
+
+    def chat(self, *lines: str | bytes, person: str = "you") -> str:
+        """Say each line in a run of its own and return what was shown."""
+        said = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
+        process = self.start("--as", person)
+        shown, errors = process.communicate(said, timeout=60)
+        assert process.returncode == 0, errors.decode()
+        return shown.decode()
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+def test_what_was_told_in_one_run_is_known_in_the_next(offline: Terminal) -> None:
+    """The promise of the project, in two languages, without a model."""
+    told = offline.chat("Hi, my name is Ada and I live in Lisbon", "我对花生过敏")
+    assert "Noted: " in told and "Lisbon" in told and "花生" in told
+    asked = offline.chat("Where do I live?", "我对什么过敏？")
+    year = time.strftime("%Y")
+    assert re.search(rf"You told me on \d+ \w+ {year}: .*Lisbon", asked)
+    assert re.search(rf"你在{year}年\d+月\d+日告诉过我：.*花生", asked) or "花生" in asked
+
+
+def test_a_correction_a_history_and_a_forget(offline: Terminal) -> None:
+    """See, correct, remove: with ids, dates and an honest word about what stays."""
+    offline.chat("I'm allergic to peanuts")
+    short_id = _ids(offline.chat("/memory"))[0]
+    assert "Corrected" in offline.chat(f"/correct {short_id} walnuts")
+    history = offline.chat(f"/memory history {short_id}")
+    assert "peanuts" in history and "walnuts" in history and " to " in history
+    new_id = _ids(offline.chat("/memory list"))[0]
+    asked = offline.chat(f"/forget {new_id}")
+    assert "yes or no" in asked and "stay in our history" in asked
+    forgotten = offline.chat("yes")
+    assert "Removed" in forgotten and "stay in our history" in forgotten and "erased" not in forgotten
+    assert "walnuts" not in offline.chat("what am I allergic to?", "/memory")
+
+
+def test_any_other_answer_cancels_a_question_and_is_heard(offline: Terminal) -> None:
+    """Nobody is trapped in a question."""
+    offline.chat("I live in Lisbon")
+    short_id = _ids(offline.chat("/memory"))[0]
+    shown = offline.chat(f"/forget {short_id}", "where do I live?", "yes", "/memory")
+    assert "You told me on" in shown and "Removed" not in shown and short_id in shown
+
+
+def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
+    """`--as` is another person, with a memory of their own."""
+    offline.chat("I live in Lisbon", person="ada")
+    shown = offline.chat("where do I live?", "/memory", person="bob")
+    assert "Lisbon" not in shown
+
+
+def test_a_fact_told_in_one_run_reaches_the_model_in_the_next(tmp_path: Path, llmock: LLMock) -> None:
+    """Learned at exit by patterns, then in the prompt of a fresh window."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.reply("Nice to meet you, Ada.")
+    assert "Nice to meet you, Ada." in terminal.chat("I am Ada and I live in Lisbon")
+    llmock.reply("It is sunny in Lisbon.")
+    shown = terminal.chat("/new", "How is the weather at my place?")
+    assert "It is sunny in Lisbon." in shown
+    system = llmock.last_request.body["messages"][0]["content"]
+    assert re.search(r"- home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", system)
+    assert "I am Ada and I live in Lisbon" not in json.dumps(llmock.last_request.body)
+
+
+def test_history_is_restored_after_a_restart(tmp_path: Path, llmock: LLMock) -> None:
+    """The conversation goes on where it was, word for word."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.reply("The first answer.")
+    terminal.chat("The first question")
+    llmock.reply("The second answer.")
+    terminal.chat("The second question")
+    messages = llmock.last_request.body["messages"]
+    assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
+    assert [m["content"] for m in messages[1:3]] == ["The first question", "The first answer."]
+
+
+def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLMock) -> None:
+    """kill -9 while the model thinks: the message is not lost, and answered once."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.stall(after_chunks=0, seconds=30)
+    process = terminal.start()
+    assert process.stdin is not None
+    process.stdin.write(b"Are you there?\n")
+    process.stdin.flush()
+    _wait(lambda: any("Are you there?" in json.dumps(record.body) for record in llmock.requests) or _claimed(terminal))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    llmock.reset()
+    llmock.reply("Yes, I am.")
+    shown = terminal.chat("/status")
+    assert shown.count("Yes, I am.") == 1
+    llmock.reply("Again.")
+    assert "Yes, I am." not in terminal.chat("hello")
+
+
+def test_tools_run_and_memory_says_saved_only_then(tmp_path: Path, llmock: LLMock) -> None:
+    """The model asks for remember_fact; the fact is there in the next run."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.call_tool("remember_fact", {"text": "the spare key is under the blue pot", "key": "spare-key"})
+    llmock.reply("Saved.")
+    assert "Saved." in terminal.chat("please remember where the spare key is")
+    assert "the spare key is under the blue pot" in terminal.chat("/memory search spare key")
+
+
+def test_a_model_that_fails_is_said_in_one_line_and_the_message_is_kept(tmp_path: Path, llmock: LLMock) -> None:
+    """No stack trace, no silence, nothing lost."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.fail(status=401, times=None)
+    shown = terminal.chat("I live in Lisbon")
+    assert "key is missing or refused" in shown and "Traceback" not in shown
+    llmock.reset()
+    llmock.reply("Hello.")
+    terminal.chat("hello")
+    assert "I live in Lisbon" in json.dumps(llmock.last_request.body)
+
+
+def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Path, llmock: LLMock) -> None:
+    """Masked before the inbox: neither database nor log ever hold it."""
+    secret = "sk-proj-" + "Ab1Cd2Ef3Gh4" * 4
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.reply(f"Your key is {secret}.")
+    shown = terminal.chat(f"my key is {secret}, keep it safe", "/why")
+    assert secret in json.dumps(llmock.requests[0].body)
+    for file in (tmp_path / "data").rglob("*"):
+        assert secret.encode() not in file.read_bytes(), file
+    assert "[secret" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b"\x01\x02\x7f", "nothing readable"),
+        (b"\x00", "nothing readable"),
+        (b"/frobnicate", "no command /frobnicate"),
+        (b"/memory show m_nosuch", "no memory m_nosuch"),
+        (b"/forget", "Usage: /forget <id>"),
+        (b"I live in Porto\x00! caf\xe9 \xed\xa0\x80", "Porto"),
+    ],
+)
+def test_bad_input_gets_a_clear_line(offline: Terminal, line: bytes, answer: str) -> None:
+    """Control characters, NUL, broken bytes, unknown commands and ids."""
+    assert answer in offline.chat(line)
+
+
+def test_an_empty_line_is_nothing(offline: Terminal) -> None:
+    """Pressing Enter is no message."""
+    assert offline.chat("", "   ", "/status").count("\n") == offline.chat("/status").count("\n")
+
+
+def test_a_line_of_a_megabyte_is_kept_whole(tmp_path: Path, llmock: LLMock) -> None:
+    """The model sees its ends, the person is told, the database has all of it."""
+    terminal = Terminal(tmp_path, model_url=llmock.base_url())
+    llmock.reply("Long!")
+    shown = terminal.chat("I live in Lisbon. " + "word " * 200_000)
+    assert "1000018 characters" in shown
+    assert len(json.dumps(llmock.last_request.body)) < 100_000
+    import sqlite3
+
+    connection = sqlite3.connect(tmp_path / "data" / "remora.db")
+    longest = connection.execute("select max(length(text)) from messages").fetchone()[0]
+    connection.close()
+    assert longest > 1_000_000
+
+
+def test_two_processes_on_one_store_are_kept_apart(offline: Terminal) -> None:
+    """The second says who holds it and what to do."""
+    first = offline.start()
+    assert first.stdin is not None
+    _wait(lambda: (offline.folder / "data" / "remora.db.pid").exists())
+    second = offline.start()
+    _, errors = second.communicate(b"hi\n", timeout=60)
+    assert second.returncode == 75
+    assert f"process {first.pid}" in errors.decode() and "Traceback" not in errors.decode()
+    first.communicate(b"", timeout=60)
+    assert first.returncode == 0
+
+
+def test_an_unwritable_data_folder_is_said_in_one_line(offline: Terminal) -> None:
+    """With the setting to change."""
+    (offline.folder / "data").write_text("a file where the folder should be")
+    process = offline.start()
+    _, errors = process.communicate(b"hi\n", timeout=60)
+    assert process.returncode == 78
+    assert "data_dir" in errors.decode() and "Traceback" not in errors.decode()
+
+
+def test_a_wrong_configuration_lists_all_mistakes_and_exits_78(offline: Terminal) -> None:
+    """One run shows them all."""
+    offline.config.write_text("limits: {turn_seconds: soon, que: 3}\nlog: {level: loud}\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "check", "--config", str(offline.config)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 78
+    for part in ("limits.turn_seconds", "limits.que", "log.level"):
+        assert part in done.stderr
+
+
+def test_once_answers_and_leaves(offline: Terminal) -> None:
+    """For scripts."""
+    process = offline.start("--once", "I live in Lisbon")
+    shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and b"Lisbon" in shown
+
+
+def _ids(shown: str) -> list[str]:
+    return re.findall(r"\bm_\w{6}\b", shown)
+
+
+def _claimed(terminal: Terminal) -> bool:
+    import sqlite3
+
+    path = terminal.folder / "data" / "remora.db"
+    if not path.exists():
+        return False
+    connection = sqlite3.connect(path)
+    try:
+        row = connection.execute("select count(*) from inbox where state = 'claimed'").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.close()
+    return bool(row[0])
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.02)
