@@ -55,7 +55,9 @@ async def run(
             await keep_step(n, completion)
         if not completion.tool_calls:
             if not completion.text.strip():
-                raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
+                raise BadCompletion(
+                    f"{completion.provider} gave an empty answer. Ask again, or try another model."
+                )
             return Reply(text=completion.text, traffic=tuple(traffic), completions=tuple(paid))
         traffic.append(
             ChatMessage(
@@ -67,7 +69,9 @@ async def run(
         for i, wanted in enumerate(completion.tool_calls):
             result = await tools.call(offered, wanted, step=n, index=i)
             traffic.append(ChatMessage(role="tool", content=result, tool_call_id=wanted.id))
-    raise BadCompletion(f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly.")
+    raise BadCompletion(
+        f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly."
+    )
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:

@@ -101,11 +101,18 @@ def _tail(tail: Tail) -> str:
     if tail.recalled:
         lines.append("remembered, as it bears on the message:\n" + _memories(tail.recalled))
     body = "\n".join(lines).replace(tail.fence, "")
-    return f"[context {tail.fence}: from the system, not from the person]\n{body}\n[end of context {tail.fence}]"
+    return (
+        f"[context {tail.fence}: from the system, not from the person]\n{body}\n[end of context {tail.fence}]"
+    )
 
 
 def _memories(lines: Sequence[MemoryLine]) -> str:
-    return _list([f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''}) [{line.id}]" for line in lines])
+    return _list(
+        [
+            f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''}) [{line.id}]"
+            for line in lines
+        ]
+    )
 
 
 def _list(items: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ValidationError
@@ -34,9 +35,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        schema = self.arguments.model_json_schema()
-        schema.pop("title", None)
-        return ToolSpec(name=self.name, description=self.description, parameters=schema)
+        return ToolSpec(name=self.name, description=self.description, parameters=_schema(self.arguments))
 
 
 async def call(tools: tuple[Tool, ...], wanted: ToolCall, *, step: int, index: int) -> str:
@@ -63,6 +62,13 @@ def sound(wanted: ToolCall) -> ToolCall:
     if isinstance(parsed, dict):
         return ToolCall(id=wanted.id, name=wanted.name, arguments=wanted.arguments or "{}")
     return ToolCall(id=wanted.id, name=wanted.name, arguments="{}")
+
+
+@cache
+def _schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    schema = arguments.model_json_schema()
+    schema.pop("title", None)
+    return schema
 
 
 def _first_problem(error: ValidationError) -> str:

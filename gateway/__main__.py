@@ -24,7 +24,10 @@ EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
 
 _CONFIG = click.option(
-    "--config", "config_path", type=click.Path(path_type=Path), help="Where config.yaml is (else $REMORA_CONFIG, …)."
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    help="Where config.yaml is (else $REMORA_CONFIG, …).",
 )
 
 

@@ -56,7 +56,9 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
         stores: dict[str, Store] = {}
         for database in {spec.database or DEFAULT_DATABASE for spec in config.agents.values()}:
             served = {
-                name: spec for name, spec in config.agents.items() if (spec.database or DEFAULT_DATABASE) == database
+                name: spec
+                for name, spec in config.agents.items()
+                if (spec.database or DEFAULT_DATABASE) == database
             }
             memory = await Service.open(
                 config.data_dir / database,

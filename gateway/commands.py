@@ -18,7 +18,7 @@ from gateway import phrases
 from gateway.texts import CATALOGUE, Texts
 from gateway.turn import Agent
 from memory.errors import NotFound
-from memory.service import Context, Desk, Memory, Question, Service
+from memory.service import Context, Desk, Memory, Question, Service, Shown
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
 _PAGE = 15
@@ -41,8 +41,11 @@ class Call:
 
     async def say(self, text: str) -> None:
         """Answer without changing anything."""
-        async with self.memory.answering(self.context, self.inbox_id) as desk:
-            desk.say(text)
+        await self.do(lambda _desk: text)
+
+    async def do(self, act: Callable[[Desk], str]) -> None:
+        """Change memory and answer with what `act` returns, as one transaction."""
+        await self.memory.answer(self.context, self.inbox_id, act)
 
     def phrase(self, memory: Memory) -> str:
         said = phrases.say(
@@ -78,7 +81,8 @@ def specs(language: str) -> list[CommandSpec]:
     """The table as channels offer it."""
     texts = Texts(language)
     return [
-        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage) for command in TABLE
+        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage)
+        for command in TABLE
     ]
 
 
@@ -102,13 +106,15 @@ def choice(question: Question, text: str) -> str | None:
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     """Act on the answer to a stored question."""
-    payload = json.loads(question.payload)
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
-        await desk.settle(question, taken)
-        if taken == "yes":
-            await _forget_now(call, desk, payload["memory"])
-        else:
-            desk.say(call.texts("forget.kept"))
+
+    def act(desk: Desk) -> str:
+        desk.settle(question, taken)
+        if taken != "yes":
+            return call.texts("forget.kept")
+        gone = desk.forget(json.loads(question.payload)["memory"])
+        return call.texts("forget.gone") if gone is None else call.texts("forget.done", id=gone.short_id)
+
+    await call.do(act)
 
 
 async def _help(call: Call) -> None:
@@ -118,9 +124,11 @@ async def _help(call: Call) -> None:
 
 
 async def _new(call: Call) -> None:
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
-        await desk.start_window()
-        desk.say(call.texts("new.done"))
+    def act(desk: Desk) -> str:
+        desk.start_window()
+        return call.texts("new.done")
+
+    await call.do(act)
     await call.memory.flush(call.context, "session ended")
 
 
@@ -190,54 +198,23 @@ async def _memory_search(call: Call, query: str) -> None:
 
 
 async def _memory_show(call: Call, short_id: str) -> None:
-    texts = call.texts
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
+    def act(desk: Desk) -> str:
         try:
-            shown = await desk.show(short_id)
+            return "\n".join(_shown(call, desk.show(short_id)))
         except NotFound:
-            desk.say(texts("memory.unknown_id", id=short_id[:_EXCERPT]))
-            return
-        memory = shown.memory
-        state = ""
-        if memory.valid_until is not None:
-            state = texts("memory.state.replaced", until=texts.date(memory.valid_until))
-        elif memory.archived_at is not None:
-            state = texts("memory.state.archived")
-        lines = [
-            texts(
-                "memory.show",
-                id=memory.short_id,
-                said=call.phrase(memory),
-                kind=memory.kind,
-                category=memory.category,
-                key=memory.key,
-                value=memory.value,
-                date=texts.date(memory.learned_at),
-                origin=texts(f"memory.origin.{memory.origin}"),
-                times=texts("memory.times", count=memory.reinforced_count) if memory.reinforced_count else "",
-                state=state,
-            )
-        ]
-        for source in shown.sources:
-            date = texts.date(source.said_at)
-            lines.append(
-                texts("memory.source_erased", date=date)
-                if source.text is None
-                else texts("memory.source", date=date, text=_excerpt(source.text))
-            )
-        if len(shown.versions) > 1:
-            lines += _versions(call, shown.versions)
-        desk.say("\n".join(lines))
+            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+
+    await call.do(act)
 
 
 async def _memory_history(call: Call, short_id: str) -> None:
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
+    def act(desk: Desk) -> str:
         try:
-            shown = await desk.show(short_id)
+            return "\n".join(_versions(call, desk.show(short_id).versions))
         except NotFound:
-            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
-            return
-        desk.say("\n".join(_versions(call, shown.versions)))
+            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+
+    await call.do(act)
 
 
 async def _remember(call: Call) -> None:
@@ -247,13 +224,15 @@ async def _remember(call: Call) -> None:
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
-        kept = await desk.remember(call.arguments)
+
+    def act(desk: Desk) -> str:
+        kept = desk.remember(call.arguments)
         if not kept:
-            desk.say(call.texts("remember.nothing"))
-            return
+            return call.texts("remember.nothing")
         said = "; ".join(f"{memory.short_id} {call.phrase(memory)}" for memory in kept)
-        desk.say(call.texts("remember.done", list=said))
+        return call.texts("remember.done", list=said)
+
+    await call.do(act)
 
 
 async def _correct(call: Call) -> None:
@@ -262,23 +241,23 @@ async def _correct(call: Call) -> None:
     if not value:
         await call.say(call.texts("command.usage", usage=call.command.usage))
         return
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
+
+    def act(desk: Desk) -> str:
         try:
-            old, new = await desk.correct(short_id, value)
+            old, new = desk.correct(short_id, value)
         except NotFound:
-            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
+            return call.texts("memory.unknown_id", id=_excerpt(short_id))
         except ValueError:
-            desk.say(call.texts("correct.replaced", id=short_id[:_EXCERPT]))
-        else:
-            desk.say(
-                call.texts(
-                    "correct.done",
-                    new=call.phrase(new),
-                    new_id=new.short_id,
-                    old=call.phrase(old),
-                    old_id=old.short_id,
-                )
-            )
+            return call.texts("correct.replaced", id=_excerpt(short_id))
+        return call.texts(
+            "correct.done",
+            new=call.phrase(new),
+            new_id=new.short_id,
+            old=call.phrase(old),
+            old_id=old.short_id,
+        )
+
+    await call.do(act)
 
 
 async def _forget(call: Call) -> None:
@@ -286,19 +265,16 @@ async def _forget(call: Call) -> None:
     if not short_id or " " in short_id:
         await call.say(call.texts("command.usage", usage=call.command.usage))
         return
-    async with call.memory.answering(call.context, call.inbox_id) as desk:
+
+    def act(desk: Desk) -> str:
         try:
-            shown = await desk.show(short_id)
+            memory = desk.show(short_id).memory
         except NotFound:
-            desk.say(call.texts("memory.unknown_id", id=short_id[:_EXCERPT]))
-            return
-        await desk.ask("forget", {"memory": shown.memory.id}, choices=("yes", "no"), preset="yes")
-        desk.say(call.texts("forget.ask", id=short_id, said=call.phrase(shown.memory)))
+            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+        desk.ask("forget", {"memory": memory.id}, choices=("yes", "no"), preset="yes")
+        return call.texts("forget.ask", id=short_id, said=call.phrase(memory))
 
-
-async def _forget_now(call: Call, desk: Desk, memory_id: int) -> None:
-    gone = await desk.forget(memory_id)
-    desk.say(call.texts("forget.gone") if gone is None else call.texts("forget.done", id=gone.short_id))
+    await call.do(act)
 
 
 async def _why(call: Call) -> None:
@@ -325,7 +301,9 @@ async def _why(call: Call) -> None:
                     id=memory.short_id,
                     said=call.phrase(memory),
                     date=texts.date(memory.learned_at),
-                    score="" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
+                    score=""
+                    if entry.score is None
+                    else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
                     source="" if source is None else texts("why.source", text=_excerpt(source)),
                 )
             )
@@ -347,6 +325,36 @@ def _memory_line(call: Call, memory: Memory) -> str:
     return call.texts("memory.line", **fields)
 
 
+def _shown(call: Call, shown: Shown) -> list[str]:
+    texts, memory = call.texts, shown.memory
+    state = ""
+    if memory.valid_until is not None:
+        state = texts("memory.state.replaced", until=texts.date(memory.valid_until))
+    elif memory.archived_at is not None:
+        state = texts("memory.state.archived")
+    head = texts(
+        "memory.show",
+        id=memory.short_id,
+        said=call.phrase(memory),
+        kind=memory.kind,
+        category=memory.category,
+        key=memory.key,
+        value=memory.value,
+        date=texts.date(memory.learned_at),
+        origin=texts(f"memory.origin.{memory.origin}"),
+        times=texts("memory.times", count=memory.reinforced_count) if memory.reinforced_count else "",
+        state=state,
+    )
+    lines = [head]
+    for source in shown.sources:
+        date = texts.date(source.said_at)
+        if source.text is None:
+            lines.append(texts("memory.source_erased", date=date))
+        else:
+            lines.append(texts("memory.source", date=date, text=_excerpt(source.text)))
+    return lines + (_versions(call, shown.versions) if len(shown.versions) > 1 else [])
+
+
 def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
     lines = [call.texts("memory.history")]
     for memory in versions:
@@ -358,7 +366,9 @@ def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
         if memory.valid_until is None:
             lines.append("  " + call.texts("memory.version_now", **fields))
         else:
-            lines.append("  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until)))
+            lines.append(
+                "  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until))
+            )
     return lines
 
 

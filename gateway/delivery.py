@@ -75,12 +75,14 @@ class Delivery:
         try:
             while channel is not None and session_key in self._woken:
                 self._woken.discard(session_key)
-                while (parcel := await self._memory.take_parcel(session_key)) is not None:
-                    await self._send(channel, place, parcel)
+                parcel = await self._memory.take_parcel(session_key)
+                while parcel is not None:
+                    parcel = await self._send(channel, place, parcel)
         finally:
             del self._senders[session_key]
 
-    async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> None:
+    async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> Parcel | None:
+        """Send one row; returns the next one of the session."""
         outbound = Outbound(
             id=parcel.id,
             place=place,
@@ -93,8 +95,8 @@ class Delivery:
             reference = await channel.send(outbound)
         except ChannelError as exc:
             await self._not_sent(parcel, exc)
-        else:
-            await self._memory.parcel_sent(parcel, reference)
+            return await self._memory.take_parcel(parcel.session_key)
+        return await self._memory.parcel_sent(parcel, reference)
 
     async def _not_sent(self, parcel: Parcel, error: ChannelError) -> None:
         log.warning("send.failed", row=parcel.id, code=error.code, error=str(error), attempts=parcel.attempts)

@@ -48,7 +48,9 @@ class _Lane(Generic[T]):
 class Lanes(Generic[T]):
     """`handle` gets each batch; it must not raise."""
 
-    def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
+    def __init__(
+        self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int
+    ) -> None:
         self._handle = handle
         self._slots = asyncio.Semaphore(concurrent)
         self._limit = limit
@@ -106,8 +108,6 @@ class Lanes(Generic[T]):
 
 def _next_batch(items: deque[T]) -> list[T]:
     batch = [items.popleft()]
-    while (
-        items and not batch[0].alone and not items[0].alone and items[0].author == batch[0].author
-    ):
+    while items and not batch[0].alone and not items[0].alone and items[0].author == batch[0].author:
         batch.append(items.popleft())
     return batch

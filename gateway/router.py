@@ -218,7 +218,9 @@ class Router:
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
         first = batch[0].heard
         where = _where(first.inbound, served.spec.name)
-        who = Who(platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name)
+        who = Who(
+            platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name
+        )
         if batch[0].turn_id is None and await self._command(store, served, where, who, first):
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
@@ -234,10 +236,9 @@ class Router:
 
     async def _command(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard) -> bool:
         """Answer a command, or a question that was put to this person; False when it is ordinary talk."""
-        context = await store.memory.context(where, who)
-        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
         typed = commands.parse(heard.inbound.text)
-        question = await store.memory.question(context)
+        context, question = await store.memory.approach(where, who)
+        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
 
         def call(command: Command, arguments: str) -> Call:
             return Call(
@@ -249,8 +250,8 @@ class Router:
             name, arguments = typed
             command = commands.find(name)
             if command is None:
-                async with store.memory.answering(context, heard.inbox_id) as desk:
-                    desk.say(commands.unknown(name, texts))
+                answer = commands.unknown(name, texts)
+                await store.memory.answer(context, heard.inbox_id, lambda _desk: answer)
             else:
                 await command.run(call(command, arguments))
             return True
@@ -258,7 +259,7 @@ class Router:
             return False
         taken = commands.choice(question, heard.inbound.text)
         if taken is None:
-            await store.memory.settle(context, question, None)
+            await store.memory.cancel(question)
             return False
         await commands.answer(call(commands.TABLE[0], ""), question, taken)
         return True
@@ -267,7 +268,11 @@ class Router:
         """Say something that can't be stored. The inbox row stays open and is taken up at the next start."""
         inbound = waiting.heard.inbound
         channel = self._channels.get(inbound.channel)
-        if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):
+        if (
+            channel is not None
+            and channel.capabilities.stream == "append"
+            and channel.reachable(inbound.place)
+        ):
             await channel.append(inbound.place, -waiting.heard.inbox_id, text + "\n")
 
 

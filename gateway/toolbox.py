@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from agents.tools import Tool
 from gateway import phrases
 from gateway.texts import Texts
-from memory.service import Service, Turn
+from memory.service import Desk, Service, Turn
 
 
 class NowArguments(BaseModel):
@@ -21,11 +21,15 @@ class NowArguments(BaseModel):
 
 
 class SearchArguments(BaseModel):
-    query: str = Field(description="what to look for, in the person's own words", min_length=1, max_length=500)
+    query: str = Field(
+        description="what to look for, in the person's own words", min_length=1, max_length=500
+    )
 
 
 class RememberArguments(BaseModel):
-    text: str = Field(description="one statement to keep, as short as it can be", min_length=1, max_length=2_000)
+    text: str = Field(
+        description="one statement to keep, as short as it can be", min_length=1, max_length=2_000
+    )
     key: str = Field(default="", description="what it is about, such as home, allergy, likes", max_length=128)
 
 
@@ -49,13 +53,14 @@ def build(
         return "\n".join(lines)
 
     async def remember_fact(n: int, i: int, arguments: RememberArguments) -> str:
-        if (done := await memory.effect(turn, n, i)) is not None:
-            return done
-        async with memory.acting(turn, n, i, "remember_fact") as desk:
-            kept = await desk.remember(arguments.text, key=arguments.key or None)
-            said = "; ".join(f"{phrases.say(m.key, m.value, language='en', to='you')} [{m.short_id}]" for m in kept)
-            desk.say(f"Saved: {said}" if kept else "Not saved: there is nothing in it to keep.")
-        return desk.answer
+        def act(desk: Desk) -> str:
+            kept = desk.remember(arguments.text, key=arguments.key or None)
+            if not kept:
+                return "Not saved: there is nothing in it to keep."
+            said = [f"{phrases.say(m.key, m.value, language='en', to='you')} [{m.short_id}]" for m in kept]
+            return "Saved: " + "; ".join(said)
+
+        return await memory.act(turn, n, i, "remember_fact", act)
 
     tools: Mapping[str, Tool] = {
         "now": Tool(

@@ -18,7 +18,17 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agents import agent, prompt
-from agents.llm import ChatMessage, Completion, ModelError, OnText, Provider, Remembered, Request, Role, ToolCall
+from agents.llm import (
+    ChatMessage,
+    Completion,
+    ModelError,
+    OnText,
+    Provider,
+    Remembered,
+    Request,
+    Role,
+    ToolCall,
+)
 from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
@@ -93,7 +103,14 @@ class Turns:
         self._redact = redact
 
     async def run(
-        self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], channel: Channel | None, *, turn_id: int | None
+        self,
+        served: Agent,
+        where: Where,
+        who: Who,
+        heard: Sequence[Heard],
+        channel: Channel | None,
+        *,
+        turn_id: int | None,
     ) -> None:
         """Answer `heard`, a burst of one person; `turn_id` names a turn that broke off and is taken up again."""
         turn = await self._open(served, where, who, heard, turn_id)
@@ -151,7 +168,13 @@ class Turns:
         )
 
     async def _answer(
-        self, served: Agent, turn: Turn, view: View, heard: Sequence[Heard], texts: Texts, on_text: OnText | None
+        self,
+        served: Agent,
+        turn: Turn,
+        view: View,
+        heard: Sequence[Heard],
+        texts: Texts,
+        on_text: OnText | None,
     ) -> Outcome:
         learned = self._memory.propose(turn) if served.offline and served.spec.memory.enabled else None
         request = self._request(served, turn, view, heard, texts, learned or [])
@@ -180,13 +203,22 @@ class Turns:
             shown += "\n" + texts("long.told", length=longest)
         return Outcome(
             chunks=(shown,),
-            utterances=tuple(self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))),
+            utterances=tuple(
+                self._utterance(m)
+                for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
+            ),
             learned=None if learned is None else tuple(learned),
             spent=tuple(spent),
         )
 
     def _request(
-        self, served: Agent, turn: Turn, view: View, heard: Sequence[Heard], texts: Texts, learned: Sequence[Proposal]
+        self,
+        served: Agent,
+        turn: Turn,
+        view: View,
+        heard: Sequence[Heard],
+        texts: Texts,
+        learned: Sequence[Proposal],
     ) -> Request:
         spec = served.spec
         snapshot = view.recall.snapshot
@@ -208,7 +240,9 @@ class Turns:
             fence=self._new_id(),
             active_task=turn.context.session.active_task,
             newer=tuple(_line(memory, texts) for memory in snapshot.newer),
-            recalled=tuple(_line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"),
+            recalled=tuple(
+                _line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"
+            ),
             notes=notes,
         )
         return Request(
@@ -234,7 +268,11 @@ class Turns:
     def _history(self, window: Sequence[Message], turn: Turn, originals: dict[int, str]) -> list[ChatMessage]:
         """The window as chat messages: this turn's messages last and as one, too long ones shortened."""
         current = {message.id for message in turn.said}
-        history = [_chat_message(message, self._short(message.text)) for message in window if message.id not in current]
+        history = [
+            _chat_message(message, self._short(message.text))
+            for message in window
+            if message.id not in current
+        ]
         said = "\n".join(self._short(originals.get(message.id, message.text)) for message in turn.said)
         return [*history, ChatMessage(role="user", content=said)]
 
@@ -250,7 +288,9 @@ class Turns:
             text=message.content,
             tokens=self._count_tokens(message.content),
             said_at=self._now(),
-            tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
+            tool_calls=json.dumps([asdict(call) for call in message.tool_calls])
+            if message.tool_calls
+            else None,
             tool_call_id=message.tool_call_id,
         )
 
@@ -278,7 +318,10 @@ def _chat_message(message: Message, text: str) -> ChatMessage:
     calls = json.loads(message.tool_calls) if message.tool_calls else []
     role: Role = cast(Role, message.role)  # history has the same four
     return ChatMessage(
-        role=role, content=text, tool_calls=tuple(ToolCall(**call) for call in calls), tool_call_id=message.tool_call_id
+        role=role,
+        content=text,
+        tool_calls=tuple(ToolCall(**call) for call in calls),
+        tool_call_id=message.tool_call_id,
     )
 
 
@@ -309,7 +352,9 @@ def _say(key: str, value: str, texts: Texts) -> str:
 def _spent(completion: Completion) -> Spent:
     usage = completion.usage
     return Spent(
-        model=f"{completion.provider}/{completion.model}" if completion.provider != completion.model else completion.model,
+        model=f"{completion.provider}/{completion.model}"
+        if completion.provider != completion.model
+        else completion.model,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cached_tokens,

@@ -66,7 +66,11 @@ _NUMBERS_EN = {
         "one two three four five six seven eight nine ten eleven twelve".split(), start=1
     )
 } | {"a": 1, "an": 1}
-_DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "兩": 2, "〇": 0}
+_DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {
+    "两": 2,
+    "兩": 2,
+    "〇": 0,
+}
 _WEEKDAYS_EN = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTHS_EN = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
@@ -272,7 +276,9 @@ def _shift_zh(match: re.Match[str], today: date) -> _Span:
     number = re.match(_NZ, text)
     amount = number_zh(number.group() if number else "")
     sign = -1 if text.endswith("前") else 1
-    unit = next(u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text)
+    unit = next(
+        u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text
+    )
     return _shifted(today, sign * amount, unit)
 
 

@@ -43,20 +43,15 @@ class Shown:
 
 
 class Desk:
-    """Open with `Service.answering` or `Service.effect`; never kept beyond its transaction."""
+    """What `Service.answer` and `Service.act` hand to a request; never kept beyond it."""
 
     def __init__(self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str]) -> None:
         self._tx = tx
         self._context = context
         self._now = now
         self._new_id = new_id
-        self.answer = ""
 
-    def say(self, text: str) -> None:
-        """What the person is answered; the last word counts."""
-        self.answer = text
-
-    async def remember(self, text: str, *, key: str | None = None, category: str | None = None) -> list[Memory]:
+    def remember(self, text: str, *, key: str | None = None, category: str | None = None) -> list[Memory]:
         """Keep what a person asked to have kept; returns the rows, or none when there is nothing in it to keep.
 
         Without a key the patterns look what kind of statement it is; what they can't read is kept as a note.
@@ -73,19 +68,19 @@ class Desk:
             if not extract.worth_keeping(draft):
                 continue
             told = _as_told(draft)
-            outcome = await keep.keep(self._tx, scope, told, source_ids=(), now=self._now, new_id=self._new_id)
-            memory = await memories.by_id(self._tx, scope, outcome.memory_id)
+            outcome = keep.keep(self._tx, scope, told, source_ids=(), now=self._now, new_id=self._new_id)
+            memory = memories.by_id(self._tx, scope, outcome.memory_id)
             assert memory is not None
             kept.append(memory)
         return kept
 
-    async def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
+    def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
         """Put `value` in the place of what a memory says; returns the old row and the new one.
 
         The old row keeps its dates. Raises `NotFound`, and `ValueError` when the row is not the current one.
         """
         scope = self._context.scope
-        old = await memories.by_short_id(self._tx, scope, short_id)
+        old = memories.by_short_id(self._tx, scope, short_id)
         if old.superseded_by is not None:
             raise ValueError(short_id)
         draft = Draft(
@@ -105,48 +100,48 @@ class Desk:
             local_date=self._today(),
             confirmed=True,
         )
-        new_id = await memories.insert(self._tx, draft, short_id=self._new_id(), now=self._now)
-        await memories.supersede(self._tx, old.id, new_id, at=self._now)
-        await self._after_change(old)
-        new = await memories.by_id(self._tx, scope, new_id)
+        new_id = memories.insert(self._tx, draft, short_id=self._new_id(), now=self._now)
+        memories.supersede(self._tx, old.id, new_id, at=self._now)
+        self._after_change(old)
+        new = memories.by_id(self._tx, scope, new_id)
         assert new is not None
         return old, new
 
-    async def forget(self, memory_id: int) -> Memory | None:
+    def forget(self, memory_id: int) -> Memory | None:
         """Remove one memory, and only it: its source messages stay, but nothing is learned or recalled from them.
 
         None when it is not there (any more).
         """
         scope = self._context.scope
-        memory = await memories.by_id(self._tx, scope, memory_id)
+        memory = memories.by_id(self._tx, scope, memory_id)
         if memory is None:
             return None
-        sources = await memories.sources(self._tx, [memory.id])
-        await history.unlearn(self._tx, [source.message_id for source in sources[memory.id]])
-        await self._tx.run(
+        sources = memories.sources(self._tx, [memory.id])
+        history.unlearn(self._tx, [source.message_id for source in sources[memory.id]])
+        self._tx.run(
             "insert or ignore into forgotten values (?, ?, ?)",
-            (memory.owner_id, await self._fingerprint(memory), self._now),
+            (memory.owner_id, self._fingerprint(memory), self._now),
         )
-        await memories.delete(self._tx, [memory.id])
-        await self._after_change(memory)
+        memories.delete(self._tx, [memory.id])
+        self._after_change(memory)
         return memory
 
-    async def show(self, short_id: str) -> Shown:
+    def show(self, short_id: str) -> Shown:
         """Raises `NotFound`."""
         scope = self._context.scope
-        memory = await memories.by_short_id(self._tx, scope, short_id)
-        found = await memories.sources(self._tx, [memory.id])
-        versions = await memories.versions(self._tx, scope, memory)
+        memory = memories.by_short_id(self._tx, scope, short_id)
+        found = memories.sources(self._tx, [memory.id])
+        versions = memories.versions(self._tx, scope, memory)
         return Shown(memory=memory, sources=tuple(found[memory.id]), versions=tuple(versions))
 
-    async def start_window(self) -> None:
+    def start_window(self) -> None:
         """Begin an empty window; what was said before can still be recalled, and is read for memories."""
         session = self._context.session
-        await extractions.schedule(self._tx, session.id, "session ended", now=self._now)
-        await people.start_window(self._tx, session.id, after=await history.last_id(self._tx, session.id))
+        extractions.schedule(self._tx, session.id, "session ended", now=self._now)
+        people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
-    async def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> None:
-        await questions.ask(
+    def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> None:
+        questions.ask(
             self._tx,
             session_id=self._context.session.id,
             asker_id=self._context.speaker.id,
@@ -157,8 +152,8 @@ class Desk:
             now=self._now,
         )
 
-    async def settle(self, question: Question, answer: str | None) -> None:
-        await questions.settle(self._tx, question.id, answer)
+    def settle(self, question: Question, answer: str | None) -> None:
+        questions.settle(self._tx, question.id, answer)
 
     def _told(self, *, key: str, value: str, category: str) -> Draft:
         scope = self._context.scope
@@ -180,21 +175,21 @@ class Desk:
     def _today(self) -> str:
         return extract.local_date(self._now, self._context.timezone).isoformat()
 
-    async def _after_change(self, memory: Memory) -> None:
+    def _after_change(self, memory: Memory) -> None:
         """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
         if memory.kind == "fact" and self._context.scope.private:
             slot = keys.profile_slot(category=memory.category, key=memory.key)
-            await profile.refresh(
+            profile.refresh(
                 self._tx, self._context.scope, memory.owner_id, slot, now=self._now, new_id=self._new_id
             )
-        await people.drop_snapshots(self._tx)
+        people.drop_snapshots(self._tx)
 
-    async def _fingerprint(self, memory: Memory) -> bytes:
+    def _fingerprint(self, memory: Memory) -> bytes:
         """A keyed hash of what a memory says: enough to know it again, not enough to read it."""
-        row = await self._tx.one("select value from store_settings where name = 'hash_key'")
+        row = self._tx.one("select value from store_settings where name = 'hash_key'")
         key = row["value"] if row is not None else secrets.token_hex(32)
         if row is None:
-            await self._tx.run("insert into store_settings values ('hash_key', ?)", (key,))
+            self._tx.run("insert into store_settings values ('hash_key', ?)", (key,))
         content = f"{memory.key}\n{keys.normalise_value(memory.value)}"
         return hmac.digest(bytes.fromhex(key), content.encode(), "sha256")
 

@@ -20,7 +20,7 @@ LIMIT = 1_500
 _SLOT_LIMIT = LIMIT // len(keys.PROFILE_SLOTS)
 
 
-async def refresh(
+def refresh(
     tx: Transaction, scope: Scope, owner_id: int, slot: str | None, *, now: int, new_id: Callable[[], str]
 ) -> None:
     """Fill `slot` of the owner anew from their current facts; None is no slot and changes nothing."""
@@ -28,28 +28,28 @@ async def refresh(
         return
     facts = [
         memory
-        for memory in await memories.current_of_owner(tx, scope, owner_id, "fact")
+        for memory in memories.current_of_owner(tx, scope, owner_id, "fact")
         if keys.profile_slot(category=memory.category, key=memory.key) == slot
     ]
-    held = [m for m in await memories.current_of_owner(tx, scope, owner_id, "profile") if m.key == slot]
+    held = [m for m in memories.current_of_owner(tx, scope, owner_id, "profile") if m.key == slot]
     if held and held[0].confirmed:
         return
     if not facts:
-        await memories.delete(tx, [memory.id for memory in held])
+        memories.delete(tx, [memory.id for memory in held])
         return
     value, used = _summed(slot, facts)
     if held:
         slot_id = held[0].id
-        await memories.rewrite(tx, slot_id, value, now=now)
+        memories.rewrite(tx, slot_id, value, now=now)
     else:
-        slot_id = await memories.insert(tx, _draft(owner_id, slot, value, facts), short_id=new_id(), now=now)
-    await memories.set_parents(tx, slot_id, [memory.id for memory in used])
+        slot_id = memories.insert(tx, _draft(owner_id, slot, value, facts), short_id=new_id(), now=now)
+    memories.set_parents(tx, slot_id, [memory.id for memory in used])
 
 
-async def read(reader: Reader, scope: Scope) -> list[Memory]:
+def read(reader: Reader, scope: Scope) -> list[Memory]:
     """The filled slots in the order of `keys.PROFILE_SLOTS`, then the directive."""
     order = {slot: n for n, slot in enumerate(keys.PROFILE_SLOTS)}
-    held = await memories.current(reader, scope, ("profile", "directive"), limit=2 * len(order))
+    held = memories.current(reader, scope, ("profile", "directive"), limit=2 * len(order))
     return sorted(held, key=lambda memory: (order.get(memory.key, len(order)), memory.id))
 
 

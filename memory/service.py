@@ -6,13 +6,12 @@ transaction; what an inbox row causes and the row's end are committed together.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory import profile
-from memory.desk import Context, Desk
+from memory.desk import Context, Desk, Shown
 from memory.learn import extract, keep
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
@@ -20,8 +19,9 @@ from memory.recall import index
 from memory.recall.recall import Budget, Recall, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit, search
 from memory.store import extractions, history, mailbox, memories, people, questions, recalls, usage
-from memory.store.database import Database, Durability, Transaction
+from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
+from memory.store.extractions import Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Letter, Parcel
 from memory.store.memories import Draft, Memory, Source
@@ -33,7 +33,7 @@ from memory.store.usage import Spent
 __all__ = [
     "Budget", "Context", "Desk", "Draft", "Hit", "Letter", "Memory", "Message", "Parcel", "Proposal", "Question",
     "Recall",
-    "Service", "Snapshot", "Source", "Spent", "Triggers", "Utterance",
+    "Service", "Shown", "Snapshot", "Source", "Spent", "Triggers", "Utterance",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -165,7 +165,11 @@ class Service:
         self._count_tokens = count_tokens
         self._run_id = run_id
         self._learner = Learner(
-            database, triggers=triggers, timezone_of=self._timezones.__getitem__, now=now, new_id=self._short_id
+            database,
+            triggers=triggers,
+            timezone_of=self._timezones.__getitem__,
+            now=now,
+            new_id=self._short_id,
         )
 
     @classmethod
@@ -198,14 +202,16 @@ class Service:
         return service
 
     async def _start(self) -> None:
-        async with self._database.transaction() as tx:
+        def act(tx: Transaction) -> None:
             for name, timezone in self._agents.items():
-                self._agent_ids[name] = await people.agent(tx, name, now=self._now())
+                self._agent_ids[name] = people.agent(tx, name, now=self._now())
                 self._timezones[self._agent_ids[name]] = timezone
             # Agents that are no longer configured may still have messages to be read.
-            for row in await tx.all("select id from agents"):
+            for row in tx.all("select id from agents"):
                 self._timezones.setdefault(row["id"], "UTC")
-            await mailbox.doubt(tx)
+            mailbox.doubt(tx)
+
+        await self._database.write(act)
         await index.prepare(self._database)
         await self._learner.take_up()
 
@@ -220,39 +226,50 @@ class Service:
         self, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str
     ) -> int | None:
         """Commit an update; None when it was already taken."""
-        async with self._database.transaction() as tx:
-            return await mailbox.receive(
-                tx, platform=platform, bot_id=bot_id, update_key=update_key, session_key=session_key,
-                payload=payload, now=self._now(),
-            )  # fmt: skip
+        return await self._database.write(
+            lambda tx: mailbox.receive(
+                tx,
+                platform=platform,
+                bot_id=bot_id,
+                update_key=update_key,
+                session_key=session_key,
+                payload=payload,
+                now=self._now(),
+            )
+        )
 
     async def unanswered(self) -> list[Letter]:
-        return await mailbox.unanswered(self._database)
+        return await self._database.read(mailbox.unanswered)
 
     async def refuse(self, inbox_id: int, session_key: str, text: str, *, error: str) -> None:
         """End an inbox row without a turn, telling the person why."""
-        async with self._database.transaction() as tx:
-            await self._post(tx, session_key, None, inbox_id, "notice", (text,), None)
-            await mailbox.answered(tx, [inbox_id], error=error, now=self._now())
+
+        def act(tx: Transaction) -> None:
+            self._post(tx, session_key, None, inbox_id, "notice", (text,), None)
+            mailbox.answered(tx, [inbox_id], error=error, now=self._now())
+
+        await self._database.write(act)
 
     async def sessions_with_mail(self) -> list[str]:
-        return await mailbox.sessions_with_mail(self._database)
+        return await self._database.read(mailbox.sessions_with_mail)
 
     async def repost_unknown(self, session_key: str) -> None:
-        async with self._database.transaction() as tx:
-            await mailbox.repost_unknown(tx, session_key)
+        await self._database.write(lambda tx: mailbox.repost_unknown(tx, session_key))
 
     async def take_parcel(self, session_key: str) -> Parcel | None:
-        async with self._database.transaction() as tx:
-            return await mailbox.take(tx, session_key)
+        return await self._database.write(lambda tx: mailbox.take(tx, session_key))
 
-    async def parcel_sent(self, parcel: Parcel, platform_ref: str) -> None:
-        async with self._database.transaction() as tx:
-            await mailbox.sent(tx, parcel.id, platform_ref, now=self._now())
+    async def parcel_sent(self, parcel: Parcel, platform_ref: str) -> Parcel | None:
+        """Record that a row was shown, and take the session's next one."""
+
+        def act(tx: Transaction) -> Parcel | None:
+            mailbox.sent(tx, parcel.id, platform_ref, now=self._now())
+            return mailbox.take(tx, parcel.session_key)
+
+        return await self._database.write(act)
 
     async def parcel_not_sent(self, parcel: Parcel, state: str, error: str) -> None:
-        async with self._database.transaction() as tx:
-            await mailbox.not_sent(tx, parcel.id, state, error)
+        await self._database.write(lambda tx: mailbox.not_sent(tx, parcel.id, state, error))
 
     def of_earlier_run(self, parcel: Parcel) -> bool:
         return parcel.run != self._run_id
@@ -261,18 +278,18 @@ class Service:
 
     async def context(self, where: Where, who: Who) -> Context:
         """Who speaks where; makes the rows for people and places seen for the first time."""
-        async with self._database.transaction() as tx:
-            return await self._context(tx, where, who)
+        return await self._database.write(lambda tx: self._context(tx, where, who))
 
     async def begin_turn(self, where: Where, who: Who, said: Sequence[Said]) -> Turn:
         """Claim the inbox rows of `said` for a new turn and put their messages into history."""
         now = self._now()
-        async with self._database.transaction() as tx:
-            context = await self._context(tx, where, who)
-            turn_id = await history.begin_turn(tx, context.session, now=now)
-            await mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
+
+        def act(tx: Transaction) -> Turn:
+            context = self._context(tx, where, who)
+            turn_id = history.begin_turn(tx, context.session, now=now)
+            mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
             learning = context.session.learning and context.speaker.learning
-            ids = await history.record(
+            ids = history.record(
                 tx,
                 context.session,
                 turn_id,
@@ -292,37 +309,41 @@ class Service:
                 ],
                 now=now,
             )
-            recorded = await history.between(tx, context.session.id, ids[0], ids[-1])
-        return Turn(
-            id=turn_id,
-            context=context,
-            inbox_ids=tuple(message.inbox_id for message in said),
-            said=tuple(recorded),
-        )
+            return Turn(
+                id=turn_id,
+                context=context,
+                inbox_ids=tuple(message.inbox_id for message in said),
+                said=tuple(history.between(tx, context.session.id, ids[0], ids[-1])),
+            )
+
+        return await self._database.write(act)
 
     async def resume_turn(self, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
         """Take up a turn that broke off, with the model steps it already got."""
-        async with self._database.transaction() as tx:
-            context = await self._context(tx, where, who)
-            attempts = await history.retry_turn(tx, turn_id)
-            said = await history.messages_of_turn(tx, turn_id)
-            steps = await history.steps(tx, turn_id)
-        return Turn(
-            id=turn_id,
-            context=context,
-            inbox_ids=tuple(inbox_ids),
-            said=tuple(said),
-            steps=tuple(steps),
-            attempts=attempts,
-        )
+
+        def act(tx: Transaction) -> Turn:
+            context = self._context(tx, where, who)
+            return Turn(
+                id=turn_id,
+                context=context,
+                inbox_ids=tuple(inbox_ids),
+                said=tuple(history.messages_of_turn(tx, turn_id)),
+                steps=tuple(history.steps(tx, turn_id)),
+                attempts=history.retry_turn(tx, turn_id),
+            )
+
+        return await self._database.write(act)
 
     async def look(self, turn: Turn, budget: Budget, *, window_tokens: int, window_messages: int) -> View:
         """Everything the prompt of a turn is made of; changes nothing."""
         session, scope = turn.context.session, turn.context.scope
-        messages = await history.after(self._database, session.id, session.window_after, limit=window_messages * 2)
+
+        def act(reader: Reader) -> tuple[list[Message], Snapshot, bool]:
+            messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
+            return messages, *self._snapshot(reader, turn.context, budget)
+
+        messages, snapshot, taken = await self._database.read(act)
         window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
-        trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
-        snapshot, taken = await self._snapshot(turn.context, budget)
         found = await recall(
             self._database,
             scope,
@@ -332,73 +353,92 @@ class Service:
             budget=budget,
             count_tokens=self._count_tokens,
         )
-        return View(window=tuple(window), recall=found, snapshot_taken=taken, trimmed_to=trimmed_to)
+        return View(
+            window=tuple(window),
+            recall=found,
+            snapshot_taken=taken,
+            trimmed_to=window[0].id - 1 if window and len(window) < len(messages) else None,
+        )
 
     def propose(self, turn: Turn) -> list[Proposal]:
         """What this turn's own messages say, by patterns. Nothing is written."""
         return extract.read(turn.said, scope=turn.context.scope, timezone=turn.context.timezone)
 
     async def keep_step(self, turn: Turn, n: int, completion: str) -> None:
-        async with self._database.transaction() as tx:
-            await history.keep_step(tx, turn.id, n, completion, now=self._now())
+        await self._database.write(lambda tx: history.keep_step(tx, turn.id, n, completion, now=self._now()))
 
-    async def effect(self, turn: Turn, n: int, i: int) -> str | None:
-        """The result a tool call of this turn already had, or None."""
-        found = await history.effect(self._database, turn.id, n, i)
-        return None if found is None else found[1]
+    async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Desk], str]) -> str:
+        """Run a tool's change to memory and keep its result, as one transaction.
 
-    @asynccontextmanager
-    async def acting(self, turn: Turn, n: int, i: int, tool: str) -> AsyncIterator[Desk]:
-        """A tool's change to memory and its result, which it `say`s, as one transaction."""
-        async with self._database.transaction() as tx:
-            desk = self._desk(tx, turn.context)
-            yield desk
-            await history.keep_effect(tx, turn.id, n, i, tool, desk.answer, now=self._now())
+        A call of this turn that already ran is not run again: its result is given once more.
+        """
+
+        def once(tx: Transaction) -> str:
+            found = history.effect(tx, turn.id, n, i)
+            if found is not None and found[1] is not None:
+                return found[1]
+            result = act(self._desk(tx, turn.context))
+            history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
+            return result
+
+        return await self._database.write(once)
 
     async def finish_turn(self, turn: Turn, view: View | None, outcome: Outcome) -> None:
         """Commit all that a turn brought: answer, what was recalled and learned, mail, the end of its inbox rows."""
         now = self._now()
         session = turn.context.session
-        async with self._database.transaction() as tx:
+
+        def act(tx: Transaction) -> Unread:
             if outcome.utterances:
-                await history.record(tx, session, turn.id, outcome.utterances, now=now)
+                history.record(tx, session, turn.id, outcome.utterances, now=now)
             if outcome.learned is not None:
-                await self._learn(tx, turn, outcome.learned)
+                self._learn(tx, turn, outcome.learned)
             if view is not None:
-                await self._keep_view(tx, turn, view)
+                self._keep_view(tx, turn, view)
             for spent in outcome.spent:
-                await usage.add(
-                    tx, spent, turn_id=turn.id, session_id=session.id, agent_id=session.agent_id,
-                    purpose="chat", now=now,
-                )  # fmt: skip
+                usage.add(
+                    tx,
+                    spent,
+                    turn_id=turn.id,
+                    session_id=session.id,
+                    agent_id=session.agent_id,
+                    purpose="chat",
+                    now=now,
+                )
             kind = "message" if outcome.error is None else "notice"
-            await self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
-            await history.end_turn(tx, turn.id, error=outcome.error, now=now)
-            await mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
-            unread = await extractions.unread(tx, session.id)
-        self._learner.heard(session.id, unread)
+            self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
+            history.end_turn(tx, turn.id, error=outcome.error, now=now)
+            mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            return extractions.unread(tx, session.id)
+
+        self._learner.heard(session.id, await self._database.write(act))
 
     # What people do ---------------------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def answering(self, context: Context, inbox_id: int) -> AsyncIterator[Desk]:
-        """A person's request and its answer, which is `say`d, as one transaction that ends the inbox row."""
-        async with self._database.transaction() as tx:
-            desk = self._desk(tx, context)
-            yield desk
-            if desk.answer:
-                await self._post(tx, context.session.key, None, inbox_id, "notice", (desk.answer,), None)
-            await mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+    async def answer(self, context: Context, inbox_id: int, act: Callable[[Desk], str]) -> None:
+        """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row."""
 
-    async def settle(self, context: Context, question: Question, answer: str | None) -> None:
-        async with self._database.transaction() as tx:
-            await questions.settle(tx, question.id, answer)
+        def answered(tx: Transaction) -> None:
+            text = act(self._desk(tx, context))
+            self._post(tx, context.session.key, None, inbox_id, "notice", (text,), None)
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
-    async def question(self, context: Context) -> Question | None:
-        """The open question to this person here."""
-        return await questions.open_question(
-            self._database, context.session.id, context.speaker.id, now=self._now()
-        )
+        await self._database.write(answered)
+
+    async def cancel(self, question: Question) -> None:
+        """The person talks of something else: the question is off the table."""
+        await self._database.write(lambda tx: questions.settle(tx, question.id, None))
+
+    async def approach(self, where: Where, who: Who) -> tuple[Context, Question | None]:
+        """Who speaks where, and the question that stands open to them there."""
+
+        def act(tx: Transaction) -> tuple[Context, Question | None]:
+            context = self._context(tx, where, who)
+            return context, questions.open_question(
+                tx, context.session.id, context.speaker.id, now=self._now()
+            )
+
+        return await self._database.write(act)
 
     async def flush(self, context: Context, reason: str) -> None:
         """Read what is unread in this session now."""
@@ -409,110 +449,124 @@ class Service:
 
     async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
         """Live facts, styles, events and reflections of the scope, the ones that matter first."""
-        return await memories.current(
-            self._database, context.scope, ("fact", "style", "event", "reflection"), limit=limit, offset=offset
+        return await self._database.read(
+            lambda reader: memories.current(
+                reader, context.scope, ("fact", "style", "event", "reflection"), limit=limit, offset=offset
+            )
         )
 
     async def profile(self, context: Context) -> list[Memory]:
-        return await profile.read(self._database, context.scope)
+        return await self._database.read(lambda reader: profile.read(reader, context.scope))
 
     async def why(self, context: Context) -> Why | None:
         """What entered the last reply in this session; None when there was none."""
-        turn_id = await history.last_turn(self._database, context.session.id)
-        if turn_id is None:
-            return None
-        entries = await recalls.of_turn(self._database, turn_id)
-        ids = [entry.memory_id for entry in entries]
-        found = {memory.id: memory for memory in await memories.by_ids(self._database, context.scope, ids)}
-        return Why(
-            turn_id=turn_id,
-            entries=tuple((entry, found.get(entry.memory_id)) for entry in entries),
-            sources=await memories.sources(self._database, list(found)),
-            spent=tuple(await usage.of_turn(self._database, turn_id)),
-        )
+
+        def act(reader: Reader) -> Why | None:
+            turn_id = history.last_turn(reader, context.session.id)
+            if turn_id is None:
+                return None
+            entries = recalls.of_turn(reader, turn_id)
+            ids = [entry.memory_id for entry in entries]
+            found = {memory.id: memory for memory in memories.by_ids(reader, context.scope, ids)}
+            return Why(
+                turn_id=turn_id,
+                entries=tuple((entry, found.get(entry.memory_id)) for entry in entries),
+                sources=memories.sources(reader, list(found)),
+                spent=tuple(usage.of_turn(reader, turn_id)),
+            )
+
+        return await self._database.read(act)
 
     async def status(self, context: Context) -> Status:
         session = context.session
-        window = await history.after(self._database, session.id, session.window_after, limit=1_000)
-        waiting, parked, learned_at = await extractions.standing(self._database)
-        inbound, outbound = await mailbox.backlog(self._database)
-        unread = await extractions.unread(self._database, session.id)
-        tokens_in, tokens_out = await usage.of_agent(
-            self._database, session.agent_id, since=self._now() - 24 * 3_600_000
-        )
-        return Status(
-            live=await memories.count(self._database, context.scope, live_only=True),
-            total=await memories.count(self._database, context.scope, live_only=False),
-            window_messages=len(window),
-            window_tokens=sum(message.tokens for message in window),
-            unread=unread.messages,
-            waiting=waiting,
-            parked=parked,
-            learned_at=learned_at,
-            inbound=inbound,
-            outbound=outbound,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            sqlite=str(self._database.driver),
-            path=self._database.path,
-        )
+
+        def act(reader: Reader) -> Status:
+            window = history.after(reader, session.id, session.window_after, limit=1_000)
+            waiting, parked, learned_at = extractions.standing(reader)
+            inbound, outbound = mailbox.backlog(reader)
+            since = self._now() - 24 * 3_600_000
+            tokens_in, tokens_out = usage.of_agent(reader, session.agent_id, since=since)
+            return Status(
+                live=memories.count(reader, context.scope, live_only=True),
+                total=memories.count(reader, context.scope, live_only=False),
+                window_messages=len(window),
+                window_tokens=sum(message.tokens for message in window),
+                unread=extractions.unread(reader, session.id).messages,
+                waiting=waiting,
+                parked=parked,
+                learned_at=learned_at,
+                inbound=inbound,
+                outbound=outbound,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                sqlite=str(self._database.driver),
+                path=self._database.path,
+            )
+
+        return await self._database.read(act)
 
     # Shared parts -----------------------------------------------------------------------------------------------
 
-    async def _context(self, tx: Transaction, where: Where, who: Who) -> Context:
+    def _context(self, tx: Transaction, where: Where, who: Who) -> Context:
         now = self._now()
         agent_id = self._agent_ids[where.agent]
-        speaker = await people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
-        session = await people.session_by_key(tx, where.session_key)
+        speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
+        session = people.session_by_key(tx, where.session_key)
         if session is None:
-            chat_id = await people.chat(
-                tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title,
+            chat_id = people.chat(
+                tx,
+                platform=where.platform,
+                reference=where.chat,
+                kind=where.chat_kind,
+                title=where.chat_title,
                 now=now,
-            )  # fmt: skip
-            session = await people.session(
+            )
+            session = people.session(
                 tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
             )
         elif session.agent_id != agent_id:
-            session = await people.reassign(tx, session, agent_id)
+            session = people.reassign(tx, session, agent_id)
         return Context(
             session=session,
             speaker=speaker,
-            scope=await people.scope_of(tx, session, speaker.id),
+            scope=people.scope_of(tx, session, speaker.id),
             timezone=speaker.timezone or self._timezones[session.agent_id],
         )
 
     def _desk(self, tx: Transaction, context: Context) -> Desk:
         return Desk(tx, context, now=self._now(), new_id=self._short_id)
 
-    async def _snapshot(self, context: Context, budget: Budget) -> tuple[Snapshot, bool]:
+    def _snapshot(self, reader: Reader, context: Context, budget: Budget) -> tuple[Snapshot, bool]:
         """The prompt's snapshot, and whether it was taken just now."""
         session, scope = context.session, context.scope
         idle = session.last_message_at is None or self._now() - session.last_message_at > _SNAPSHOT_IDLE_MS
         if session.snapshot is None or session.snapshot_at is None or idle:
-            return await take_snapshot(self._database, scope, budget, self._count_tokens), True
-        stored = await stored_snapshot(
-            self._database, scope, session.snapshot, taken_at=session.snapshot_at, budget=budget
-        )
+            return take_snapshot(reader, scope, budget, self._count_tokens), True
+        stored = stored_snapshot(reader, scope, session.snapshot, taken_at=session.snapshot_at, budget=budget)
         return stored, False
 
-    async def _learn(self, tx: Transaction, turn: Turn, learned: Sequence[Proposal]) -> None:
+    def _learn(self, tx: Transaction, turn: Turn, learned: Sequence[Proposal]) -> None:
         """Keep what this turn's messages say within its last transaction, so that they need not be read again."""
         session = turn.context.session
         for proposal in learned:
-            await keep.keep(
-                tx, turn.context.scope, proposal.draft, source_ids=[proposal.message_id], now=self._now(),
+            keep.keep(
+                tx,
+                turn.context.scope,
+                proposal.draft,
+                source_ids=[proposal.message_id],
+                now=self._now(),
                 new_id=self._short_id,
-            )  # fmt: skip
-        if not await extractions.unread_before(tx, session.id, turn.said[0].id):
-            await extractions.mark_read(tx, session.id, turn.said[-1].id)
+            )
+        if not extractions.unread_before(tx, session.id, turn.said[0].id):
+            extractions.mark_read(tx, session.id, turn.said[-1].id)
 
-    async def _keep_view(self, tx: Transaction, turn: Turn, view: View) -> None:
+    def _keep_view(self, tx: Transaction, turn: Turn, view: View) -> None:
         session_id = turn.context.session.id
-        if view.snapshot_taken:
-            await people.keep_snapshot(tx, session_id, view.recall.snapshot.ids, now=self._now())
-        if view.trimmed_to is not None:
-            await people.trim_window(tx, session_id, after=view.trimmed_to)
         snapshot = view.recall.snapshot
+        if view.snapshot_taken:
+            people.keep_snapshot(tx, session_id, snapshot.ids, now=self._now())
+        if view.trimmed_to is not None:
+            people.trim_window(tx, session_id, after=view.trimmed_to)
         found = {item.memory.id for item in view.recall.items}
         standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
         entries = [
@@ -520,12 +574,11 @@ class Service:
             for item in view.recall.items
         ]
         entries += [Entry(memory_id=memory.id, placed="known", score=None, parts={}) for memory in standing]
-        await recalls.keep(tx, turn.id, entries)
-        await memories.touch(
-            tx, [item.memory.id for item in view.recall.items if item.placed == "recalled"], now=self._now()
-        )
+        recalls.keep(tx, turn.id, entries)
+        recalled = [item.memory.id for item in view.recall.items if item.placed == "recalled"]
+        memories.touch(tx, recalled, now=self._now())
 
-    async def _post(
+    def _post(
         self,
         tx: Transaction,
         session_key: str,
@@ -535,10 +588,17 @@ class Service:
         chunks: Sequence[str],
         reply_to: str | None,
     ) -> None:
-        await mailbox.post(
-            tx, session_key=session_key, turn_id=turn_id, inbox_id=inbox_id, kind=kind, chunks=chunks,
-            reply_to=reply_to, run=self._run_id, now=self._now(),
-        )  # fmt: skip
+        mailbox.post(
+            tx,
+            session_key=session_key,
+            turn_id=turn_id,
+            inbox_id=inbox_id,
+            kind=kind,
+            chunks=chunks,
+            reply_to=reply_to,
+            run=self._run_id,
+            now=self._now(),
+        )
 
 
 def _fit(messages: list[Message], *, keep: int, tokens: int, count: int) -> list[Message]:

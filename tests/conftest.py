@@ -40,12 +40,19 @@ async def memory(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> AsyncI
 def private(person: str, *, agent: str = "assistant") -> tuple[Where, Who]:
     """A private chat with `person` on the console."""
     where = Where(
-        session_key=f"console:{person}:-", platform="console", chat=person, chat_kind="private", thread=None, agent=agent
+        session_key=f"console:{person}:-",
+        platform="console",
+        chat=person,
+        chat_kind="private",
+        thread=None,
+        agent=agent,
     )
     return where, Who(platform="console", user_id=person, name=person)
 
 
-def group(chat: str, person: str, *, thread: str | None = None, agent: str = "assistant") -> tuple[Where, Who]:
+def group(
+    chat: str, person: str, *, thread: str | None = None, agent: str = "assistant"
+) -> tuple[Where, Who]:
     """`person` speaking in a group."""
     where = Where(
         session_key=f"console:{chat}:{thread or '-'}",

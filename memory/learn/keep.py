@@ -33,7 +33,7 @@ class Kept:
     replaced: Memory | None = None
 
 
-async def keep(
+def keep(
     tx: Transaction,
     scope: Scope,
     draft: Draft,
@@ -43,31 +43,40 @@ async def keep(
     new_id: Callable[[], str],
 ) -> Kept:
     """Write `draft` in the open transaction, with what follows from it for the profile."""
-    present = await memories.same_subject(tx, scope, draft)
-    kept = await _place(tx, draft, present, now=now, new_id=new_id)
-    await memories.add_sources(tx, kept.memory_id, source_ids)
+    present = memories.same_subject(tx, scope, draft)
+    kept = _place(tx, draft, present, now=now, new_id=new_id)
+    memories.add_sources(tx, kept.memory_id, source_ids)
     if scope.private and draft.kind == "fact":
-        await profile.refresh(tx, scope, draft.owner_id, keys.profile_slot(category=draft.category, key=draft.key), now=now, new_id=new_id)
+        profile.refresh(
+            tx,
+            scope,
+            draft.owner_id,
+            keys.profile_slot(category=draft.category, key=draft.key),
+            now=now,
+            new_id=new_id,
+        )
     return kept
 
 
-async def _place(
+def _place(
     tx: Transaction, draft: Draft, present: list[Memory], *, now: int, new_id: Callable[[], str]
 ) -> Kept:
     for memory in present:
         if _same(memory, draft):
-            await memories.reinforce(tx, memory.id, at=draft.learned_at)
+            memories.reinforce(tx, memory.id, at=draft.learned_at)
             return Kept(memory_id=memory.id, outcome="again")
-    rival = next((m for m in present if m.key == draft.key), None) if keys.is_single_valued(draft.key) else None
+    rival = (
+        next((m for m in present if m.key == draft.key), None) if keys.is_single_valued(draft.key) else None
+    )
     if rival is not None and rival.valid_from > draft.learned_at:
         # Told earlier than what we know, though read later: it is history from the start.
         older = replace(draft, valid_until=rival.valid_from, superseded_by=rival.id)
-        memory_id = await memories.insert(tx, older, short_id=new_id(), now=now)
+        memory_id = memories.insert(tx, older, short_id=new_id(), now=now)
         return Kept(memory_id=memory_id, outcome="older")
-    memory_id = await memories.insert(tx, draft, short_id=new_id(), now=now)
+    memory_id = memories.insert(tx, draft, short_id=new_id(), now=now)
     if rival is None:
         return Kept(memory_id=memory_id, outcome="new")
-    await memories.supersede(tx, rival.id, memory_id, at=draft.learned_at)
+    memories.supersede(tx, rival.id, memory_id, at=draft.learned_at)
     return Kept(memory_id=memory_id, outcome="replaced", replaced=rival)
 
 
@@ -76,4 +85,6 @@ def _same(memory: Memory, draft: Draft) -> bool:
         return True
     if keys.is_single_valued(draft.key) or memory.key != draft.key:
         return False
-    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
+    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(
+        memory.value, draft.value
+    )

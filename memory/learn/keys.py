@@ -57,7 +57,8 @@ SINGLE_VALUED: Final = SINGLE_RELATIONS | frozenset(
 KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
-            "name called birthday age nationality native-language language speaks timezone".split(), "identity"
+            "name called birthday age nationality native-language language speaks timezone".split(),
+            "identity",
         ),
         **dict.fromkeys(("home", "hometown"), "place"),
         **dict.fromkeys(("occupation", "employer", "studies"), "work"),

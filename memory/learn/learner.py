@@ -1,7 +1,8 @@
 """When to learn: after a quiet gap, at a cap, when a session ends, at exit, and what an earlier run left over.
 
-Invariants: triggers of one session coalesce; what belongs to one owner is written one piece at a time; a piece of
-work and what it found are one transaction; a failing piece is tried again later and never holds up another session.
+Invariants: triggers of one session coalesce; a piece of work and what it found are one transaction, and transactions
+run one at a time, so no two pieces of one owner cross; a failing piece is tried again later and never holds up
+another session.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ from dataclasses import dataclass
 import structlog
 
 from memory.learn import extract, keep
-from memory.scope import Scope
 from memory.store import extractions, history, people
-from memory.store.database import Database
+from memory.store.database import Database, Transaction
 from memory.store.extractions import Unread, Work
-from memory.store.people import Session
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +51,6 @@ class Learner:
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._sessions: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._owners: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def heard(self, session_id: int, unread: Unread) -> None:
         """Something was said: wait for quiet, or read at once when a cap is reached."""
@@ -70,14 +68,17 @@ class Learner:
         """Read what is unread in a session, now. A failure is kept for later, not raised."""
         self._disarm(session_id)
         async with self._sessions[session_id]:
-            async with self._database.transaction() as tx:
-                await extractions.schedule(tx, session_id, reason, now=self._now())
-            while work := await extractions.next_work(self._database, session_id, now=self._now()):
+            await self._database.write(
+                lambda tx: extractions.schedule(tx, session_id, reason, now=self._now())
+            )
+            while work := await self._database.read(
+                lambda reader: extractions.next_work(reader, session_id, now=self._now())
+            ):
                 await self._attempt(work)
 
     async def take_up(self) -> None:
         """At start: wait for quiet in every session an earlier run left unread, and redo broken-off work."""
-        for session_id in await extractions.sessions_with_work(self._database):
+        for session_id in await self._database.read(extractions.sessions_with_work):
             self._timers[session_id] = asyncio.get_running_loop().call_later(
                 self._triggers.quiet_seconds, self._start, session_id, "left over"
             )
@@ -86,7 +87,7 @@ class Learner:
         """Read everything unread before the process ends; what `seconds` do not suffice for waits for the next."""
         try:
             async with asyncio.timeout(seconds):
-                for session_id in await extractions.sessions_with_work(self._database):
+                for session_id in await self._database.read(extractions.sessions_with_work):
                     await self.flush(session_id, "exit")
                 await asyncio.gather(*self._tasks)
         except TimeoutError:
@@ -109,33 +110,30 @@ class Learner:
 
     async def _attempt(self, work: Work) -> None:
         try:
-            found = await self._do(work)
+            found = await self._database.write(lambda tx: self._do(tx, work))
         except Exception as exc:  # noqa: BLE001 - the wrapper of a job: whatever goes wrong is kept and shown
+            code = type(exc).__name__
             log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
-            async with self._database.transaction() as tx:
-                await extractions.failed(tx, work, type(exc).__name__, now=self._now())
+            await self._database.write(lambda tx: extractions.failed(tx, work, code, now=self._now()))
         else:
             log.info("learn.done", work=work.id, found=found)
 
-    async def _do(self, work: Work) -> int:
-        session = await people.session_by_id(self._database, work.session_id)
-        messages = await history.between(self._database, work.session_id, work.first_id, work.last_id)
-        proposals: list[tuple[Scope, extract.Proposal]] = []
-        for author_id in {message.author_id for message in messages if message.author_id is not None}:
-            scope = await people.scope_of(self._database, session, author_id)
-            timezone = await self._timezone(session, author_id)
-            said = [message for message in messages if message.author_id == author_id]
-            proposals += [(scope, found) for found in extract.read(said, scope=scope, timezone=timezone)]
-        proposals.sort(key=lambda found: found[1].message_id)
-        # Authors of one session write to the same owner: the chat, or the one person of a private chat.
-        async with self._owners[proposals[0][0].writes_to if proposals else 0], self._database.transaction() as tx:
-            for scope, found in proposals:
-                await keep.keep(
-                    tx, scope, found.draft, source_ids=[found.message_id], now=self._now(), new_id=self._new_id
+    def _do(self, tx: Transaction, work: Work) -> int:
+        """Read one stretch and keep what it says; returns how much was found."""
+        session = people.session_by_id(tx, work.session_id)
+        messages = history.between(tx, work.session_id, work.first_id, work.last_id)
+        found = 0
+        for message in messages:
+            if message.author_id is None:
+                continue
+            scope = people.scope_of(tx, session, message.author_id)
+            timezone = people.speaker_by_id(tx, message.author_id).timezone or self._timezone_of(
+                session.agent_id
+            )
+            for proposal in extract.read([message], scope=scope, timezone=timezone):
+                keep.keep(
+                    tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
                 )
-            await extractions.done(tx, work.id, found=len(proposals), now=self._now())
-        return len(proposals)
-
-    async def _timezone(self, session: Session, author_id: int) -> str:
-        speaker = await people.speaker_by_id(self._database, author_id)
-        return speaker.timezone or self._timezone_of(session.agent_id)
+                found += 1
+        extractions.done(tx, work.id, found=found, now=self._now())
+        return found

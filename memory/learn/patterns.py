@@ -18,7 +18,7 @@ from datetime import date
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from memory.dates import anchor, mentions, number_zh
-from memory.learn.keys import VALUE_LIMIT, category_of, normalise_key, normalise_value
+from memory.learn.keys import RELATIONS, VALUE_LIMIT, category_of, normalise_key, normalise_value
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -93,8 +93,11 @@ class _Fact(NamedTuple):
 
 
 class _Pair(NamedTuple):
+    """`unnamed` marks a pet or a relative whose name may come in the next clause; without a value it is not told yet."""
+
     key: str
     value: str
+    unnamed: bool = False
 
 
 class _Rule(NamedTuple):
@@ -111,13 +114,15 @@ class _Context:
         self.today = today
         #: The message sets a task, so a wish about style is about that task and not for ever.
         self.tasked = tasked
-        #: The last clause spoke of the speaker, who may now go unsaid.
-        self.carried = True
+        #: Whether the last clause spoke of the speaker, who may then go unsaid; None as long as nobody was spoken of.
+        self.carried: bool | None = None
         #: Somebody mentioned without a name, who may be named next: "I have a dog. His name is Rex."
         self.nameless: _Pair | None = None
         self.greeted = False
 
 
+#: How many pets there are, before what they are.
+_COUNTED = re.compile(r"(?:two|three|four|five|six|\d) |[一两兩二三四五六\d][只隻条條个個匹头頭窝窩对對]")
 #: Stands where something was cut out (a quotation, code, a link, a secret); no value may hold it.
 _HOLE = "\ufffc"
 _CUT = (
@@ -157,6 +162,10 @@ def _facts(text: str, today: date) -> Iterator[_Fact]:
         if _WORD.search(sentence):
             for pair in _english(sentence, english):
                 yield _Fact("en", pair.key, pair.value)
+    for pair in _still_nameless(chinese):
+        yield _Fact("zh", pair.key, pair.value)
+    for pair in _still_nameless(english):
+        yield _Fact("en", pair.key, pair.value)
 
 
 def _own_words(text: str) -> str:
@@ -185,7 +194,9 @@ def _sentences(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
-def _rules(table: Iterable[tuple[str, Callable[[re.Match[str], date], Iterable[_Pair]]]]) -> tuple[_Rule, ...]:
+def _rules(
+    table: Iterable[tuple[str, Callable[[re.Match[str], date], Iterable[_Pair]]]],
+) -> tuple[_Rule, ...]:
     return tuple(_Rule(re.compile(pattern, re.IGNORECASE), read) for pattern, read in table)
 
 
@@ -194,10 +205,40 @@ def _apply(rules: Iterable[_Rule], clause: str, today: date) -> tuple[list[_Pair
     for rule in rules:
         match = rule.pattern.match(clause)
         if match:
-            pairs = [pair for pair in rule.read(match, today) if _is_keepable(pair.value)]
+            pairs = [
+                pair
+                for pair in rule.read(match, today)
+                if pair.unnamed or _is_keepable(pair.value)
+            ]
             if pairs:
                 return pairs, match
     return None
+
+
+def _told(pairs: Iterable[_Pair], context: _Context) -> Iterator[_Pair]:
+    """Pairs as they are, but a pet or a relative without a name waits for the next clause to give it."""
+    for pair in pairs:
+        if pair.unnamed:
+            yield from _still_nameless(context)
+            context.nameless = pair
+        else:
+            if pair.key in RELATIONS:
+                context.nameless = _Pair(pair.key, "", unnamed=True)
+            yield pair
+
+
+def _still_nameless(context: _Context) -> Iterator[_Pair]:
+    """The pet that was kept waiting, when its name did not come."""
+    if context.nameless and context.nameless.value:
+        yield context.nameless
+    context.nameless = None
+
+
+def _with_name(nameless: _Pair, name: str) -> _Pair:
+    if nameless.key != "pet":
+        return _Pair(nameless.key, name)
+    animal = _COUNTED.sub("", nameless.value)
+    return _Pair("pet", f"{animal if animal == nameless.value else animal.removesuffix('s')} {name}")
 
 
 def _is_keepable(value: str) -> bool:
@@ -265,7 +306,8 @@ def _english(sentence: str, context: _Context) -> Iterator[_Pair]:
     if _REPORTED.search(text):
         context.carried = False
         return
-    text = _OWN_REPORT.sub("", text)
+    text = re.sub(r"\s?\(\d{1,2}\)", "", text)  # "Emma (8) and Noah (5)"
+    text = _AS_A_EN.sub(r"I'm \1, ", _OWN_REPORT.sub("", text))
     segments = [segment for segment in _SEGMENT_EN.split(text) if segment.strip()]
     # "I'm vegan, what can I eat?" states and asks; "I'm vegan?" and "you know I'm vegan, right?" only ask.
     if asked and segments and (len(segments) == 1 or not _QUESTION_EN.match(_bare_en(segments[-1]))):
@@ -280,9 +322,9 @@ def _english(sentence: str, context: _Context) -> Iterator[_Pair]:
         for clause in _RUN_ON_EN.split(segment):
             bare = _bare_en(clause)
             refused = refused or bool(_QUESTION_EN.match(bare)) or bool(_HAN.search(clause.partition("I")[0]))
-            spread = _POISON_EN.search(clause)
-            refused = refused or (spread is not None)
-            poisoned = poisoned or (spread is not None)
+            spread = _POISON_EN.search(clause) is not None
+            refused = refused or spread or _DOUBT_EN.search(clause) is not None
+            poisoned = poisoned or spread
             if number >= asked_from and (polite := _POLITE_EN.match(bare)):
                 yield from _requests_en(bare[polite.end() :], context)
             elif not refused and bare:
@@ -308,6 +350,7 @@ def _bare_en(clause: str) -> str:
 
 def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
     """What one clause and its continuations say."""
+    leftover = False
     for _ in range(8):
         if not clause or _DOUBT_EN.search(clause):
             break
@@ -317,33 +360,31 @@ def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
                 yield _with_name(context.nameless, name)
             context.nameless = None
             return
+        yield from _still_nameless(context)
         requests = list(_requests_en(clause, context))
         if requests:
             yield from requests
             break
         forms = [clause]
-        if context.carried and not _SUBJECT_EN.match(clause):
-            forms += [f"I {clause}", f"I'm {clause}"]
+        if (context.carried and not _SUBJECT_EN.match(clause)) or (
+            context.carried is None and _ALONE_EN.match(clause)
+        ):
+            forms += [f"I {clause}", f"I'm {clause}", f"I have {clause}"]
         for form in forms:
             applied = _apply(_RULES_EN, form, context.today)
-            if not applied and context.greeted:
-                applied = _apply(_GREETED_EN, form, context.today)
+            if not applied and form is clause:  # a name is only believed where "I'm" was really said
+                applied = _apply(_GREETED_EN if context.greeted else _INTRODUCED_EN, form, context.today)
             if applied:
                 break
         else:
             # "allergic to nuts" may open a message; "live in the moment" must not become a home by itself.
-            context.carried = bool(_SELF_EN.match(clause))
+            if not leftover:
+                context.carried = bool(_SELF_EN.match(clause))
             break
         pairs, match = applied
         context.carried = True
-        context.nameless = None
-        for pair in pairs:
-            if pair.value == _NAMELESS:
-                context.nameless = pair
-            else:
-                context.nameless = pair if pair.key == "pet" and " " not in pair.value else context.nameless
-                yield pair
-        clause = _bare_en(form[match.end() :])
+        yield from _told(pairs, context)
+        clause, leftover = _bare_en(form[match.end() :]), True
     if clause and not _DOUBT_EN.search(clause):
         yield from _mentions_en(clause)
 
@@ -354,10 +395,6 @@ def _mentions_en(clause: str) -> Iterator[_Pair]:
         if not _NOT_NAMES.fullmatch(match["v"]):
             key = _RELATIONS_EN.get(match["r"].lower())
             yield _Pair(key, match["v"]) if key else _Pair("pet", f"{match['r'].lower()} {match['v']}")
-
-
-def _with_name(nameless: _Pair, name: str) -> _Pair:
-    return _Pair("pet", f"{nameless.value} {name}") if nameless.key == "pet" else _Pair(nameless.key, name)
 
 
 def _requests_en(clause: str, context: _Context) -> Iterator[_Pair]:
@@ -438,6 +475,9 @@ _OWN_REPORT = re.compile(
     r"(?:,| but)?",
     re.IGNORECASE,
 )
+_AS_A_EN = re.compile(
+    r"\bas (an? (?!kid|child|student|teen|boy|girl|baby)[\w -]{2,40}), ?(?=I\b|I'm\b|my\b)", re.IGNORECASE
+)
 _SEGMENT_EN = re.compile(
     r"\s*[()\[\]|]\s*|\s+[-–—]+\s+|\s*—\s*|\s+(?=but\b|because\b|cuz\b|cause I|since I|so (?:I|my|don't|please|no)\b|although\b|though I)"
     r"|,\s*(?=(?:and |but |so |or |yet |also |plus |because |since |as |then |while |though |oh |btw |please |pls )*"
@@ -452,7 +492,7 @@ _SEGMENT_EN = re.compile(
 )  # fmt: skip
 #: Where a sentence without commas starts anew; only forms too strong to be part of another clause.
 _RUN_ON_EN = re.compile(
-    r"(?<=[\w.!)]) +(?=(?:I'm (?:allergic|from|a |an |\d|vegan|vegetarian|living|based|working)|I (?:live|work|speak|was born|grew up|have an?|prefer) "
+    r"(?<=[\w.!)])(?<!you)(?<!\bto)(?<!just)(?<!please)(?<!\bis)(?<!\bare) +(?=(?:I'm (?:allergic|from|a |an |\d|vegan|vegetarian|living|based|working)|I (?:live|work|speak|was born|grew up|have an?|prefer) "
     r"|my (?:name|birthday|favourite|timezone|job|wife|husband|dog|cat) |(?:please )?call me |please (?:don't|never|always|answer|keep) ))"
 )
 _TURN_EN = re.compile(r"\s*(?:but|however|anyway|in reality|in fact|actually|so)\b", re.IGNORECASE)
@@ -462,16 +502,19 @@ _OPENING_EN = re.compile(
     r"|to be honest|honestly|frankly|personally|basically|literally|then|now|because|cuz|cause|since|as(?= I)|though|although|however|anyway"
     r"|anyways|yo|see|look|listen|you know(?: that)?|know that|that|i mean|like(?= I)|besides|unfortunately|sadly|luckily|obviously|fun fact"
     r"|random fact|quick fact|a bit about me|about me|bit about myself|some background|background|context|ps|p\.s|reminder|heads up|just"
-    r"|in fact|in case you(?: were)? wonder(?:ing|ed)?|if you(?:'re| are) wondering|in general|generally|as for me|me|same here|nice to meet you|pleased to meet you"
+    r"|in fact|in case you(?: were)? wonder(?:ing|ed)?|if you(?:'re| are) wondering|in general|generally|as for me|same here|nice to meet you|pleased to meet you"
     r"|good to know|sorry|alright|right|first of all|one more thing|another thing|one thing|quick note|correction|update|news|big news|good news|guess what"
     r"|these days|nowadays|currently|at the moment|right now|today|recently|lately|tonight|overall|mostly|usually|in addition|apart from that"
-    r"|on top of that|more about me|speaking of which|welp|dude|man|bro|hey|hi|hello|hiya|heya|howdy|good (?:morning|evening|afternoon)|greetings|hi there|hello there|hey there|hi all|hi everyone|hi bot|remora)"
+    r"|on top of that|more about me|speaking of which|welp|dude|man|bro|(?:hey|hi|hello|hiya|heya|howdy|good (?:morning|evening|afternoon)|greetings)(?: there| all| everyone| everybody| bot| again| remora| friend)?|remora|since last \w+|for (?:\w+ ){1,2}years)"
     r"(?=[\s,:!.…\-–—]|$)[\s,:!.…\-–—]*",
     re.IGNORECASE,
 )
-_GREETING_EN = re.compile(r"(?:hi|hello|hey|hiya|heya|howdy|yo|good (?:morning|evening|afternoon)|greetings|nice to meet you)\b", re.IGNORECASE)
+_GREETING_EN = re.compile(
+    r"(?:hi|hello|hey|hiya|heya|howdy|yo|good (?:morning|evening|afternoon)|greetings|nice to meet you)\b",
+    re.IGNORECASE,
+)
 _QUESTION_EN = re.compile(
-    r"(?:what|where|who|whom|whose|when|why|how|which|what's|who's|where's|how's|when's|is|are|am|was|were|do|does|did|can|could"
+    r"(?:what|where|who|whom|whose|when(?! you (?:answer|reply|respond|talk|write|explain))|why|how|which|what's|who's|where's|how's|when's|is|are|am|was|were|do|does|did|can|could"
     r"|would|should|shall|will|has|may|might|have (?:you|I|we|they)|isn't|aren't|don't (?:you|I|we)|didn't|doesn't|won't|wouldn't"
     r"|couldn't|can't (?:you|I|we)|any (?:idea|idea|tips|chance|recommendations?|suggestions?)|anything|got any|wanna|want to"
     r"|remember (?:when|what|where|how|who|my|me|I)|know (?:any|a)|ideas|suggestions|recommendations|recommend|suggest|or|ever)\b",
@@ -493,7 +536,12 @@ _DOUBT_EN = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT_EN = re.compile(
-    r"(?:I|I'm|I've|I'd|my|me|we|we're|our|you|your|you're|he|she|he's|she's|it|it's|they|they're|this|that|these|those|there|the|a|an|his|her|their|its|who|what|don't|please|call|never|always)\b",
+    r"(?:I|I'm|I've|I'd|my|me|we|we're|our|you|your|you're|he|she|he's|she's|it|it's|they|they're|this|that|these|those|there|the|his|her|their|its|who|what|don't|please|call|never|always)\b",
+    re.IGNORECASE,
+)
+#: Clauses that speak of the speaker even when they open the message without "I".
+_ALONE_EN = re.compile(
+    r"(?:(?:severely |also |super )?allergic to|based in|originally from|born and raised|diagnosed with|been (?:vegan|vegetarian)|adopted|bought|moved to|turned \d|living in|work(?:ing)? (?:as|at) |(?:not (?:a |really a |much of a )?)?(?:big |huge |massive )?fan of|not into|\d\d,? )",
     re.IGNORECASE,
 )
 _SELF_EN = re.compile(r"(?:I|I'm|I've|we|we're|my name|my birthday)(?![\w'])")
@@ -509,7 +557,7 @@ _STOP_EN = (
 _END_LIST = rf"(?=\s*$|\s*[()\[\]–—:]|,? (?:{_STOP_EN})(?![\w'])|, (?:and )?(?:I|I'm|my|please)(?![\w']))"
 _END_ONE = (
     rf"(?=\s*$|\s*[,()\[\]–—:]|\s+-|\s*/| (?:{_STOP_EN}|and|with|for|at|on|near|from|living|based|working|as|now|right now|currently|these days|at the"
-    r" moment|atm|too|btw|by the way|lol|haha|already|again|right|here|by|until|till|please|thanks|tbh|actually|originally|born|studying|looking|after|in|this|last|next)(?![\w']))"
+    r" moment|atm|too|btw|by the way|lol|haha|already|again|right|here|by|until|till|please|thanks|tbh|actually|originally|born|studying|looking|after|in|this|last|next|together|alone|(?:\d+|an?|one|two|three|four|five|six|ten|a few|several|a couple of) (?:year|month|week|day)s?)(?![\w']))"
 )
 _LIST = r"(?P<v>[^\n]{1,300}?)" + _END_LIST
 _ONE = r"(?P<v>[^\n,]{1,80}?)" + _END_ONE
@@ -581,9 +629,7 @@ _AILING_EN = {
     "bipolar": "bipolar disorder", "celiac": "celiac disease", "coeliac": "coeliac disease", "anemic": "anemia", "anaemic": "anaemia",
     "arthritic": "arthritis",
 }  # fmt: skip
-_DIETS_EN = (
-    r"(?:vegetarian|vegan|pescatarian|pescetarian|flexitarian|gluten[- ]free|dairy[- ]free|keto|paleo|halal|kosher|lacto[- ]vegetarian|low[- ]carb|sugar[- ]free|plant[- ]based|fruitarian|carnivore|mediterranean|low[- ]fodmap)"
-)
+_DIETS_EN = r"(?:vegetarian|vegan|pescatarian|pescetarian|flexitarian|gluten[- ]free|dairy[- ]free|keto|paleo|halal|kosher|lacto[- ]vegetarian|low[- ]carb|sugar[- ]free|plant[- ]based|fruitarian|carnivore|mediterranean|low[- ]fodmap)"
 _ANIMALS_EN = _words(
     "dog puppy pup doggo cat kitten kitty rabbit bunny hamster guinea_pig parrot budgie parakeet cockatiel bird fish goldfish turtle tortoise snake"
     " lizard gecko horse pony chicken hen rat mouse ferret hedgehog axolotl canary duck goat pig chinchilla gerbil iguana golden_retriever retriever labrador"
@@ -616,9 +662,13 @@ _RELATIONS_EN = {
 _RELATION_EN = "(?:" + "|".join(sorted(map(re.escape, _RELATIONS_EN), key=len, reverse=True)) + ")"
 _RELATION_MOD_EN = r"(?:(?:older|elder|big|little|small|younger|youngest|oldest|eldest|baby|twin|half|step|late|best|new|only|middle|dear|lovely|beloved|\d{1,2}[- ]year[- ]old)[- ])?"
 #: Relatives of whom more than a name is kept.
-_KIN = frozenset("girlfriend boyfriend sister brother son daughter child grandmother grandfather grandson granddaughter".split())
+_KIN = frozenset(
+    "girlfriend boyfriend sister brother son daughter child grandmother grandfather grandson granddaughter".split()
+)
 _NAME_EN = r"(?-i:[A-ZÀ-Þ])[\w'\-]{1,24}"
-_NAMES_EN = rf"(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}(?: (?:(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}|de|da|van|von|del|la|bin|al))*"
+_NAMES_EN = (
+    rf"(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}(?: (?:(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}|de|da|van|von|del|la|bin|al))*"
+)
 _NOT_NAMES = re.compile(
     r"(?:i|i'm|i've|is|has|was|lives?|and|or|the|a|an|my|me|we|he|she|they|it|you|ok|okay|not|no|yes|yeah|so|in|on|at|from|sorry|here|there|back|home|sure|done"
     r"|good|fine|great|well|sick|tired|bored|happy|sad|angry|mad|late|early|busy|free|ready|hungry|thirsty|sleepy|drunk|cold|hot|ill|alive|dead|single|married"
@@ -631,17 +681,20 @@ _NOT_NAMES = re.compile(
     r"|like|all|too|exhausted|overwhelmed|depressed|worried|surprised|shocked|impressed|confident|certain|aware|able|unable|available|welcome|grateful|thankful"
     r"|american|using|called|named|gonna|about|done|over|under|into|for|with|without|between|around|near|once|it's|that|this|what|who|why|how|when|where|someone|nobody"
     r"|something|nothing|everything|everyone|better|worse|best|obsessed|retired|unemployed|employed|fluent|native|based|born|raised|originally|currently|half|lactose|color|colour"
-    r"|asthmatic|dyslexic|autistic|epileptic|left-handed|right-handed|hungover|sober|clueless|speechless|jealous|upset|annoyed|frustrated|disappointed|relaxed|awake|asleep|online|offline)",
+    r"|batman|superman|spiderman|groot|spartacus|ishmael|god|jesus|santa|asthmatic|dyslexic|autistic|epileptic|left-handed|right-handed|hungover|sober|clueless|speechless|jealous|upset|annoyed|frustrated|disappointed|relaxed|awake|asleep|online|offline)",
     re.IGNORECASE,
 )
-_ARTICLE_EN = re.compile(r"(?:an?|the|my|our|some)\s+", re.IGNORECASE)
+_ARTICLE_EN = re.compile(r"^(?:an?|the|my|our|some)\s+", re.IGNORECASE)
 _TAIL_EN = re.compile(
     r"(?:[\s,]+(?:too|as well|also|now|btw|by the way|lol|haha\w*|tbh|please|thanks|thank you|thx|already|actually|though|anyway|you know|so much|a lot|very much|the most|right now|currently"
     r"|at the moment|these days|nowadays|more than anything|and all|obviously|ok|okay|really|again|xd|:d|lmao|haha|atm|fyi|everyone|all|mate|man|bro|originally|instead|or so|most of all|by the way|etc|and so on"
-    r"|and stuff|or something|in general|especially|to be honest|of course|cheers|i guess|everybody|there|here|yay|all the time|ever|for sure|for now|right|hehe))+$",
+    r"|and stuff|or something|in general|especially|to be honest|of course|cheers|i guess|lately|recently|everybody|there|here|yay|all the time|ever|for sure|for now|right|hehe))+$",
     re.IGNORECASE,
 )
-_ADDRESSED_EN = re.compile(r"\b(?:you|your|yours|u|this|that|these|those|here|it|him|her|them|he|she|they|myself|me|us|being here)\b", re.IGNORECASE)
+_ADDRESSED_EN = re.compile(
+    r"\b(?:you|your|yours|u|this|that|these|those|here|it|him|her|them|he|she|they|myself|me|us|being here)\b",
+    re.IGNORECASE,
+)
 _EMPTY_EN = re.compile(
     r"(?:how|what|when|where|why|who|if|to (?:know|think|believe|hear|see|say|ask|thank)|the (?:idea|way|fact|sound|look|one|ones|new|answer|result|design|part|picture|last|first|second|thought|concept|feeling)"
     r"|everything|nothing|anything|something|everyone|all|both|neither|none|my|our|not|no|any|more|less|better|best|nice|good|so|too|very|being alive|everybody|life|people|things|stuff|men|women|girls|boys)\b",
@@ -671,14 +724,14 @@ def _strip_signs(text: str) -> str:
 
 def _listed_en(text: str) -> list[str]:
     text = _PAIRS_EN.sub(r"\1\0\2", text)
-    parts = re.split(r"\s*,\s*(?:and\s+|or\s+|also\s+)?|\s+(?:and(?: also)?|&|as well as|plus)\s+|\s+\+\s+", text)
+    parts = re.split(
+        r"\s*,\s*(?:and\s+|or\s+|also\s+)?|\s+(?:and(?: also)?|or|&|as well as|plus)\s+|\s+\+\s+", text
+    )
     parts = [part.replace("\0", " and ") for part in parts]
     return [trimmed for part in parts if (trimmed := _trim_en(part))]
 
 
 _Read: TypeAlias = Callable[[re.Match[str], date], Iterable[_Pair]]
-#: A relative without a name yet; never leaves this module.
-_NAMELESS = "\0"
 
 
 def _single(key: str, *, words: int = 6, refuse: str = r"(?!)") -> _Read:
@@ -699,7 +752,9 @@ def _several(key: str, *, words: int = 8) -> _Read:
         items = _listed_en(match["v"])
         if _EMPTY_EN.match(match["v"].strip()) or any(_ADDRESSED_EN.search(item) for item in items):
             return []
-        return [_Pair(key, item) for item in items if len(item.split()) <= words and not _EMPTY_EN.match(item)]
+        return [
+            _Pair(key, item) for item in items if len(item.split()) <= words and not _EMPTY_EN.match(item)
+        ]
 
     return read
 
@@ -709,7 +764,9 @@ def _places_en(key: str) -> _Read:
         raw = match["v"].strip()
         value = _trim_en(raw)
         vague = re.match(r"(?:an?|my|your|our|his|her|their|this|that|some|one)\b", raw, re.IGNORECASE)
-        if vague and not re.match(r"a (?:\w+ )?(?:\w+ )?(?:village|town|city|suburb|island|farm) ", raw, re.IGNORECASE):
+        if vague and not re.match(
+            r"a (?:\w+ )?(?:\w+ )?(?:village|town|city|suburb|island|farm) ", raw, re.IGNORECASE
+        ):
             return []
         if _NOT_PLACES_EN.search(value) or len(value.split()) > 6 or value[0:1].isdigit():
             return []
@@ -731,7 +788,11 @@ def _job_en(match: re.Match[str], _today: date) -> Iterator[_Pair]:
     if not _NOT_JOB_EN.search(job) and len(job.split()) <= 6:
         yield _Pair("occupation", job)
         employer = match.groupdict().get("e")
-        if employer and not re.match(r"(?:an?|the|my|our|home|night|heart|work|least|large|hire|day|fun|life|now|over|some|one|\d)\b", employer, re.IGNORECASE):
+        if employer and not re.match(
+            r"(?:an?|the|my|our|home|night|heart|work|least|large|hire|day|fun|life|now|over|some|one|\d)\b",
+            employer,
+            re.IGNORECASE,
+        ):
             yield _Pair("employer", _trim_en(employer))
         school = match.groupdict().get("s")
         if school:
@@ -747,8 +808,15 @@ def _name_en(key: str) -> _Read:
     def read(match: re.Match[str], _today: date) -> list[_Pair]:
         value = _strip_signs(_TAIL_EN.sub("", match["v"]))
         first = value.split(" ")[0]
-        taken = _NOT_NAMES.fullmatch(first) or re.fullmatch(_NATIONS_EN + "|" + _LANGUAGES_EN, value, re.IGNORECASE)
-        if taken or len(value.split()) > 4 or value.isdigit() or re.search(r"(?-i:^[a-z]\w*(?:ing|ed)$)", value):
+        taken = _NOT_NAMES.fullmatch(first) or re.fullmatch(
+            _NATIONS_EN + "|" + _LANGUAGES_EN, value, re.IGNORECASE
+        )
+        if (
+            taken
+            or len(value.split()) > 4
+            or value.isdigit()
+            or re.search(r"(?-i:^[a-z]\w*(?:ing|ed)$)", value)
+        ):
             return []
         return [_Pair(key, value)]
 
@@ -760,7 +828,9 @@ def _age(match: re.Match[str], _today: date) -> list[_Pair]:
     return [_Pair("age", str(int(number)))] if number.isdecimal() and 3 <= int(number) <= 119 else []
 
 
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_TENS = dict(
+    zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True)
+)
 _ONES = dict(
     zip(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
@@ -771,7 +841,14 @@ _ONES = dict(
 _NUMBER_WORDS_EN = {
     word: str(number)
     for word, number in (
-        _ONES | _TENS | {f"{ten} {one}": tens + ones for ten, tens in _TENS.items() for one, ones in _ONES.items() if ones < 10}
+        _ONES
+        | _TENS
+        | {
+            f"{ten} {one}": tens + ones
+            for ten, tens in _TENS.items()
+            for one, ones in _ONES.items()
+            if ones < 10
+        }
     ).items()
 }
 _AGE_EN = r"(?P<v>\d{1,3}|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|(?:thir|four|fif|six|seven|eigh|nine)teen)"
@@ -790,7 +867,14 @@ def _birthday_en(match: re.Match[str], today: date) -> list[_Pair]:
     word = re.search(r"[a-z]{3,9}", re.sub(r"\d+(?:st|nd|rd|th)|\bthe\b|\bof\b", "", said.lower()))
     numbers = [int(number) for number in re.findall(r"\d+", said)]
     if word:
-        month = next((i for i, name in enumerate(_MONTHS, 1) if name.startswith(word.group()[:3]) and word.group() in {name, name[:3], name[:4]}), 0)
+        month = next(
+            (
+                i
+                for i, name in enumerate(_MONTHS, 1)
+                if name.startswith(word.group()[:3]) and word.group() in {name, name[:3], name[:4]}
+            ),
+            0,
+        )
         if not month or not 1 <= numbers[0] <= 31:
             return []
         if len(numbers) == 2:
@@ -803,8 +887,13 @@ def _birthday_en(match: re.Match[str], today: date) -> list[_Pair]:
 
 def _speaks(key: str) -> _Read:
     def read(match: re.Match[str], _today: date) -> list[_Pair]:
-        found = re.findall(rf"\b{_LANGUAGES_EN}\b", match["v"], re.IGNORECASE)
-        return [_Pair(key, language) for language in found]
+        # A language nobody listed is believed beside one that is: "Twi and English".
+        found = re.findall(rf"\b{_LANGUAGES_EN}\b|\b(?-i:[A-Z][a-z]+)\b", match["v"], re.IGNORECASE)
+        return (
+            [_Pair(key, language) for language in found]
+            if re.search(_LANGUAGES_EN, match["v"], re.IGNORECASE)
+            else []
+        )
 
     return read
 
@@ -817,7 +906,7 @@ def _relative_en(match: re.Match[str], _today: date) -> list[_Pair]:
 
 def _relative_is_en(match: re.Match[str], _today: date) -> list[_Pair]:
     key = _RELATIONS_EN[match["r"].lower()]
-    value = _trim_en(match["v"])
+    value = _trim_en(re.sub(r"^is (?!from )", "", match["v"]))
     if _NOT_KIN_EN.search(value) or len(value.split()) > 7:
         return []
     return [_Pair(key, value)]
@@ -834,7 +923,7 @@ _NOT_KIN_EN = re.compile(
 
 
 def _has_relative_en(match: re.Match[str], _today: date) -> list[_Pair]:
-    return [_Pair(_RELATIONS_EN[match["r"].lower()], _NAMELESS)]
+    return [_Pair(_RELATIONS_EN[match["r"].lower()], "", unnamed=True)]
 
 
 def _pet_en(match: re.Match[str], _today: date) -> list[_Pair]:
@@ -848,15 +937,33 @@ def _pet_en(match: re.Match[str], _today: date) -> list[_Pair]:
         singular = animal if len(names) == 1 or not animal.endswith("s") else animal[:-1]
         return [_Pair("pet", f"{singular} {name}") for name in names]
     count = groups.get("n") or ""
-    return [_Pair("pet", f"{count} {animal}" if count.lower() not in {"", "a", "an", "my", "our", "some", "the"} else animal)]
+    return [
+        _Pair(
+            "pet",
+            f"{count} {animal}"
+            if count.lower() not in {"", "a", "an", "my", "our", "some", "the"}
+            else animal,
+            unnamed=True,
+        )
+    ]
 
 
-_ANIMAL_PLURALS_EN = {"puppies": "puppy", "bunnies": "bunny", "kitties": "kitty", "mice": "mouse", "ponies": "pony"}
+_ANIMAL_PLURALS_EN = {
+    "puppies": "puppy",
+    "bunnies": "bunny",
+    "kitties": "kitty",
+    "mice": "mouse",
+    "ponies": "pony",
+}
 
 
 def _owns_en(match: re.Match[str], _today: date) -> list[_Pair]:
     value = _trim_en(match["v"])
-    bad = re.search(r"\b(?:problem|question|issue|trouble|idea|dream|accident|loan|appointment|key|crash|insurance|service|repair|rental|rented|you|mistakes?|reservation|time|case)\b", value, re.I)
+    bad = re.search(
+        r"\b(?:problem|question|issue|trouble|idea|dream|accident|loan|appointment|key|crash|insurance|service|repair|rental|rented|you|mistakes?|reservation|time|case)\b",
+        value,
+        re.I,
+    )
     return [] if bad or len(value.split()) > 7 else [_Pair("owns", value)]
 
 
@@ -865,26 +972,42 @@ def _favourite_en(match: re.Match[str], _today: date) -> list[_Pair]:
     plural = match.groupdict().get("be", "is") == "are"
     if plural and thing.endswith("s") and not thing.endswith("ss"):
         thing = f"{thing[:-3]}y" if thing.endswith("ies") and thing != "movies" else thing[:-1]
-    if len(thing.split()) > 3 or re.search(r"\b(?:thing|part|one|person|of|to|about|in|way|ever|time)\b", thing):
+    if len(thing.split()) > 3 or re.search(
+        r"\b(?:thing|part|one|person|of|to|about|in|way|ever|time)\b", thing
+    ):
         return []
     value = _trim_en(match["v"])
-    if _ADDRESSED_EN.search(value) or _EMPTY_EN.match(value) or len(value.split()) > 9 or re.search(r"\b(?:was|not|changed|when)\b", value):
+    if (
+        _ADDRESSED_EN.search(value)
+        or _EMPTY_EN.match(value)
+        or len(value.split()) > 9
+        or re.search(r"\b(?:was|not|changed|when)\b", value)
+    ):
         return []
     return [_Pair(f"favourite-{normalise_key(thing)}", value)]
 
 
 def _goal_en(match: re.Match[str], today: date) -> list[_Pair]:
     value = _trim_en(re.sub(r"^to ", "", match["v"]))
-    if _ADDRESSED_EN.search(value) or not 2 <= len(value.split()) <= 14:
+    if (
+        re.search(r"\b(?:you|your|it|him|her|them)\b", value, re.IGNORECASE)
+        or not 2 <= len(value.split()) <= 14
+    ):
         return []
     return [_Pair("goal", anchor(value, today, ahead=True))]
 
 
 def _plan_en(match: re.Match[str], today: date) -> list[_Pair]:
     """A plan needs a day that is still to come; tonight is not worth keeping."""
-    value = _trim_en(_strip_signs(match["v"]))
+    value = _trim_en(match["v"])
+    if re.search(r" going to $", match.string[: match.start("v")]) and (value[:1].isupper() or _ARTICLE_EN.match(match["v"])):
+        value = f"going to {match['v'].strip()}"
     dates = [mention for mention in mentions(value, today, ahead=True) if mention.last > today]
-    dated = dates or re.search(r"\b(?:in|on|at) (?:(?:early|mid|late) )?(?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|the fall|winter|20\d\d)\b|\b(?:next|this) (?:spring|summer|autumn|fall|winter)\b|\bfor christmas\b", value, re.I)
+    dated = dates or re.search(
+        r"\b(?:in|on|at) (?:(?:early|mid|late) )?(?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|the fall|winter|20\d\d)\b|\b(?:next|this) (?:spring|summer|autumn|fall|winter)\b|\bfor christmas\b",
+        value,
+        re.I,
+    )
     if not dated or len(value.split()) > 20 or len(value.split()) < 2:
         return []
     return [_Pair("plan", anchor(value, today, ahead=True))]
@@ -893,14 +1016,18 @@ def _plan_en(match: re.Match[str], today: date) -> list[_Pair]:
 def _answers_en(match: re.Match[str], today: date) -> list[_Pair]:
     """A taste in answers is a standing request; any other taste is a like."""
     value = _trim_en(match["v"])
-    if re.search(r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|messages|bullet points|units|metric|celsius)\b", value, re.IGNORECASE):
+    if re.search(
+        r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|messages|bullet points|units|metric|celsius)\b",
+        value,
+        re.IGNORECASE,
+    ):
         return [_Pair("instruction", value)]
     return _several("likes")(match, today)
 
 
 _ADV = r"(?:(?:also|really|just|do|actually|totally|absolutely|genuinely|always|still|honestly|truly|very much|especially|personally|mostly|usually|currently|now|already|quite|kinda|particularly|sometimes|simply|only|definitely|secretly|both|all|recently|so|fully|currently|deeply|especially|basically) ){0,3}"
 _BE_EN = rf"(?:I'm|we're) {_ADV}"
-_IN_EN = rf"(?P<v>[^\n,]{{2,60}}?(?:, ?(?:{_COUNTRIES_EN}|(?-i:[A-Z]{{2}})))?)" + _END_ONE
+_IN_EN = rf"(?P<v>[^\n,]{{2,60}}?(?:, ?(?:{_COUNTRIES_EN}|(?-i:[A-Z]{{2}})|(?-i:[A-Z])\w+(?=$)))?)" + _END_ONE
 _ORG_EN = r"(?P<e>[^\n,]{2,50}?)" + _END_ONE
 
 _RULES_EN = _rules(
@@ -909,18 +1036,16 @@ _RULES_EN = _rules(
         (rf"my (?:(?:first|full|real|given) )?name is {_ADV}(?!not\b|on\b|in\b|long\b|hard\b)(?P<v>[^\n,]{{1,50}}?){_END_ONE}", _name_en("name")),
         (rf"(?:the )?name is (?P<v>{_NAMES_EN}){_END_ONE}", _name_en("name")),
         (rf"(?P<v>{_NAME_EN}) here$", _name_en("name")),
-        (r"this is (?P<v>(?-i:[A-Z])[a-z]{2,15})$", _name_en("name")),
-        (rf"I'm (?P<v>{_NAMES_EN})(?=\s*$|\s*[,()–—]|\s+-| and | but | from | living | based | btw| by the way| 👋)", _name_en("name")),
-        (r"I'm (?P<v>[a-z]{3,12})(?=,? (?:\d{2}\b|from (?!work|home)))", _name_en("name")),
         (r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!when|if|later|back|tomorrow|at|on|a |an |maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by|whatever|stupid|out|names|again|your|every|old-fashioned)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
         (r"(?:everyone|everybody|people|(?:most of )?my friends|friends|they|most people|my family|folks) (?:all |just |usually |mostly |always )?calls? me (?P<v>[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
         (r"(?:I go by|my nickname is|I (?:prefer|like) (?:to be|being) called|I'm known as|I'd (?:prefer|like) to be called|I'd rather be called|I usually go by) (?:the name )?(?P<v>[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
+        (rf"{_BE_EN}an? {_AGE_EN}[- ]?(?:years?[- ]old|yrs?[- ]old|y/?o)(?: (?:man|woman|guy|girl|boy|male|female|mom|dad)\b)?", _age),
         (rf"{_BE_EN}(?:about |exactly )?{_AGE_EN}(?: ?(?:years? old|yrs? old|years? of age|y/?o|yrs?|years? young|f|m))(?![\w'])", _age),
         (rf"{_BE_EN}{_AGE_EN}(?=\s*$|\s*,|\s*\(| and | but | from | now| btw| live | living |, | this year)", _age),
         (rf"I (?:just |recently |have just )?turned {_AGE_EN}(?!\w)", _age),
         (rf"my age is {_AGE_EN}(?!\w)", _age),
         (rf"(?:my birthday (?:is|falls)|I was born|it's my birthday|I celebrate my birthday|my date of birth is|my dob is|my birth date is|born|I'm born)(?: on)?(?: the)? {_DAY_EN}", _birthday_en),
-        (rf"my birthday: {_DAY_EN}", _birthday_en),
+        (rf"(?:my )?birthday ?[:=] ?{_DAY_EN}", _birthday_en),
         (rf"{_DAY_EN} is my birthday", _birthday_en),
         (rf"{_BE_EN}(?:an? )?(?P<v>(?:half[- ])?(?:{_NATIONS_EN})(?:[- ](?:american|canadian|british|australian))?)(?: (?:citizen|guy|girl|woman|man|national|expat|immigrant|person|dude|lady|by birth))?(?=\s*$|\s*[,()–—]| and | but | from | living | based | by | so | who | btw| too| in | working)", _single("nationality")),
         (rf"my nationality is (?P<v>{_NATIONS_EN})", _single("nationality")),
@@ -929,12 +1054,12 @@ _RULES_EN = _rules(
         (rf"{_BE_EN}an? native (?P<v>{_LANGUAGES_EN}) speaker", _speaks("native-language")),
         (rf"(?P<v>{_LANGUAGES_EN}) is my (?:native|first|mother)[- ](?:language|tongue)", _speaks("native-language")),
         (rf"I (?:natively speak|speak native) (?P<v>{_LANGUAGES_EN})|I speak (?P<w>{_LANGUAGES_EN}) natively", lambda m, _: [_Pair("native-language", m["v"] or m["w"])]),
-        (rf"(?:I|we) {_ADV}(?:can )?{_ADV}(?:speak|know) (?:(?:fluent|some|a little|a bit of|a little bit of|basic|decent|good|broken|mainly|mostly|only) )*(?P<v>(?:{_LANGUAGES_EN})\b[^\n]{{0,80}}?){_END_LIST}", _speaks("speaks")),
+        (rf"(?:I|we) {_ADV}(?:can )?{_ADV}(?:speak|know) (?:(?:fluent|some|a little|a bit of|a little bit of|basic|decent|good|broken|mainly|mostly|only) )*(?P<v>(?:(?-i:[A-Z])\w+(?:, | and )){{0,3}}(?:{_LANGUAGES_EN})\b[^\n]{{0,80}}?){_END_LIST}", _speaks("speaks")),
         (rf"{_BE_EN}(?:fluent in|bilingual in|bilingual[,:]?|conversational in|trilingual in|trilingual[,:]?) (?P<v>[^\n]{{2,80}}?){_END_LIST}", _speaks("speaks")),
         (r"my (?:time ?zone|tz) is (?P<v>[^\n]{2,40}?)(?=\s*$|,| so | but | and | btw|\s*\()", _single("timezone", words=4)),
-        (rf"{_BE_EN}(?:in|on) (?:the )?(?P<v>(?:(?-i:[A-Z]{{2,5}}|utc|gmt|cet|est|pst|cest|jst|ist)(?: ?[+-]\d{{1,2}}(?::\d\d)?)?|(?:us )?(?:pacific|eastern|central|mountain|european|central european)(?: standard| daylight)?)(?: time)?)(?: time ?zone|(?<=time)|(?<=\d)|(?<=CET)|(?<=EST)|(?<=PST)|(?<=JST)|(?<=UTC)|(?<=GMT)|(?<=IST)|(?<=cet)|(?<=est)|(?<=pst)|(?<=utc)|(?<=gmt))(?!\w)", _single("timezone")),
+        (rf"{_BE_EN}(?:in|on) (?:the )?(?P<v>(?:(?-i:[A-Z]{{2,5}}|utc|gmt|cet|est|pst|cest|jst|ist)(?: ?[+-]\d{{1,2}}(?::\d\d)?)?|(?:us )?(?:pacific|eastern|central|mountain|european|central european)(?: standard| daylight)?)(?: time(?! ?zone))?)(?: time ?zone|(?<=time)|(?<=\d)|(?<=CET)|(?<=EST)|(?<=PST)|(?<=JST)|(?<=UTC)|(?<=GMT)|(?<=IST)|(?<=cet)|(?<=est)|(?<=pst)|(?<=utc)|(?<=gmt))(?!\w)", _single("timezone")),
         # where
-        (rf"(?:I|we) {_ADV}(?:live|reside|stay permanently) {_ADV}(?:in|near|outside) (?:(?:the city of|downtown|central) )?{_IN_EN}", _places_en("home")),
+        (rf"(?:I|we) {_ADV}(?:live|reside|stay permanently) {_ADV}(?:with [\w' ]{{2,30}}? |alone |together )?(?:in|near|outside) (?:(?:the city of|downtown|central) )?{_IN_EN}", _places_en("home")),
         (rf"(?:{_BE_EN}|I've been |we've been )(?:living|residing|based|settled) {_ADV}(?:in|near|out of) {_IN_EN}", _places_en("home")),
         (rf"I've lived in (?P<v>[^\n,]{{2,60}}?)(?= (?:for|since|all my life|my whole life|my entire life|forever))", _places_en("home")),
         (rf"(?:I|we|I've|we've) (?:{_ADV}|have |finally )(?:moved|relocated) (?:(?:back|over|down|up|here) )?to {_IN_EN}", _places_en("home")),
@@ -946,7 +1071,7 @@ _RULES_EN = _rules(
         # health
         (rf"(?:{_BE_EN}|I )(?:(?:severely|deathly|super|very|highly|mildly|terribly|slightly|badly|extremely|a bit|also|insanely|violently|hella) ){{0,2}}allergic to {_LIST}", _several("allergy")),
         (rf"(?:I|we) {_ADV}have (?:an? )?{_ADV}(?:(?:severe|bad|serious|mild|terrible|strong|slight|life-threatening|nasty) )?allerg(?:y|ies) to {_LIST}", _several("allergy")),
-        (r"I have (?:an? )?(?:(?:severe|bad|serious|mild|terrible|strong|slight|nasty) )?(?P<v>(?!allerg|seasonal|food )[\w -]{2,30}?) allerg(?:y|ies)\b", _several("allergy")),
+        (r"I have (?:an? )?(?:(?:severe|bad|serious|mild|terrible|strong|slight|nasty) )?(?P<v>(?!allerg|seasonal|food )(?:(?!and\b|an?\b)[\w-]+ ?){1,3}?) allerg(?:y|ies)\b", _several("allergy")),
         (r"my (?:food )?allerg(?:y is|ies are|ies include|ies:|y:) (?:to )?" + _LIST, _several("allergy")),
         (r"(?P<v>[\w ]{2,30}) (?:gives? me hives|makes? my throat (?:close|swell))", _several("allergy")),
         (rf"(?:{_BE_EN}|I )(?:(?:been|went|turned|become|became|gone|going|strictly|strict|an?|on|follow|following|eat|only eat|keep|mostly|mainly|eating|lifelong|basically|the|doing) ){{0,4}}(?P<v>{_DIETS_EN})(?: (?:diet|food|only))?(?=\s*$|\s*[,()]| and | but | so | for | since | now| btw| too| diet| food| by | these| because| in | at | as | who| person| cook| eater)", _single("diet")),
@@ -955,17 +1080,18 @@ _RULES_EN = _rules(
         (r"I (?:really |also |just )?(?:don't|never|can't|do not) eat (?P<v>[^\n]{2,80}?)" + _END_LIST, lambda m, _: [_Pair("diet", f"no {v}") for v in _listed_en(re.sub(r"\bor\b", "and", m["v"])) if re.fullmatch(_FOODS_EN, v, re.IGNORECASE)]),
         (rf"(?:I|we) {_ADV}(?:have|suffer from|live with|struggle with|was diagnosed with|were diagnosed with|got diagnosed with|deal with|'ve been diagnosed with) (?:(?:a )?(?:mild|severe|bad|really bad|terrible|very bad|pretty bad|occasional|frequent) )?(?P<v>{_CONDITIONS_EN})(?=\s*$|\s*[,()]| and | but | so |,| since | which | for | btw| too)(?: and (?P<w>{_CONDITIONS_EN}))?", lambda m, _: [_Pair("condition", _trim_en(v)) for v in (m["v"], m["w"]) if v]),
         (r"(?:I|I've|I'm) (?:just |recently |was |got |been |been recently )*(?:diagnosed with|suffering from) " + _ONE, _single("condition", words=5)),
-        (rf"{_BE_EN}(?:a )?(?:type (?:1|2|one|two) )?(?P<v>{'|'.join(_AILING_EN)})(?=\s*$|\s*[,()]| and | but | so | since )", lambda m, _: [_Pair("condition", _AILING_EN[m["v"].lower()])]),
+        (rf"{_BE_EN}(?:a )?(?:type (?:1|2|one|two) )?(?P<v>{'|'.join(_AILING_EN)})(?=\s*$|\s*[,()]| and | but | so | since | I )", lambda m, _: [_Pair("condition", _AILING_EN[m["v"].lower()])]),
         (rf"{_BE_EN}(?P<v>lactose intolerant|gluten intolerant|colou?r[- ]?blind|deaf|legally blind|visually impaired|hard of hearing|(?:a )?wheelchair user|in a wheelchair|short-?sighted|near-?sighted)(?=\s*$|\s*[,()]| and | but | so | in )", _single("condition")),
         # work
-        (rf"(?:I|I've) {_ADV}(?:(?:been )?work(?:ing)?|worked) {_ADV}as (?:an? |the )?(?P<v>[^\n,]{{2,60}}?)(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
+        (rf"(?:I|I've) {_ADV}(?:(?:been )?work(?:ing)?|worked) {_ADV}(?:(?!for\b|at\b|in\b)[\w-]+ ){{0,3}}?as (?:an? |the )?(?P<v>[^\n,]{{2,60}}?)(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"{_BE_EN}(?:working|employed|training) as (?:an? |the )?(?P<v>[^\n,]{{2,60}}?)(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"{_BE_EN}(?:an? |the |(?=retired))(?P<v>(?:[\w/+&'.-]+ ){{0,4}}?{_JOBS_EN})(?: by (?:trade|profession|training)| in training)?(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
-        (rf"{_BE_EN}(?P<v>(?:(?:senior|junior|software|lead|staff|retired|head|web|full[- ]stack|data) ){{0,3}}{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|(?=\s*$|\s*[,()]| and | but ))", _job_en),
+        (rf"{_BE_EN}(?P<v>(?:(?:senior|junior|software|lead|staff|retired|head|web|full[- ]stack|data|grad|college|university|uni|medical|law|phd|primary|high|school|er|icu|freelance|civil|mechanical|electrical|chemical|graphic|product|project|backend|frontend|mobile|game|ux|ui|yoga|math|maths|english|science|music|art|piano|taxi|truck|bus|part-time) ){{0,3}}{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|(?=\s*$|\s*[,()]| and | but ))", _job_en),
         (r"as an? (?P<v>[\w -]{2,40}?),? (?=I\b|I'm\b|my\b)", lambda m, t: _job_en(m, t) if re.fullmatch(rf"(?:[\w/-]+ ){{0,3}}{_JOBS_EN}", m["v"], re.I) else [_Pair("diet", m["v"])] if re.fullmatch(_DIETS_EN, m["v"], re.I) else []),
         (rf"my (?:job|occupation|profession|day job|job title|current job|work|job now) (?:is|:) (?:as |being )?(?:an? )?(?P<v>(?:[\w/+&'.-]+ ){{0,4}}?{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"I {_ADV}work in (?:the )?(?P<v>{_FIELDS_EN})(?: (?:industry|sector|business|field|department))?(?=\s*$|\s*[,()]| and | but | at | for | so | in )(?: (?:at|for) {_ORG_EN})?", _job_en),
         (r"(?P<v>retired|unemployed) here$|I'm (?P<w>retired)(?=\s*$|\s*,| and | now)", lambda m, _: [_Pair("occupation", m["v"] or m["w"])]),
+        (rf"(?:I |I'm |I have )?(?:for |because of |to start )(?:a |my )?(?:new )?job (?:at|with) {_ORG_EN}", lambda m, _: _employer_en(m)),
         (rf"(?:I|we) {_ADV}(?:work|am employed|got a job|started working|started a (?:new )?job|just started|started|have a job) (?:over |remotely |part[- ]time |full[- ]time )?(?:at|for) {_ORG_EN}", lambda m, _: _employer_en(m)),
         (rf"{_BE_EN}(?:working|employed|interning|an intern|employed) (?:remotely |part[- ]time |full[- ]time )?(?:at|for|by) {_ORG_EN}", lambda m, _: _employer_en(m)),
         (rf"(?:my (?:employer|company) is(?: called)?|I (?:just )?joined|the company I work (?:for|at) is(?: called)?|I've worked (?:at|for)|I've been (?:at|with|working at|working for)) {_ORG_EN}", lambda m, _: _employer_en(m)),
@@ -985,7 +1111,7 @@ _RULES_EN = _rules(
         (rf"my {_RELATION_MOD_EN}(?P<r>{_RELATION_EN}) (?:is|'s|works as|is working as|was) (?P<v>an? [^\n,]{{2,60}}?){_END_ONE}", _relative_is_en),
         (rf"my {_RELATION_MOD_EN}(?P<r>{_RELATION_EN}) (?P<v>(?:lives|works (?:at|for|in)|studies|is (?:from|allergic to|vegan|vegetarian|diabetic|autistic|deaf|\d{{1,2}}(?: years old)?(?=\s*$|,))|comes from|is studying|is living in|has (?:{_CONDITIONS_EN}))[^\n,]{{0,60}}?){_END_LIST}", _kin_does_en),
         (rf"(?:I|we) {_ADV}(?:have|own|got|adopted|just got|just adopted|recently adopted|rescued|keep) (?P<n>an?|two|three|four|five|six|\d|some|my) (?:(?:very |really |super )?(?:cute|fat|old|big|small|little|tiny|lovely|sweet|new|rescue|lazy|crazy|beautiful|adorable|young|energetic|grumpy|senior|\d{{1,2}}[- ](?:year|month)[- ]old),? ){{0,3}}(?P<m>(?:(?:black|white|grey|gray|brown|orange|ginger|calico|tabby|golden|german|french|english|border|jack russell|siamese|persian|bernese|shiba|australian|pet|rescue|tuxedo|bearded|leopard|british shorthair|mini|miniature|guide|yorkshire)(?: and white)? ){{0,2}})(?P<a>(?:{_ANIMALS_EN})s?|puppies|bunnies|kitties|mice|ponies)(?![\w-])(?:(?:,? (?:called|named|whose names? (?:is|are)|and (?:his|her|its) name is|and (?:he|she)'s called|names? (?:is|are))|,|:| \() ?(?P<v>{_NAME_EN}(?:(?: and |, | & |, and ){_NAME_EN}){{0,5}}|(?<=called )\w+|(?<=named )\w+))?(?! (?:problem|food|allergy|show|person|lover|soup|sitter|bed|toy|salad|sandwich|phobia|farm))", _pet_en),
-        (rf"(?:my|our) (?P<m>(?:(?:black|white|ginger|orange|golden|german|tabby) )?)(?P<a>(?:{_ANIMALS_EN})s?)(?:'s)? ?(?:names? (?:is|are)|is (?:called|named)|are (?:called|named)|is(?= (?-i:[A-Z]))|called|named|,) (?P<v>(?-i:[A-Z])\w+(?:(?: and |, ){_NAME_EN}){{0,5}}|(?<=called )\w+|(?<=named )\w+|(?<=name is )\w+|(?<=names are )\w+ and \w+)", _pet_en),
+        (rf"(?:my|our) (?:(?:two|three|four|\d) )?(?P<m>(?:(?:black|white|ginger|orange|golden|german|tabby) )?)(?P<a>(?:{_ANIMALS_EN})s?)(?:'s)? ?(?:names? (?:is|are)|is (?:called|named)|are (?:called|named)|is(?= (?-i:[A-Z]))|called|named|,) (?P<v>(?-i:[A-Z])\w+(?:(?: and |, ){_NAME_EN}){{0,5}}|(?<=called )\w+|(?<=named )\w+|(?<=name is )\w+|(?<=names are )\w+ and \w+)", _pet_en),
         (rf"(?P<v>{_NAME_EN}) is my (?P<a>{_ANIMALS_EN})(?![\w'])", _pet_en),
         # tastes
         (rf"my (?:all[- ]time |absolute |personal )?favou?rite (?P<k>[\w -]{{2,40}}?)(?: of all time| ever)?(?: (?P<be>is|are|has to be|would be|has always been|will always be|must be|'s)|:| =|'s) (?:definitely |probably |still |obviously |always |actually |currently |the color |the colour )?{_LIST}", _favourite_en),
@@ -1014,25 +1140,45 @@ _RULES_EN = _rules(
     ]
 )  # fmt: skip
 _FOODS_EN = r"(?:red |any |processed )?(?:meat|pork|beef|fish|seafood|shellfish|dairy|gluten|eggs?|sugar|lamb|chicken|nuts|wheat|bread|carbs|animal products|mushrooms|cheese|onions?|garlic|soy|fast food|junk food)"
+_INTRODUCED_EN = _rules(
+    [
+        (rf"I'm (?P<v>{_NAMES_EN})(?=\s*$|\s*[,()–—]|\s+-| and | but | from | living | based | btw| by the way| 👋)", _name_en("name")),
+        (r"I'm (?P<v>[a-z]{3,12})(?=,? (?:\d{2}\b|from (?!work|home)))", _name_en("name")),
+    ]
+)
 #: Lower-case names are only believed in somebody who has just said hello.
-_GREETED_EN = _rules([(r"I'm (?P<v>[a-z]{3,14})(?=\s*$|\s*,| and )", _name_en("name"))])
+_GREETED_EN = _INTRODUCED_EN + _rules(
+    [
+        (r"I'm (?P<v>[a-z]{3,14})(?=\s*$|\s*,| and )", _name_en("name")),
+        (r"this is (?P<v>(?-i:[A-Z])[a-z]{2,15})$", _name_en("name")),
+    ]
+)
 
 
 def _employer_en(match: re.Match[str]) -> list[_Pair]:
     value = _trim_en(match["e"])
-    if re.match(r"(?:home|night|myself|free|fun|money|least|all|him|her|them|you|it|this|that|my|his|their|your|day|weekends?|hours?|years?|\d|minimum|peanuts|the moment|work|odd|a living|long|several|many|two|three|over|almost|some|living|good|ages)\b", value, re.IGNORECASE):
+    if re.match(
+        r"(?:home|night|myself|free|fun|money|least|all|him|her|them|you|it|this|that|my|his|their|your|day|weekends?|hours?|years?|\d|minimum|peanuts|the moment|work|odd|a living|long|several|many|two|three|over|almost|some|living|good|ages)\b",
+        value,
+        re.IGNORECASE,
+    ):
         return []
     return [_Pair("employer", value)] if len(value.split()) <= 6 else []
 
 
 def _studies_en(match: re.Match[str]) -> list[_Pair]:
-    subjects = [item for item in _listed_en(match["v"]) if len(item.split()) <= 4 and not _ADDRESSED_EN.search(item)]
+    subjects = [
+        item for item in _listed_en(match["v"]) if len(item.split()) <= 4 and not _ADDRESSED_EN.search(item)
+    ]
     school = match.groupdict().get("s")
-    return [_Pair("studies", value) for value in (*subjects, *([_trim_en(school)] if school and subjects else []))]
+    return [
+        _Pair("studies", value) for value in (*subjects, *([_trim_en(school)] if school and subjects else []))
+    ]
 
 
 _NAMED_EN = re.compile(
-    r"(?:and )?(?:(?:his|her|its|their) names? (?:is|are)|(?:he|she|it)(?:'s| is) (?:called|named)|(?:they're|they are) (?:called|named)|(?:called|named)) (?P<v>[\w'-]+(?:(?:, | and )[\w'-]+)*)", re.IGNORECASE
+    r"(?:and )?(?:(?:his|her|its|their) names? (?:is|are)|(?:he|she|it)(?:'s| is) (?:called|named)|(?:they're|they are) (?:called|named)|(?:called|named)) (?P<v>[\w'-]+(?:(?:, | and )[\w'-]+)*)",
+    re.IGNORECASE,
 )
 _MENTION_EN = re.compile(
     rf"\b(?:[Mm]y|[Oo]ur) {_RELATION_MOD_EN}(?P<r>(?i:{_RELATION_EN}|{_ANIMALS_EN})),? (?P<v>[A-ZÀ-Þ][a-zà-ÿ][\w-]{{0,20}})(?!'s? (?!(?:and|but))|\w)"
@@ -1041,7 +1187,10 @@ _PLEASE_EN = re.compile(
     r"^(?:(?:please|kindly|just|also|and|ok|so|hey|oh|(?:can|could|would|will) you(?: please)?|I(?:'d| would) (?:like|love|prefer) (?:it if you|you to|for you to|if you)(?: could)?|I (?:want|need) you to|I would appreciate if you|try to|you should|you can|you must|make sure (?:to|you)|be sure to|if you could|it would be (?:great|nice) if you|would you mind|do me a favou?r and|when(?:ever)? (?:you (?:answer|reply|talk to me|respond)|answering|replying|talking to me)(?: me)?,?)[\s,]+)+|,? (?:please|thanks|thank you|thx|ok\??|okay|will you|if possible|if you can)$",
     re.IGNORECASE,
 )
-_THANKS_EN = re.compile(r"[\s,]+(?:please|thanks|thank you|thx|ok|okay|would you|will you|if possible|if you can|k|alright|cheers|with me|lol|haha|btw|tho|though)$", re.IGNORECASE)
+_THANKS_EN = re.compile(
+    r"[\s,]+(?:please|thanks|thank you|thx|ok|okay|would you|will you|if possible|if you can|k|alright|cheers|with me|lol|haha|btw|tho|though)$",
+    re.IGNORECASE,
+)
 _STANDING_EN = re.compile(
     r"\b(?:from now on(?:wards)?|from (?:here|today|this point) on(?:wards?)?|going forward|moving forward|from here on out|in (?:the )?future|for (?:all )?(?:the )?future(?: reference| replies| answers| messages)?|by default|permanently|from now|at all times|henceforth)\b,?",
     re.IGNORECASE,
@@ -1063,6 +1212,7 @@ _REQUESTS_EN = _rules(
          r"(?:ever |please |again |even |to )?(?:talk(?:ing)? (?:to me |with me )?(?:about|of)|mention(?:ing)?|bring(?:ing)? up|discuss(?:ing)?|ask(?:ing)? (?:me )?(?:about|anything about|questions about)|joke about|joking about|jokes about|mak(?:e|ing) (?:any )?(?:jokes|fun) (?:about|of)|speak(?:ing)? (?:to me )?(?:about|of)|start(?:ing)? (?:on )?about|remind(?:ing)? me (?:of|about)|giv(?:e|ing) me (?:any )?(?:advice|tips) (?:on|about)|comment(?:ing)? on|tell(?:ing)? me (?:about|anything about)|recommend(?:ing)? (?:me )?|suggest(?:ing)? (?:me )?|touch(?:ing)? on|talk(?:ing)?)"
          r"(?<!talk)(?<!talking) (?:anything (?:about|related to) |the topic of |the subject of )?(?P<v>[^\n]{2,80}?)(?: (?:to me|with me|anymore|any more|again|ever|ever again|around me|at all|in front of me))*" + _END_LIST, lambda m, _: _boundary_en(m)),
         (r"(?P<v>[\w' ]{2,40}?) (?:is|are) (?:strictly |totally |completely )?(?:off[- ]limits|a (?:taboo|sensitive|no-go|touchy|sore) (?:topic|subject|point)|a no-go|taboo|a trigger(?: for me)?|something I don't (?:want to )?(?:talk about|discuss))", lambda m, _: _boundary_en(m)),
+        (r"no (?:more )?(?P<v>spoilers?|politics|religion)$", lambda m, _: _boundary_en(m)),
         (r"no (?P<v>[\w' ]{2,30}?) (?:talk|topics|jokes|spoilers)(?: please)?$", lambda m, _: _boundary_en(m)),
         (r"(?:avoid|stay away from|steer clear of|keep away from) (?:the |any )?(?:(?:topic|topics|subject|subjects|mention|mentions) (?:of|like|about) |talk(?:ing)? about |discussing |mentioning |bringing up )(?P<v>[^\n]{2,60}?)" + _END_LIST, lambda m, _: _boundary_en(m)),
     ]
@@ -1070,8 +1220,19 @@ _REQUESTS_EN = _rules(
 
 
 def _boundary_en(match: re.Match[str]) -> list[_Pair]:
-    values = [_trim_en(part) for part in re.split(r"\s+or\s+|\s*,\s*(?:or |and )?", re.sub(r"^(?:my|the) ", "", match["v"]))]
-    return [_Pair("boundary", value) for value in values if value and not re.search(r"\b(?:it|this|that|you|them|him|her|something|anything|to anyone|now|me)\b", value, re.I) and len(value.split()) <= 7]
+    values = [
+        _trim_en(part)
+        for part in re.split(r"\s+or\s+|\s*,\s*(?:or |and )?", re.sub(r"^(?:my|the) ", "", match["v"]))
+    ]
+    return [
+        _Pair("boundary", value)
+        for value in values
+        if value
+        and not re.search(
+            r"\b(?:it|this|that|you|them|him|her|something|anything|to anyone|now|me)\b", value, re.I
+        )
+        and len(value.split()) <= 7
+    ]
 
 
 _ORDER_EN = re.compile(
@@ -1101,7 +1262,7 @@ _STYLE_EN = re.compile(
 def _chinese(sentence: str, context: _Context) -> Iterator[_Pair]:
     text = sentence.replace("\u3000", " ").strip()
     asked = "?" in text[-6:] or "？" in text[-6:]
-    text = text.strip(" .!?！？。；;…~～\n")
+    text = _TOLD_TO_ZH.sub(r"\1：", text.strip(" .!?！？。；;…~～\n"))
     segments = [segment for segment in _SEGMENT_ZH.split(text) if segment.strip()]
     bare = [_Clause.of(segment) for segment in segments]
     asked_from = len(bare) - 1 if asked else len(bare)
@@ -1112,14 +1273,18 @@ def _chinese(sentence: str, context: _Context) -> Iterator[_Pair]:
         if _TURN_ZH.match(clause.simple):
             poisoned = False
         poison = _POISON_ZH.search(clause.simple)
-        refused = poisoned or poison is not None or _QUESTION_ZH.search(clause.simple) is not None or number >= asked_from
+        doubtful = (
+            _QUESTION_ZH.search(clause.simple) is not None or _DOUBT_ZH.search(clause.simple) is not None
+        )
+        refused = poisoned or poison is not None or doubtful or number >= asked_from
         poisoned = poisoned or poison is not None
         if number >= asked_from and _POLITE_ZH.search(clause.simple):
             yield from _requests_zh(clause.after(_OPENING_ZH), context)
         if refused:
             context.carried = False
             continue
-        for part in clause.parts():
+        opened = clause.after(_OPENING_ZH)
+        for part in [opened] if _REMEMBER_ZH.match(opened.simple) else clause.parts():
             yield from _clause_zh(part.after(_OPENING_ZH), context)
 
 
@@ -1140,7 +1305,8 @@ class _Clause:
         kept = [
             i
             for i, c in enumerate(written)
-            if not c.isspace() or (0 < i < len(written) - 1 and written[i - 1].isascii() and written[i + 1].isascii())
+            if not c.isspace()
+            or (0 < i < len(written) - 1 and written[i - 1].isascii() and written[i + 1].isascii())
         ]
         simple = "".join(written[i] for i in kept).translate(_SIMPLIFIED)
         return cls(simple=simple, written=written, origin=tuple(kept))
@@ -1174,7 +1340,7 @@ class _Clause:
 
 def _clause_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
     simple = clause.simple
-    if not simple or _DOUBT_ZH.search(simple):
+    if not simple:
         return
     named = _NAMED_ZH.match(simple)
     if named and context.nameless:
@@ -1182,32 +1348,48 @@ def _clause_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
             yield _with_name(context.nameless, name)
         context.nameless = None
         return
+    yield from _still_nameless(context)
     requests = list(_requests_zh(clause, context))
     if requests:
         yield from requests
         return
     forms = [clause]
-    if not _SUBJECT_ZH.match(simple) and (context.carried or _ALONE_ZH.match(simple)):
-        forms.append(_Clause(simple=f"我{simple}", written=f"我{clause.written}", origin=(0, *(i + 1 for i in clause.origin))))
+    if not _SUBJECT_ZH.match(simple) and (
+        context.carried or (context.carried is None and _ALONE_ZH.match(simple))
+    ):
+        forms.append(
+            _Clause(
+                simple=f"我{simple}",
+                written=f"我{clause.written}",
+                origin=(0, *(i + 1 for i in clause.origin)),
+            )
+        )
+    if simple.endswith("吧"):  # "I am probably …"
+        return
     for form in forms:
         for rule in _RULES_ZH:
             match = rule.pattern.match(form.simple)
-            pairs = [pair for pair in _read_zh(rule, match, form, context.today) if pair.value == _NAMELESS or _is_keepable(pair.value)] if match else []
+            pairs = (
+                [
+                    pair
+                    for pair in _read_zh(rule, match, form, context.today)
+                    if pair.unnamed or _is_keepable(pair.value)
+                ]
+                if match
+                else []
+            )
             if not pairs or not match:
                 continue
             context.carried = True
-            context.nameless = None
-            for pair in pairs:
-                if pair.value == _NAMELESS:
-                    context.nameless = pair
-                else:
-                    context.nameless = pair if pair.key == "pet" and " " not in pair.value else None
-                    yield pair
+            yield from _told(pairs, context)
             rest = form.piece(match.end()).after(_OPENING_ZH)
             if len(rest.simple) > 1:
                 yield from _clause_zh(rest, context)
             return
-    context.carried = bool(_SELF_ZH.match(simple)) or (context.carried and not _OTHER_ZH.match(simple))
+    if _SELF_ZH.match(simple):
+        context.carried = True
+    elif _OTHER_ZH.match(simple):
+        context.carried = False
 
 
 def _requests_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
@@ -1228,16 +1410,20 @@ def _requests_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
     body = body.after(_PLEASE_ZH)
     for rule in _REQUESTS_ZH:
         match = rule.pattern.match(body.simple)
-        pairs = [pair for pair in _read_zh(rule, match, body, context.today) if _is_keepable(pair.value)] if match else []
+        pairs = (
+            [pair for pair in _read_zh(rule, match, body, context.today) if _is_keepable(pair.value)]
+            if match
+            else []
+        )
         if pairs:
             yield from pairs
             return
     always = _ALWAYS_ZH.match(body.simple)
     order = _ORDER_ZH.match(body.simple, always.end() if always else 0)
     if order and (standing or always):
-        yield _Pair("instruction", _trim_zh(body.text(0, len(body.simple))))
+        yield _order_zh(body)
     elif _STYLE_ZH.match(body.simple) and not context.tasked and "：" not in simple and ":" not in simple:
-        yield _Pair("instruction", _trim_zh(body.text(0, len(body.simple))))
+        yield _order_zh(body)
 
 
 def _read_zh(rule: _RuleZh, match: re.Match[str], clause: _Clause, today: date) -> Iterable[_Pair]:
@@ -1254,14 +1440,18 @@ class _RuleZh(NamedTuple):
 # ------------------------------------------------------------------------------------------ Chinese: words and signs
 
 _SIMPLIFIED = str.maketrans(
-    "歡討厭過敏對來歲養隻貓媽爸兒師員醫護學會說講語務現愛記別點請從開後時區長東車買輛臺個們幾麼嗎誰為這還沒無與種間電話飯雞魚蝦職業專讀書導經夢標劃準備戀裡裏於樂聽顏動藍綠紅簡單體應該網華國廣灣龍陳劉張趙吳黃鄭謝許蔡楊葉蘇蕭鐘廖羅賴週號禮習慣歷陽陰農結婚訴認識錯實際稱呼聯絡題論問關於邊給讓幫總離職設計會計銀行館廠總經紀門戶畫畢業級雙臉書寫作詞僅產資訊軟硬體碼碩錢賣攝影廚劇編輯釋歌係喫麵嚴糖癥症狀憂鬱鬱慮氣喘壓題談聊惡討價運動員鋼單車機腦筆電視腳踏車筆爺奶婦鄰閨蜜兩條匹鳥龜兔馬與還麻煩別樣興趣嗜較歡討厭辣湯圓義韓俄羅斯戶籍貫鄉縣鎮處內臺蘭歐亞澳寧濟慶豐嘉義連遼瀋陽鄭",
-    "欢讨厌过敏对来岁养只猫妈爸儿师员医护学会说讲语务现爱记别点请从开后时区长东车买辆台个们几么吗谁为这还没无与种间电话饭鸡鱼虾职业专读书导经梦标划准备恋里里于乐听颜动蓝绿红简单体应该网华国广湾龙陈刘张赵吴黄郑谢许蔡杨叶苏萧钟廖罗赖周号礼习惯历阳阴农结婚诉认识错实际称呼联络题论问关于边给让帮总离职设计会计银行馆厂总经纪门户画毕业级双脸书写作词仅产资讯软硬体码硕钱卖摄影厨剧编辑释歌系吃面严糖症症状忧郁郁虑气喘压题谈聊恶讨价运动员钢单车机脑笔电视脚踏车笔爷奶妇邻闺蜜两条匹鸟龟兔马与还麻烦别样兴趣嗜较欢讨厌辣汤圆义韩俄罗斯户籍贯乡县镇处内台兰欧亚澳宁济庆丰嘉义连辽沈阳郑",
+    "係歡討厭過敏對來歲養隻貓媽爸兒師員醫護學會說講語務現愛記別點請從開後時區長東車買輛臺個們幾麼嗎誰為這還沒無與種間電話飯雞魚蝦職業專讀書導經夢標劃準備戀裡裏於樂聽顏動藍綠紅簡單體應該網華國廣灣龍陳劉張趙吳黃鄭謝許蔡楊葉蘇蕭鐘廖羅賴週號禮習慣歷陽陰農結婚訴認識錯實際稱呼聯絡題論問關於邊給讓幫總離職設計會計銀行館廠總經紀門戶畫畢業級雙臉書寫作詞僅產資訊軟硬體碼碩錢賣攝影廚劇編輯釋歌喫麵嚴糖癥症狀憂鬱鬱慮氣喘壓題談聊惡討價運動員鋼單車機腦筆電視腳踏車筆爺奶婦鄰閨蜜兩條匹鳥龜兔馬與還麻煩別樣興趣嗜較歡討厭辣湯圓義韓俄羅斯戶籍貫鄉縣鎮處內臺蘭歐亞澳寧濟慶豐嘉義連遼瀋陽鄭",
+    "是欢讨厌过敏对来岁养只猫妈爸儿师员医护学会说讲语务现爱记别点请从开后时区长东车买辆台个们几么吗谁为这还没无与种间电话饭鸡鱼虾职业专读书导经梦标划准备恋里里于乐听颜动蓝绿红简单体应该网华国广湾龙陈刘张赵吴黄郑谢许蔡杨叶苏萧钟廖罗赖周号礼习惯历阳阴农结婚诉认识错实际称呼联络题论问关于边给让帮总离职设计会计银行馆厂总经纪门户画毕业级双脸书写作词仅产资讯软硬体码硕钱卖摄影厨剧编辑释歌吃面严糖症症状忧郁郁虑气喘压题谈聊恶讨价运动员钢单车机脑笔电视脚踏车笔爷奶妇邻闺蜜两条匹鸟龟兔马与还麻烦别样兴趣嗜较欢讨厌辣汤圆义韩俄罗斯户籍贯乡县镇处内台兰欧亚澳宁济庆丰嘉义连辽沈阳郑",
 )
-_SEGMENT_ZH = re.compile(r"[，,、]?\s*(?:——|[()（）\[\]【】|])\s*|\s*[，,]\s*|(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[~～]+|(?:哈哈|呵呵|嘿嘿|hh)+\s*", re.IGNORECASE)
+_SEGMENT_ZH = re.compile(
+    r"[，,、]?\s*(?:——|[()（）\[\]【】|])\s*|\s*[，,]\s*|(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[~～]+|(?:哈哈|呵呵|嘿嘿|hh)+\s*",
+    re.IGNORECASE,
+)
+_TOLD_TO_ZH = re.compile(r"((?:记一下|[记記]住|[记記]下[来來]?|[记記]得|[别別]忘了?))[，,]\s*")
 _RUN_ON_ZH = re.compile(
-    r"(?<=.)(?:(?<![叫让说得是和对跟给为像以帮被问夸骂告诉记住])(?<!告诉)我(?=叫|是|住|在|有|对|今年|喜欢|讨厌|爱|不喜欢|不吃|来自|会说|养|家|的|老[婆公家]|妈|爸|男朋友|女朋友|从|目前|现在)"
-    r"|(?<![我且都])(?<!我的)(?<!目前)(?<!现在)(?:今年)(?=\d|[一二三四五六七八九十])|(?<![我在且都前居直])(?<!目前)(?<!现在)(?<!一直)(?<!我家)(?<!家)住在|(?<![我自])(?<!我是)来自"
-    r"|(?<!我)目前|(?<!我)现在(?=住|在|是)|但是?|不过|所以|因为|而且|然后|并且|另外|(?<!我)(?<!目前)(?<!现在)在(?=[^，]{1,10}(?:工作|上班|读书|上学)$))"
+    r"(?<=.)(?:(?<![叫让说得是和对跟给为像以帮被问夸骂告诉记住提聊谈讲催：:])(?<!告诉)我(?=叫|是|住|在|有|对|今年|喜欢|讨厌|爱|不喜欢|不吃|来自|会说|养|家|的|老[婆公家]|妈|爸|男朋友|女朋友|从|目前|现在)"
+    r"|(?<![我且都儿子女妹弟哥姐妈爸婆公友])(?<!我的)(?<!目前)(?<!现在)(?:今年)(?=\d|[一二三四五六七八九十])|(?<![我在且都前居直])(?<!目前)(?<!现在)(?<!一直)(?<!我家)(?<!家)住在|(?<![我自])(?<!我是)来自"
+    r"|(?<!我)目前|(?<!我)现在(?=住|在|是)|但是?|不过|所以|因为|而且|然后|并且|另外)"
 )
 _OPENING_ZH = re.compile(
     r"(?:你好|您好|嗨|哈喽|哈啰|hello|hi|hey|大家好|早上好|晚上好|下午好|早安|晚安|早|那个|其实|对了|话说|顺便(?:说一下|说一句|提一下|说|告诉你|一提)?|(?:我)?(?:先|来|简单)*(?:自我)?介绍一下(?:自己)?|自我介绍|跟你(?:说|讲)(?:一下|个事|一声|哦|啊|说)?|和你说(?:一下)?|告诉你(?:一下|哦|个事|一件事)?|我(?:想)?(?:跟|和|告诉|同)你(?:说|讲|提)?(?:一下|过|一声|哦)?"
@@ -1269,27 +1459,47 @@ _OPENING_ZH = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_ZH = re.compile(
-    r"吗|么$|呢$|吧$|什么|啥|谁|哪|怎么|怎样|为什么|为啥|多少|几(?![只条个位年次种])|是不是|有没有|能不能|会不会|要不要|可不可以|好不好|对不对|是否|行不行|该不该|如何|知不知道|知道我|记得我|猜猜|猜我|咋|何时|多大$|不是我|还记得"
+    r"吗|么$|呢$|什么|啥|谁|哪|怎么|怎样|为什么|为啥|多少|几(?![只条个位年次种])|是不是|有没有|能不能|会不会|要不要|可不可以|好不好|对不对|是否|行不行|该不该|如何|知不知道|知道我|记得我(?=叫|是谁)|猜猜|猜我|咋|何时|多大$|不是我|还记得"
 )
 _POISON_ZH = re.compile(
-    r"如果|要是|假如|假设|倘若|万一|若是|即使|哪怕|希望我|但愿|幻想|想象|梦见|梦到|梦里|做梦|恨不得|要不是|[说讲](?:我|过我|自己|他|她|[^一]{0,3}[:：])|(?<!我)(?<!我想)(?<!跟你)(?<!和你)(?<!会)(?<!能)(?<!不)(?<!母语)(?<!只)(?<!都)(?<!老实)(?<!实话)(?<!坦白)(?<!英语)(?<!顺便)说(?=[:：，]|$)|觉得我|以为|认为我|觉得自己|当成|误会|好像我|假装|装作|扮演|据说|听说|问我|叫做我|告诉他|告诉她|告诉我|歌词|唱|台词|写道|书里|小说|电影里|游戏里|剧里"
+    r"如果|要是|假如|假设|倘若|万一|若是|即使|哪怕|希望我|但愿|幻想|想象|梦见|梦到|梦里|做梦|恨不得|要不是|[说讲](?:我|过我|自己|他|她|[^一]{0,3}[:：])|(?<!我)(?<!我想)(?<!跟你)(?<!和你)(?<!会)(?<!能)(?<!不)(?<!母语)(?<!只)(?<!都)(?<!老实)(?<!实话)(?<!坦白)(?<!英语)(?<!顺便)说(?=[:：，]|$)|觉得我|以为|认为我|觉得自己|当成|误会|好像我|假装|装作|扮演|据说|听说|(?<!别)(?<!不要)(?<!再)问我|叫做我|告诉他|告诉她|告诉我|歌词|唱|台词|写道|书里|小说里|电影里|游戏里|剧里"
     r"|才怪|开玩笑|算命|以前|曾经|曾|小时候(?!在|就)|从前|过去|那时候?|当时|当年|原来我|不再|已经不|早就不|上辈子|下辈子|前世|长大后|将来|等我|的时候|谎|骗"
 )
 _TURN_ZH = re.compile(r"但|不过|其实|现在|而我|事实上|实际上")
-_DOUBT_ZH = re.compile(r"可能|也许|大概(?!率)|或许|好像|似乎|不确定|应该是|差点|似的|怀疑|快要|怕是|没准|说不定|我猜|我想我是|像个|就像|仿佛|不一定|算是半个|恐怕|估计")
+_DOUBT_ZH = re.compile(
+    r"可能|也许|大概(?!率)|或许|好像|似乎|不确定|应该是|差点|似的|怀疑|快要|怕是|没准|说不定|我猜|我想我是|像个|就像|仿佛|不一定|算是半个|恐怕|估计"
+)
 _POLITE_ZH = re.compile(r"(?:能不能|可不可以|可以|能|麻烦|请|以后)")
-_SUBJECT_ZH = re.compile(r"我|俺|本人|咱|他|她|它|你|您|大家|谁|这|那|有人|别人|人家|自己|请|别|不要|以后|记住|叫我|其他")
-_SELF_ZH = re.compile(r"(?:我(?!们的|的?(?:朋友|同学|同事|邻居|室友|妈|爸|老公|老婆|姐|妹|哥|弟|儿子|女儿|男|女))|俺|本人|咱)")
+_SUBJECT_ZH = re.compile(
+    r"我|俺|本人|咱|他|她|它|你|您|大家|谁|这|那|有人|别人|人家|自己|请|别|不要|以后|记住|叫我|其他"
+)
+_SELF_ZH = re.compile(
+    r"(?:我(?!们的|的?(?:朋友|同学|同事|邻居|室友|妈|爸|老公|老婆|姐|妹|哥|弟|儿子|女儿|男|女))|俺|本人|咱)"
+)
 _OTHER_ZH = re.compile(r"他|她|它|你|您|大家|有人|别人|我|这|那|谁")
 #: Clauses that speak of the speaker even when they open the message without 我.
 _ALONE_ZH = re.compile(r"(?:对[^，]{1,12}过敏|坐标|今年\d|本人|住在|来自)")
-_NAMED_ZH = re.compile(r"(?:他|她|它|名字|名|它的名字|他的名字|她的名字|小名)*(?:叫做?|是叫|名叫|名字是)(?P<v>[^我你他她的]{1,16}$)")
-_ONE_OFF_ZH = re.compile(r"这次|这一次|这回|今天就|这封|这段|这篇|这句|下面|以下|上面|这个问题|这道|现在就|一会|待会|等下|等会")
-_REMEMBER_ZH = re.compile(r"(?:请|麻烦|你)?(?:要|一定|务必|一定要|得)?(?:帮我|给我|替我)?(?:记住|记得|记一下|记下来?|牢记|别忘了?|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!给|来|按时|吃药|带|去|要|提醒|多|早点|早|买|叫我起|回|打|关|把)")
-_STANDING_ZH = re.compile(r"(?:从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后(?=请|都|就|你|别|不要|不许|不准|用|回|跟|和|叫|给|说|尽量|每次|只|多|少|一律|要|麻烦|对|称|讲|全|统一|能|可|聊|提|答|我问|我说|记得|咱|直接|所有)|之后(?=请|都|别|不要|用|回|叫)|以后[,，])(?:开始)?(?:请|你|您|就|都|麻烦|记得|能不能|可以|可不可以|能|，|,)*")
-_PLEASE_ZH = re.compile(r"(?:请|麻烦|拜托|希望|我希望|我想让|我想要|我要|你可以|可以|你能不能|能不能|能|你能|可不可以|最好|你要|你|您|咱们?|我们|那你|那就|就|以后|之后|我想|都|跟我聊天的?时候?|和我聊天的?时候?|回答(?:我|问题)?的?时候|聊天的?时候?)")
-_ALWAYS_ZH = re.compile(r"(?:请|你)?(?:每次(?:都)?|总是|始终|一直|永远|都|一律|务必|一定要?|统一|尽量|全程)(?:都|请|要|用(?=$))?|(?:我(?:问|说)[^，]{1,12}(?:时|的时候)[，,]?)")
-_ORDER_ZH = re.compile(r"(?:请|都|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用|使用|别|不要|不用|不许|不准|回答|回复|回|答|说|讲|叫|称|给|跟|对|和|写|聊|提醒|解释|保持|加|带|发|简|短|详细|说话|语气|称呼|以|把|按|避免|停止|控制|举|列|推荐|问|夸|鼓励|管)")
+_NAMED_ZH = re.compile(
+    r"(?:他|她|它|名字|名|分别|它的名字|他的名字|她的名字|小名)*(?:叫做?|是叫|名叫|名字是)(?P<v>[^我你他她的]{1,16}$)"
+)
+_ONE_OFF_ZH = re.compile(
+    r"这次|这一次|这回|今天就|这封|这段|这篇|这句|下面|以下|上面|这个问题|这道|现在就|一会|待会|等下|等会"
+)
+_REMEMBER_ZH = re.compile(
+    r"(?:请|麻烦|你)?(?:要|一定|务必|一定要|得)?(?:帮我|给我|替我)?(?:记住|记得|记一下|记下来?|牢记|别忘了?|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|给|来|按时|吃药|带|去|要|提醒|多|早点|早|买|叫我起|回|打|关|把)"
+)
+_STANDING_ZH = re.compile(
+    r"(?:从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后(?=请|都|就|你|别|不要|不许|不准|用|回|跟|和|叫|给|说|尽量|每次|只|多|少|一律|要|麻烦|对|称|讲|全|统一|能|可|聊|提|答|我问|我说|记得|咱|直接|所有)|之后(?=请|都|别|不要|用|回|叫)|以后[,，])(?:开始)?(?:请|你|您|就|都|麻烦|记得|能不能|可以|可不可以|能|，|,)*"
+)
+_PLEASE_ZH = re.compile(
+    r"(?:请|麻烦|拜托|希望|我希望|我想让|我想要|我要|你可以|可以|你能不能|能不能|能|你能|可不可以|最好|你要|你|您|咱们?|我们|那你|那就|就|以后|之后|我想|都|跟我聊天的?时候?|和我聊天的?时候?|回答(?:我|问题)?的?时候|聊天的?时候?)"
+)
+_ALWAYS_ZH = re.compile(
+    r"(?:请|你)?(?:每次(?:都)?|总是|始终|一直|永远|都|一律|务必|一定要?|统一|尽量|全程)(?:都|请|要|用(?=$))?|(?:我(?:问|说)[^，]{1,12}(?:时|的时候)[，,]?)"
+)
+_ORDER_ZH = re.compile(
+    r"(?:请|都|每天|每周|每次|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用|使用|别|不要|不用|不许|不准|回答|回复|回|答|说|讲|叫|称|给|跟|对|和|写|聊|提醒|解释|保持|加|带|发|简|短|详细|说话|语气|称呼|以|把|按|避免|停止|控制|举|列|推荐|问|夸|鼓励|管)"
+)
 
 
 # ------------------------------------------------------------------------------------------ Chinese: readers, rules
@@ -1297,7 +1507,9 @@ _ORDER_ZH = re.compile(r"(?:请|都|要|就|只|多|少|尽量|直接|先|再|�
 _END_ZH = r"(?=$|[，,。！!~～：:（(]|但|不过|所以|因为|而且|然后|并且|，|了$|的$|啦|呀|哦|啊$|呢$|哈$|嘛$|吧$|目前|现在)"
 _V = r"(?P<v>.{1,60}?)" + _END_ZH
 _VL = r"(?P<v>.{1,80}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|特别是|我)"
-_TAIL_ZH = re.compile(r"(?:[啦呀啊哦喔哟呢哈嘛吧呗噢耶咯]|的哦|了哦|就好了?|就行了?|就可以了?|就是了|来着|而已|的说|好吗|好不好|可以吗|行吗|谢谢你?|多谢|拜托了?|吗|～|~|等等?|什么的|之类的?)+$")
+_TAIL_ZH = re.compile(
+    r"(?:[啦呀啊哦喔哟呢哈嘛吧呗噢耶咯]|的哦|了哦|就好了?|就行了?|就可以了?|就是了|来着|而已|的说|好吗|好不好|可以吗|行吗|谢谢你?|多谢|拜托了?|吗|～|~|等等?|什么的|之类的?)+$"
+)
 _PLACE_WORDS = (
     "北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|大连|厦门|福州|宁波|无锡|合肥|济南|沈阳|哈尔滨|长春|昆明|贵阳|南宁|海口|三亚|兰州|银川|西宁|拉萨|乌鲁木齐|呼和浩特|太原|石家庄|南昌|珠海|东莞|佛山|惠州|中山|温州|嘉兴|绍兴|金华|台州|常州|南通|扬州|徐州|镇江|泉州|漳州|烟台|潍坊|洛阳|开封|桂林|丽江|大理|宜昌|襄阳|株洲|湘潭|绵阳"
     "|河北|山西|辽宁|吉林|黑龙江|江苏|浙江|安徽|福建|江西|山东|河南|湖北|湖南|广东|广西|海南|四川|贵州|云南|陕西|甘肃|青海|宁夏|新疆|西藏|内蒙古?|东北|江南|台湾|香港|澳门|台北|高雄|台中|台南|新竹|桃园|九龙|新北|嘉义|花莲|魔都|帝都"
@@ -1306,7 +1518,7 @@ _PLACE_WORDS = (
 _COUNTRIES_ZH = "中国|日本|韩国|朝鲜|美国|英国|法国|德国|意大利|西班牙|葡萄牙|俄罗斯|加拿大|澳大利亚|澳洲|新加坡|马来西亚|泰国|越南|印度尼西亚|印尼|印度|菲律宾|巴西|墨西哥|荷兰|比利时|瑞士|瑞典|挪威|丹麦|芬兰|波兰|希腊|土耳其|埃及|乌克兰|新西兰|阿根廷|爱尔兰|蒙古|缅甸|柬埔寨|老挝|南非|奥地利|匈牙利|捷克|以色列|伊朗"
 _LANGUAGES_ZH = "普通话|国语|中文|汉语|华语|粤语|广东话|闽南语|闽南话|台语|客家话|上海话|四川话|潮汕话|温州话|英语|英文|日语|日文|韩语|韩文|法语|法文|德语|德文|西班牙语|西语|葡萄牙语|葡语|意大利语|俄语|俄文|阿拉伯语|泰语|越南语|印尼语|马来语|印地语|荷兰语|瑞典语|波兰语|土耳其语|拉丁语|世界语|手语|藏语|维语|蒙语"
 _JOBS_ZH = (
-    "医生|护士|护士长|牙医|兽医|药剂师|中医|医师|教师|老师|教授|讲师|助教|辅导员|校长|程序员|程式员|码农|程序猿|工程师|设计师|架构师|分析师|会计师?|出纳|审计师?|律师|法官|检察官|警察|民警|消防员|军人|士兵|公务员|记者|编辑|作家|作者|诗人|写手|翻译|画家|画师|插画师|漫画家|摄影师|导演|编剧|演员|歌手|音乐人|钢琴家|模特|主播|博主|up主|自媒体|厨师|面包师|烘焙师|咖啡师|调酒师|服务员|店员|收银员|店长|店主|老板|个体户|创业者|创始人|合伙人|经理|总监|主管|助理|秘书|文员|前台|行政|人事|hr|HR|财务|销售|客服|运营|产品经理|产品|项目经理|测试|前端|后端|全栈|运维|算法|数据分析师|研究员|科学家|科研人员|博士后"
+    "医生|护士|护士长|牙医|兽医|药剂师|中医|医师|教师|老师|教授|讲师|助教|辅导员|校长|程序员|程式员|码农|程序猿|工程师|设计师|架构师|分析师|会计师?|出纳|审计师?|律师|法官|检察官|警察|民警|消防员|军人|士兵|公务员|记者|编辑|作家|作者|诗人|写手|翻译|画家|画师|插画师|漫画家|摄影师|导演|编剧|演员|歌手|音乐人|钢琴家|模特|主播|博主|up主|自媒体|厨师|面包师|烘焙师|咖啡师|调酒师|服务员|店员|收银员|店长|店主|老板|个体户|创业者|创始人|合伙人|经理|总监|主管|助理|秘书|文员|前台|行政|人事|hr|HR|财务|销售|客服|运营|产品经理|产品|项目经理|测试|前端|后端|全栈|运维|算法|数据分析师|(?:前端|后端|软件|游戏|安卓|全栈|web|java|Java)?开发|研究员|科学家|科研人员|博士后"
     "|学生|大学生|研究生|硕士生|博士生|本科生|高中生|初中生|小学生|留学生|实习生|医学生|大[一二三四]学生|高[一二三]学生|大[一二三四](?:学生)?|研[一二三](?:学生)?|高[一二三](?:学生)?|司机|飞行员|空姐|空乘|快递员|快递小哥|外卖员|外卖小哥|外卖骑手|骑手|保安|保洁|保姆|月嫂|阿姨|工人|电工|焊工|木工|水管工|技工|技术员|农民|渔民|理发师|美容师|美甲师|化妆师|裁缝|健身教练|教练|瑜伽老师|导游|心理咨询师|咨询师|顾问|社工|建筑师|规划师|房产中介|中介|经纪人|保险代理|银行职员|柜员|职员|上班族|白领|自由职业者?|全职妈妈|全职太太|家庭主妇|全职爸爸|退休教师|退休工人|退休|运动员|舞者|舞蹈老师|配音演员|声优|图书管理员|馆员|飞机师|船员|海员|药师|营养师|康复师|兽医师|文案|策划|站长|采购|物流|交易员|基金经理|投行|精算师|法务|公关|市场|猎头|培训师|剪辑师|动画师|游戏策划|花艺师|宠物美容师"
 )
 _CONDITIONS_ZH = "糖尿病|[12一二]型糖尿病|高血压|低血压|低血糖|高血脂|哮喘|气喘|抑郁症?|忧郁症|焦虑症|躁郁症|双相(?:情感障碍)?|强迫症|多动症|adhd|ADHD|自闭症|癫痫|失眠症?|偏头痛|鼻炎|过敏性鼻炎|鼻窦炎|胃炎|慢性胃炎|胃病|胃溃疡|肠炎|肠易激综合[征症]|关节炎|类风湿(?:性?关节炎)?|痛风|湿疹|荨麻疹|银屑病|牛皮癣|甲亢|甲减|桥本|贫血|地中海贫血|蚕豆病|心脏病|冠心病|先天性心脏病|心律不齐|肾病|肝炎|乙肝|脂肪肝|癌症|肺癌|乳腺癌|白血病|多囊(?:卵巢综合征)?|颈椎病|腰椎间盘突出|腰突|骨质疏松|色盲|色弱|近视|散光|耳鸣|青光眼|白内障|帕金森|红斑狼疮|克罗恩病|乳糖不耐受?(?:症)?|麸质不耐受|社恐|拖延症|选择困难症|晕车|晕血|幽闭恐惧症|恐高症?|睡眠呼吸暂停|阅读障碍"
@@ -1339,6 +1551,11 @@ def _simple(text: str) -> str:
     return text.translate(_SIMPLIFIED)
 
 
+def _order_zh(clause: _Clause) -> _Pair:
+    text = _trim_zh(clause.text(0, len(clause.simple)))
+    return _Pair("instruction", text.removesuffix("了") if clause.simple[0] in "别不" else text)
+
+
 def _trim_zh(text: str) -> str:
     text = _strip_signs(text)
     if _HAN.search(text):
@@ -1348,7 +1565,11 @@ def _trim_zh(text: str) -> str:
 
 def _listed_zh(text: str) -> list[str]:
     parts = re.split(r"\s*(?:、|,|，|/|以及|还有|(?<=[^，、])(?:和|与|及|&|跟)(?=[^平，、]))\s*", text)
-    if any(len(part) == 0 for part in parts) or text.startswith(("和", "与", "跟")) or re.search(r"[和跟与](?:我|你|他|她|朋友|家人|孩子|小孩|老婆|老公|人|同事|狗狗|别人|大家)", text):
+    if (
+        any(len(part) == 0 for part in parts)
+        or text.startswith(("和", "与", "跟"))
+        or re.search(r"[和跟与](?:我|你|他|她|朋友|家人|孩子|小孩|老婆|老公|人|同事|狗狗|别人|大家)", text)
+    ):
         parts = [text] if not re.search("[、]", text) else re.split("、", text)
     return [trimmed for part in parts if (trimmed := _trim_zh(part))]
 
@@ -1366,7 +1587,9 @@ def _single_zh(key: str, *, most: int = 20, refuse: str = r"(?!)") -> _ReadZh:
     return read
 
 
-_EMPTY_ZH = re.compile(r"^(?:你|您|他|她|它|这|那|自己|上了|上|过|一切|所有|什么|的|了|人|我|大家|它们|不|哪|被|一个人$|一个[^，]{0,4}人$|看你|和你|跟你|死|听你|逗|把|让|叫|吃亏|生气|迟到|东西|某个|过你|问|说|做你|做自己)|你|的人|的话|这个|那个|这首|这样|那样|着$|^.$(?<![猫狗茶酒书花猪辣甜酸咸鱼虾蛇雨雪海山歌画])")
+_EMPTY_ZH = re.compile(
+    r"^(?:你|您|他|她|它|这|那|自己|上了|上|过|一切|所有|什么|的|了|人|我|大家|它们|不|哪|被|一个人$|一个[^，]{0,4}人$|看你|和你|跟你|死|听你|逗|把|让|叫|吃亏|生气|迟到|东西|某个|过你|问|说|做你|做自己)|你|的人|的话|这个|那个|这首|这样|那样|着$|^.$(?<![猫狗茶酒书花猪辣甜酸咸鱼虾蛇雨雪海山歌画])"
+)
 
 
 def _several_zh(key: str) -> _ReadZh:
@@ -1379,24 +1602,42 @@ def _several_zh(key: str) -> _ReadZh:
     return read
 
 
-_NOT_PLACE_ZH = re.compile(r"院$|学校|宿舍|酒店|宾馆|楼$|层$|家里|这里|那里|这儿|那儿|附近|附近$|隔壁|一起|过去|梦|心里|云端|医院|公司|单位|爸妈|父母|朋友家|别人|你|他|她|我|天堂|地狱|月球|火星|附近的|哪|一个人|外面|出租屋|房子|公寓|别墅|的人|的是|很|贵|方便|回忆|的地方|城堡|山洞|童话|海底|的$|一样|已经|都|忙|路上|车上|床上|这边|那边|同一|独居|单人")
+_NOT_PLACE_ZH = re.compile(
+    r"院$|学校|宿舍|酒店|宾馆|楼$|层$|家里|这里|那里|这儿|那儿|附近|附近$|隔壁|一起|过去|梦|心里|云端|医院|公司|单位|爸妈|父母|朋友家|别人|你|他|她|我|天堂|地狱|月球|火星|附近的|哪|一个人|外面|出租屋|房子|公寓|别墅|的人|的是|很|贵|方便|回忆|的地方|城堡|山洞|童话|海底|的$|一样|已经|忙|路上|车上|床上|这边|那边|同一|独居|单人"
+)
 
 
 def _place_zh(key: str) -> _ReadZh:
     def read(groups: dict[str, str], _today: date) -> list[_Pair]:
-        value = re.sub(r"(?:市区|那边|这边|这里|附近|了|一带|工作|生活|上班|读书|上学|定居|居住)$", "", _trim_zh(groups["v"]))
-        return [_Pair(key, value)] if 1 < len(value) <= 14 and not _NOT_PLACE_ZH.search(_simple(value)) else []
+        value = re.sub(
+            r"(?:市区|那边|这边|这里|附近|了|一带|工作|生活|上班|读书|上学|定居|居住)$",
+            "",
+            _trim_zh(groups["v"]),
+        )
+        return (
+            [_Pair(key, value)] if 1 < len(value) <= 14 and not _NOT_PLACE_ZH.search(_simple(value)) else []
+        )
 
     return read
 
 
 def _name_zh(key: str) -> _ReadZh:
-    refused = re.compile(r"^(?:了|他|她|你|您|它|不|个|车|外卖|醒|人|什么|啥|过|着|来|去|一|大家|我|起|滴|快递|救护|代驾|的|名字|板|停|好|苦|喊|他们)|你|您|我|外卖|的$|[吃喝]|点了|一声|起床|早点|别人|服务员(?!.)")
+    refused = re.compile(
+        r"^(?:妈|爸|老公|老婆|儿子|女儿|朋友|了|他|她|你|您|它|不|个|车|外卖|醒|人|什么|啥|过|着|来|去|一|大家|我|起|滴|快递|救护|代驾|的|名字|板|停|好|苦|喊|他们)|你|您|我|外卖|的$|[吃喝]|点了|一声|起床|早点|别人|服务员(?!.)"
+    )
 
     def read(groups: dict[str, str], _today: date) -> list[_Pair]:
-        value = re.sub(r"(?:就好了?|就行了?|就可以了?|就成|好了|吧|即可|也行|都行|也可以|都可以|啦|哦|呀|哈|喔)+$", "", _trim_zh(groups["v"]))
+        value = re.sub(
+            r"(?:就好了?|就行了?|就可以了?|就成|好了|吧|即可|也行|都行|也可以|都可以|啦|哦|呀|哈|喔)+$",
+            "",
+            _trim_zh(groups["v"]),
+        )
         limit = 24 if value.isascii() else 8
-        return [_Pair(key, value)] if value and len(value) <= limit and not refused.search(_simple(value)) and not value.isdigit() else []
+        return (
+            [_Pair(key, value)]
+            if value and len(value) <= limit and not refused.search(_simple(value)) and not value.isdigit()
+            else []
+        )
 
     return read
 
@@ -1404,7 +1645,10 @@ def _name_zh(key: str) -> _ReadZh:
 def _is_name_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     """我是小王, 我是陈静: only shapes that can hardly be anything but a name."""
     value = _simple(groups["v"])
-    if re.search(r"[人生员师的手子痴男女党家者长工农民货粉控迷包友妈爸哥姐弟妹儿孩白板气时业科兵星座迷型后前]$|学|时候|^小[时学众气心白三偷]|^老[师板实家婆公年外]|^高[中手三二一兴]|^白[领痴]|^金|^万|^常|^方|^文|^易|^于|^任|^马上|^何", value):
+    if re.search(
+        r"[人生员师的手子痴男女党家者长工农民货粉控迷包友妈爸哥姐弟妹儿孩白板气时业科兵星座迷型后前]$|学|时候|^小[时学众气心白三偷]|^老[师板实家婆公年外]|^高[中手三二一兴]|^白[领痴]|^金|^万|^常|^方|^文|^易|^于|^任|^马上|^何",
+        value,
+    ):
         return []
     return [_Pair("name", groups["v"])]
 
@@ -1422,10 +1666,15 @@ def _birthday_zh(groups: dict[str, str], today: date) -> list[_Pair]:
     relative = next(iter(mentions(said, today)), None) if re.match("[今明后]", said) else None
     if relative:
         return [_Pair("birthday", f"{relative.first.month}月{relative.first.day}日")]
-    match = re.fullmatch(r"(?:(?P<y>\d{2,4})年)?(?P<l>农历|阴历|阳历|公历)?(?P<m>[\d一二三四五六七八九十]{1,3})月初?(?P<d>[\d一二三四五六七八九十廿]{1,3})[日号]?", said)
+    match = re.fullmatch(
+        r"(?:(?P<y>\d{2,4})年)?(?P<l>农历|阴历|阳历|公历)?(?P<m>[\d一二三四五六七八九十]{1,3})月初?(?P<d>[\d一二三四五六七八九十廿]{1,3})[日号]?",
+        said,
+    )
     if not match:
         numbers = re.fullmatch(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", said)
-        return [_Pair("birthday", f"{numbers[1]}-{int(numbers[2]):02}-{int(numbers[3]):02}")] if numbers else []
+        return (
+            [_Pair("birthday", f"{numbers[1]}-{int(numbers[2]):02}-{int(numbers[3]):02}")] if numbers else []
+        )
     if match["l"] in {"农历", "阴历"}:
         return [_Pair("birthday", groups["v"])]
     try:
@@ -1444,7 +1693,9 @@ def _birthday_zh(groups: dict[str, str], today: date) -> list[_Pair]:
 def _job_zh(groups: dict[str, str], today: date) -> Iterator[_Pair]:
     value = _trim_zh(groups["v"])
     simple = _simple(value)
-    if len(value) <= 14 and not re.search(r"好学生|坏学生|的学生|差生|你|他|她|好老师|好妈妈|好司机|天生|伟大|合格|女生|男生", simple):
+    if len(value) <= 14 and not re.search(
+        r"好学生|坏学生|的学生|差生|你|他|她|好老师|好妈妈|好司机|天生|伟大|合格|女生|男生", simple
+    ):
         yield _Pair("occupation", value)
         if groups.get("e"):
             yield from _employer_zh({"v": groups["e"]}, today)
@@ -1456,25 +1707,44 @@ def _employer_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     simple = re.sub(r"^(?:一家|一间|一个|一所|某家?|家|当地的?一?[家所]?)(?=..)", "", simple)
     value = value[len(value) - len(simple) :]
     place = re.fullmatch(rf"(?:{_PLACE_WORDS}|{_COUNTRIES_ZH})(?:市|省|区|那边|这边)?", simple)
-    bad = re.search(r"^(?:家|公司|这里|那里|这|那|外面|外地|国外|国内|努力|认真|好好|一起|忙|哪|里面|单位|本地|老家|异地|海外|县城|市区|城里|一线城市|附近|加班|线上|远程|现在|这边|那边|办公室|同一家公司)$|努力|认真|每天|晚上|早上|周末|拼命|你|他|她|省$|市$|区$", simple)
+    bad = re.search(
+        r"^(?:家|公司|这里|那里|这|那|外面|外地|国外|国内|努力|认真|好好|一起|忙|哪|里面|单位|本地|老家|异地|海外|县城|市区|城里|一线城市|附近|加班|线上|远程|现在|这边|那边|办公室|同一家公司)$|努力|认真|每天|晚上|早上|周末|拼命|你|他|她|省$|市$|区$",
+        simple,
+    )
     return [_Pair("employer", value)] if value and not place and not bad and len(value) <= 20 else []
 
 
 def _studies_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     found = []
     school = groups.get("s")
-    if school and not re.search(r"^(?:家|学校|这|那|大学|外地|国外|哪|图书馆|教室)", _simple(school)) and not re.fullmatch(rf"{_PLACE_WORDS}|{_COUNTRIES_ZH}", _simple(school)):
+    if (
+        school
+        and not re.search(r"^(?:家|学校|这|那|大学|外地|国外|哪|图书馆|教室)", _simple(school))
+        and not re.fullmatch(rf"{_PLACE_WORDS}|{_COUNTRIES_ZH}", _simple(school))
+    ):
         found.append(_Pair("studies", _trim_zh(school)))
     subject = groups.get("v")
     if subject:
-        found += [_Pair("studies", value) for value in _listed_zh(subject) if len(value) <= 14 and not re.search(r"^(?:习|会|到|着|了|校|不|得|你|他|她|一下|过|以|点|书$|坏|好)|你|怎么|如何|一点|东西|做人", _simple(value))]
+        found += [
+            _Pair("studies", value)
+            for value in _listed_zh(subject)
+            if len(value) <= 14
+            and not re.search(
+                r"^(?:[高初大研][一二三四]|习|会|到|着|了|校|不|得|你|他|她|一下|过|以|点|书$|坏|好)|你|怎么|如何|一点|东西|做人",
+                _simple(value),
+            )
+        ]
     return found
 
 
 def _languages_zh(key: str) -> _ReadZh:
     def read(groups: dict[str, str], _today: date) -> list[_Pair]:
         simple = _simple(groups["v"])
-        return [_Pair(key, groups["v"][m.start() : m.end()]) for m in re.finditer(_LANGUAGES_ZH, simple)] if len(simple) == len(groups["v"]) else []
+        return (
+            [_Pair(key, groups["v"][m.start() : m.end()]) for m in re.finditer(_LANGUAGES_ZH, simple)]
+            if len(simple) == len(groups["v"])
+            else []
+        )
 
     return read
 
@@ -1482,7 +1752,11 @@ def _languages_zh(key: str) -> _ReadZh:
 def _relative_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     key = _RELATIONS_ZH[_simple(groups["r"])]
     refused = re.compile(r"^(?:我|你|他|她|不|了|什么|过|着|一|个)|我|你|起床|外卖|吃饭|回家")
-    return [_Pair(key, name) for name in _listed_zh(groups["v"]) if len(name) <= (24 if name.isascii() else 6) and not refused.search(_simple(name))]
+    return [
+        _Pair(key, name)
+        for name in _listed_zh(groups["v"])
+        if len(name) <= (24 if name.isascii() else 6) and not refused.search(_simple(name))
+    ]
 
 
 def _relative_is_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
@@ -1494,27 +1768,45 @@ def _kin_does_zh(groups: dict[str, str], today: date) -> list[_Pair]:
 
 
 def _pet_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
-    animal = re.sub(r"^(?:小|大|可爱的?|胖|老|的|很|超|可爱|漂亮的?|调皮的?|乖)+(?=[^熊])", "", _simple(groups["a"]))
+    animal = re.sub(
+        r"^(?:小|大|可爱的?|胖|老|的|很|超|可爱|漂亮的?|调皮的?|乖)+(?=[^熊])", "", _simple(groups["a"])
+    )
     animal = {"猫咪": "猫", "猫猫": "猫", "狗狗": "狗", "小狗": "狗", "小猫": "猫"}.get(animal, animal)
-    written = groups["a"][len(groups["a"]) - len(animal) :] if len(animal) <= len(groups["a"]) and _simple(groups["a"]).endswith(animal) else animal
+    written = (
+        groups["a"][len(groups["a"]) - len(animal) :]
+        if len(animal) <= len(groups["a"]) and _simple(groups["a"]).endswith(animal)
+        else animal
+    )
     names = [name for name in _listed_zh(groups.get("v", "")) if len(name) <= 12]
     if names:
         return [_Pair("pet", f"{written} {name}") for name in names]
     count = _simple(groups.get("n", ""))
-    return [_Pair("pet", f"{groups['n']}{written}" if count and count[0] in "两二三四五六七八九十23456789" else written)]
+    return [
+        _Pair(
+            "pet",
+            f"{groups['n']}{written}" if count and count[0] in "两二三四五六七八九十23456789" else written,
+        )
+    ]
 
 
 def _favourite_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     thing = _simple(groups["k"])
     value = _trim_zh(groups["v"])
-    if re.search(r"人|事|东西|地方|你", thing) or re.search(r"^(?:你|他|她|这|那|什么)|你", _simple(value)) or len(value) > 24:
+    if (
+        re.search(r"人|事|东西|地方|你", thing)
+        or re.search(r"^(?:你|他|她|这|那|什么)|你", _simple(value))
+        or len(value) > 24
+    ):
         return []
     return [_Pair(f"favourite-{_FAVOURITES_ZH.get(thing, normalise_key(thing))}", value)]
 
 
 def _owns_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
     value = re.sub(r"^的", "", _trim_zh(groups["v"]))
-    bad = re.search(r"问题|建议|意见|想法|电影|电视剧|小说|剧|书$|菜|药|题|钥匙|眼泪|话|时间|朋友|事|你|作业|考试|面试|会$|好奇|火|年纪|饭|歌|机票|票", _simple(value))
+    bad = re.search(
+        r"问题|建议|意见|想法|电影|电视剧|小说|剧|书$|菜|药|题|钥匙|眼泪|话|时间|朋友|事|你|作业|考试|面试|会$|好奇|火|年纪|饭|歌|机票|票",
+        _simple(value),
+    )
     return [_Pair("owns", value)] if value and not bad and len(value) <= 16 else []
 
 
@@ -1527,23 +1819,40 @@ def _goal_zh(groups: dict[str, str], today: date) -> list[_Pair]:
 def _plan_zh(groups: dict[str, str], today: date) -> list[_Pair]:
     said = groups["v"]
     ahead = [mention for mention in mentions(said, today, ahead=True) if mention.last > today]
-    month = re.search(r"(?:今年|明年|后年)|\d{1,2}月|(?:过年|春节|国庆|暑假|寒假|五一|元旦|圣诞|中秋|端午|年底|月底|夏天|冬天|春天|秋天|毕业后|[一二三四五六七八九十]月)", _simple(said))
+    month = re.search(
+        r"(?:今年|明年|后年)|\d{1,2}月|(?:过年|春节|国庆|暑假|寒假|五一|元旦|圣诞|中秋|端午|年底|月底|夏天|冬天|春天|秋天|毕业后|[一二三四五六七八九十]月)",
+        _simple(said),
+    )
     value = re.sub(r"(?:就要|就|会|将要?|打算|计划|准备|得|决定)(?=[^，]{2})", "", _trim_zh(said), count=1)
-    if not (ahead or month) or len(value) > 40 or len(value) < 4 or re.search("你|昨|上周|上个月|去年", _simple(value)):
+    if (
+        not (ahead or month)
+        or len(value) > 40
+        or len(value) < 4
+        or re.search("你|昨|上周|上个月|去年|再[来说聊问看见]|上班$|回来$|联系|休息", _simple(value))
+    ):
         return []
     return [_Pair("plan", anchor(value, today, ahead=True))]
 
 
 def _boundary_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
-    value = re.sub(r"^(?:关于|有关|我的?)(?=..)|(?:的?(?:话题|事情?|问题|内容|笑话|玩笑|方面的事?))$|(?:了|好吗|行吗)$", "", _trim_zh(groups["v"]))
+    value = re.sub(
+        r"^(?:关于|有关|我的?)(?=..)|(?:的?(?:话题|事情?|问题|内容|笑话|玩笑|方面的事?))$|(?:了|好吗|行吗)$",
+        "",
+        _trim_zh(groups["v"]),
+    )
     value = re.sub(r"(?:的?(?:话题|事情?|问题|内容|笑话|玩笑))$", "", value)
     values = [item for part in re.split(r"或者?|、|和", value) if (item := _trim_zh(part))]
-    return [_Pair("boundary", item) for item in values if len(item) <= 16 and not re.search(r"^(?:这|那|它|了|这个|那个|他|她|什么|别的|其他|些|起|话)|你$|废话", _simple(item))]
+    return [
+        _Pair("boundary", item)
+        for item in values
+        if len(item) <= 16
+        and not re.search(r"^(?:这|那|它|了|这个|那个|他|她|什么|别的|其他|些|起|话)|你$|废话", _simple(item))
+    ]
 
 
 _ADV_ZH = r"(?:(?:也|还|都|就|真的|其实|平时|一直|从小就?|特别|非常|最|很|超级?|挺|蛮|比较|尤其|可|好|十分|相当|巨|贼|更|最近|有点|有些|确实|一向|向来|平常|本来就|老|总|经常|周末|没事就?|现在|目前|通常|永远|只|闲的时候|空闲时|有空就?|的确|其实也|偏|实在|真心|是真的|天生|主要|个人|严重|轻度|轻微|重度|极度|极其|稍微|完全|绝对|一般|也是|偶尔|太|并|怎么|一点也|一点都|从来|根本|都很|不太会?)){0,4}"
 
-_QI = r"(?:(?P<n>一|两|二|三|四|五|六|[1-9])?(?:只|条|个|匹|头|窝|对))"
+_QI = r"(?:(?P<n>(?:一|两|二|三|四|五|六|[1-9])?(?:只|条|个|匹|头|窝|对)))"
 _RULES_ZH: tuple[_RuleZh, ...] = tuple(
     _RuleZh(re.compile(pattern, re.IGNORECASE), read)
     for pattern, read in [
@@ -1553,9 +1862,10 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (r"(?:我|本人|俺)姓(?P<v>[\u3400-\u9fff]{1,2})(?=$|叫|名|，)(?:名?叫?(?P<w>[\u3400-\u9fff]{1,3}))?", lambda g, _: [_Pair("name", g["v"] + g.get("w", "") if g.get("w") and not g["w"].startswith(g["v"]) else g.get("w") or g["v"])]),
         (rf"(?:我|本人|俺)(?:就)?是(?P<v>(?:[小老阿][\u3400-\u9fff]{{1,2}}|[{_SURNAMES}][\u3400-\u9fff]{{1,2}}))$", _is_name_zh),
         (rf"(?:我|俺)(?:是|就是)(?P<v>[A-Z][a-z]{{1,15}})$", lambda g, _: [] if _NOT_NAMES.fullmatch(g["v"]) else [_Pair("name", g["v"])]),
-        (r"(?:(?:大家|朋友们?|别人|同事们?|同学们?|家里?人|人家|他们|身边的?人)(?:们)?(?:一般|平时|平常|通常)?(?:都|也|就)?(?:喜欢|习惯)?(?:叫|喊|称呼?)我(?:的?(?:外号|绰号|昵称))?(?:叫|为|作|做)?|我的?(?:昵称|外号|绰号|小名|网名|英文名)(?:叫做?|是))(?P<v>[^，]{1,16})", _name_zh("called")),
+        (r"(?:(?:大家|(?:我的?)?(?:朋友|同学|同事|家人|爸妈)们?|别人|同事们?|同学们?|家里?人|人家|他们|身边的?人)(?:们)?(?:一般|平时|平常|通常)?(?:都|也|就)?(?:喜欢|习惯)?(?:叫|喊|称呼?)我(?:的?(?:外号|绰号|昵称))?(?:叫|为|作|做)?|我的?(?:昵称|外号|绰号|小名|网名|英文名)(?:叫做?|是))(?P<v>[^，]{1,16})", _name_zh("called")),
         (r"(?:我|本人|俺)?(?:今年|都|已经|刚满|刚过|现在|刚|马上)?(?<!马上)(?:都|已经|刚满|刚过|刚好|才|满)?(?P<v>\d{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?)(?:周?岁)(?!的时候|时|那年|以|之|就|前|开始|之前|半|大|生日)", _age_zh),
         (r"(?:我|本人|俺)(?:今年|已经|刚满|刚过|都)(?:已经|都|刚|刚满|才)?(?P<v>\d{1,2}|[一二两三四五六七八九]?十[一二三四五六七八九]?)(?=$|了|，|啦)", _age_zh),
+        (r"(?:我|本人|俺)(?P<v>[二三四五六七八九]?十[一二三四五六七八九]?|[1-9]\d)了$", _age_zh),
         (r"(?:我|本人|俺)的?年龄是?(?P<v>\d{1,3})", _age_zh),
         (r"(?:我|本人|俺)?的?(?:生日|出生日期)(?:就?是|在|：|:)?(?:在)?(?P<v>(?:\d{2,4}年)?(?:农历|阴历|阳历|公历)?[\d一二三四五六七八九十]{1,3}月初?[\d一二三四五六七八九十廿]{1,3}[日号]?|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|今天|明天|后天)", _birthday_zh),
         (r"(?:我|本人|俺)(?:是|出生于|生于|出生在)?(?:在)?(?P<v>(?:\d{2,4}年)?(?:农历|阴历|阳历)?[\d一二三四五六七八九十]{1,3}月初?[\d一二三四五六七八九十廿]{1,3}[日号]?)(?:出生|生日|生的|生人|过生日|的生日|生$|$)", lambda g, t: _birthday_zh(g, t)),
@@ -1564,33 +1874,33 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (rf"(?:我|本人)的?国籍是(?P<v>(?:{_COUNTRIES_ZH})人?)", _single_zh("nationality")),
         (rf"(?:我|本人|俺)的?(?:母语|第一语言)(?:是|：)(?P<v>(?:{_LANGUAGES_ZH})[^，]{{0,10}})", _languages_zh("native-language")),
         (rf"(?P<v>{_LANGUAGES_ZH})(?:才)?是我的?母语", _languages_zh("native-language")),
-        (rf"(?:我|本人|俺){_ADV_ZH}(?:会|能|可以|懂)(?:一点点?|一些|点|说|讲|流利地?|流利的|用|简单的?|基本的?|些|几句){{0,3}}(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与|以及|还有|跟|，)?(?:一点点?|一些|点|说|讲|流利的|会|简单的)?(?:{_LANGUAGES_ZH})){{0,5}})", _languages_zh("speaks")),
+        (rf"(?:我|本人|俺){_ADV_ZH}(?:会|能|可以|懂)(?:一点点?|一些|点|说|讲|流利地?|流利的|用|简单的?|基本的?|些|几句){{0,3}}(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与|以及|还有|跟|同|，)?(?:一点点?|一些|点|说|讲|流利的|会|简单的)?(?:{_LANGUAGES_ZH})){{0,5}})", _languages_zh("speaks")),
         (rf"(?:我|本人|俺)(?:平时|在家|日常|一般|家里|只|都)?(?:说|讲)(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与|以及|还有|跟)(?:{_LANGUAGES_ZH})){{0,4}})", _languages_zh("speaks")),
         (rf"(?:我|本人)的?(?P<v>{_LANGUAGES_ZH})(?:说得|讲得)?(?:很|挺|非常|比较)?(?:流利|好|不错)", _languages_zh("speaks")),
         (r"(?:我|本人)(?:的|这边的?|所在的?|这里的?)?时区(?:是|为|：|:)(?P<v>[^，]{2,24}?)(?=$|，|所以|,)", _single_zh("timezone")),
-        (r"我(?:这边|这里)?(?:在|是|用)(?P<v>(?:东|西)[一二三四五六七八九十\d]{1,2}区|[A-Z]{2,4}[+-]\d{1,2}|(?:北京|东京|太平洋|美东|美西|东部|西部|欧洲|中欧|格林威治|纽约|伦敦)时间)(?:时区)?", _single_zh("timezone")),
+        (r"我(?:这边|这里)?(?:在|是|用)(?P<v>(?:东|西)[一二三四五六七八九十\d]{1,2}区|[A-Z]{2,4}[+-]\d{1,2}|(?:美国)?(?:北京|东京|太平洋|美东|美西|东部|西部|欧洲|中欧|格林威治|纽约|伦敦)时间)(?:时区)?", _single_zh("timezone")),
         # where
         (rf"(?:我|我家|本人|俺|我们|咱|我们家|我和[^，]{{1,6}})(?:现在|目前|一直|平时|如今|一个人|自己|常年|就|人|和[^，]{{1,6}}一起|跟[^，]{{1,6}}一起|也|还|都|暂时){{0,3}}(?:居?住|定居|常住|家住|居住)(?:在|于)?(?!院|校|宿舍|了|过|着|得|嘴|手)(?P<v>[^，]{{1,20}}?)(?=$|，|了|已经|快|有|这边|，|\d年|[一二三四五六七八九十两]年|和|跟|上班|工作|养|做|当|附近)", _place_zh("home")),
         (rf"(?:我|本人|俺|我们)(?:现在|目前|一直|常年|如今|人)?(?:在)(?P<v>[^，]{{1,14}}?)(?:生活|定居|居住|安家|长住)(?!过)", _place_zh("home")),
-        (rf"(?:我|我们|我家)(?:刚刚?|最近|上周|上个月|去年|前年|今年|已经|终于|现在|前几天|\d{{4}}年|昨天|前阵子|不久前)*(?:搬家?到|搬来|搬去|移居到?|移民到?|定居到?)了?(?P<v>[^，]{{2,12}}?)(?:来|去)?(?=$|，|了|住|生活|工作|这边|已经)", _place_zh("home")),
+        (rf"(?:我们一家|我们全家|我|我们|我家)(?:刚刚?|最近|上周|上个月|去年|前年|今年|已经|终于|现在|前几天|\d{{4}}年|昨天|前阵子|不久前)*(?:搬家?到|搬来|搬去|移居到?|移民到?|定居到?)了?(?P<v>[^，]{{2,12}}?)(?:来|去)?(?=$|，|了|住|生活|工作|这边|已经)", _place_zh("home")),
         (rf"我家(?:就)?在(?P<v>(?:{_PLACE_WORDS}|{_COUNTRIES_ZH})[^，]{{0,6}})(?=$|，)", _place_zh("home")),
         (rf"(?:我)?(?:坐标|现居|base|常住地|居住地|所在城市|现住|人在)(?:是|在|：|:)?(?P<v>[^，]{{2,12}})$", _place_zh("home")),
         (rf"我(?:现在|目前|人){{1,2}}在(?P<v>{_PLACE_WORDS}|{_COUNTRIES_ZH})$", _place_zh("home")),
-        (rf"(?:我|俺|本人|我们|我们家)(?:是|也是|其实是|老家是|就是)?(?:个)?(?:来自|从(?=[^，]{{1,10}}来的)|打)(?P<v>[^，]{{2,14}}?)(?:来的|的)?(?=$|，|，|今年|现在|目前|在|住)", _place_zh("hometown")),
+        (rf"(?:我|俺|本人|我们|我们家)(?:是|也是|其实是|老家是|就是)?(?:个)?(?:来自|从(?=[^，]{{1,10}}来的))(?P<v>[^，]{{2,14}}?)(?:来的|的)?(?=$|，|，|今年|现在|目前|在|住)", _place_zh("hometown")),
         (rf"(?:我|俺|本人|我们)(?:的)?(?:老家|家乡|籍贯|故乡|祖籍)(?:就?是|在|：|:)(?:在)?(?P<v>[^，]{{2,14}}?)(?:的)?(?=$|，|现在|目前|但)", _place_zh("hometown")),
         (rf"(?:我|俺|本人)(?:是|从小|一直|出生|生|土生土长|小时候|就|是从小)*(?:在|于)(?P<v>[^，]{{2,12}}?)(?:出生|长大|土生土长)(?:的|并长大|和长大|、长大)?", _place_zh("hometown")),
         (r"(?:我|俺|本人)(?:出生|生)(?:在|于)(?!\d)(?P<v>[^，]{2,12}?)(?=$|，|长大|，|的)", _place_zh("hometown")),
-        (rf"(?:我|俺|本人)(?:也|就|其实)?是(?:个|一个|地道的?|土生土长的?|正宗的?)?(?P<v>(?:{_PLACE_WORDS})|[\u3400-\u9fff]{{1,4}}[省市县区镇])人(?=$|，|现在|目前|在|但|不过)", _place_zh("hometown")),
+        (rf"(?:我|俺|本人)(?:也|就|其实)?是(?:个|一个|地道的?|土生土长的?|正宗的?)?(?P<v>(?:{_PLACE_WORDS})(?:省|市)?(?:{_PLACE_WORDS})?(?:市)?|[\u3400-\u9fff]{{1,4}}[省市县区镇])人(?=$|，|现在|目前|在|但|不过)", _place_zh("hometown")),
         # health
         (rf"(?:我|俺|本人){_ADV_ZH}对(?P<v>[^，]{{1,24}}?){_ADV_ZH}(?:会|有)?{_ADV_ZH}过敏", _several_zh("allergy")),
         (rf"(?:我|俺|本人){_ADV_ZH}有(?:严重的?|很严重的|轻微的?|点)?(?P<v>[^，性]{{1,12}}?)过敏(?:症)?(?!性)", _several_zh("allergy")),
         (rf"(?:我|俺|本人){_ADV_ZH}吃(?P<v>[^，]{{1,12}}?)(?:就|会|都会|就会|容易){{0,2}}(?:严重)?过敏", _several_zh("allergy")),
         (rf"(?:我|俺|本人)(?P<v>(?:花生|海鲜|牛奶|鸡蛋|坚果|花粉|尘螨|青霉素|头孢|芒果|虾|螃蟹|酒精|小麦|大豆|猫毛|狗毛|紫外线|乳糖|麸质|桃子|菠萝|[^，]{{1,4}}))(?:严重|重度|会)?过敏$", _several_zh("allergy")),
         (rf"(?:我|俺|本人)的?过敏原是(?P<v>[^，]{{1,24}})", _several_zh("allergy")),
-        (rf"(?:我|俺|本人|我们){_ADV_ZH}(?:是|吃|在吃|坚持|开始|改|转|当|做|奉行|保持|属于|算){{0,3}}(?:个|一个|一名|位)?(?:长期)?(?:吃)?(?P<v>全?素食?|纯素|蛋奶素|鱼素|清真|生酮|低碳|无麸质|低糖|弹性素食|奶素)(?:主义)?(?:者|饮食|的|餐|了\d+年|很久了|好几年了|的人)?(?=$|，|了|所以|，|好|快|已经|\d|[一二三四五六七八九十两])", lambda g, _: [_Pair("diet", {"素": "素食", "全素": "全素"}.get(g["v"], g["v"]))]),
+        (rf"(?:我|俺|本人|我们){_ADV_ZH}(?:是|吃|在吃|坚持|开始|改|转|当|做|奉行|保持|属于|算){{0,3}}(?:个|一个|一名|位)?(?:长期)?(?:吃)?(?P<v>纯素食?|全?素食?|蛋奶素|鱼素|清真|生酮|低碳|无麸质|低糖|弹性素食|奶素)(?:主义)?(?:者|饮食|食物|食品|的|餐|了\d+年|很久了|好几年了|的人)?(?=$|，|了|所以|，|好|快|已经|\d|[一二三四五六七八九十两])", lambda g, _: [_Pair("diet", {"素": "素食", "纯素食": "纯素"}.get(g["v"], g["v"]))]),
         (rf"(?:我|俺|本人)(?:从来|从小|平时|一直|都|是|也|真的)*不(?:能)?吃(?P<v>牛肉|猪肉|羊肉|鸡肉|肉|红肉|海鲜|鱼|辣|辣的|辣椒|鸡蛋|奶制品|麸质|甜食|糖|内脏|葱|蒜|姜|香菜|牛羊肉|生冷|坚果|面食|油炸的?|荤)(?:的|食物)?(?=$|，|了|，|所以|和|、)", lambda g, _: [_Pair("diet", f"不吃{g['v']}")]),
         (rf"(?:我|俺|本人){_ADV_ZH}(?:患有|患了|得了|有|确诊了?|被确诊为?|被诊断(?:为|出|出了|有|出有)|查出了?|查出有|得过|检查出|天生|先天|是|刚|刚刚|最近|去年|刚被){{1,3}}(?:轻微的?|轻度的?|严重的?|重度的?|中度的?|点|很严重的|一点|慢性的?|家族性)?(?P<v>{_CONDITIONS_ZH})(?:患者|人)?(?:和(?P<w>{_CONDITIONS_ZH}))?", lambda g, _: [_Pair("condition", v) for v in (g["v"], g.get("w", "")) if v]),
-        (rf"(?:我|俺|本人){_ADV_ZH}(?P<v>近视|乳糖不耐受?|色盲|色弱|失眠|晕车|恐高|社恐|聋|失聪|失明)(?:\d+度)?(?=$|，|了|的)", _single_zh("condition")),
+        (rf"(?:我|俺|本人){_ADV_ZH}(?P<v>{_CONDITIONS_ZH}|失聪|失明)(?:\d+度)?(?=$|，|了|的)", _single_zh("condition")),
         # work
         (rf"(?:我|俺|本人)(?:现在|目前|如今|主业|平时|也|其实|就|还){{0,3}}(?:是|在?当|做|担任|干)(?:的是)?(?:一名|一个|一位|个|名|位|在读|普通|一枚|枚|苦逼)*(?P<v>[^，的我]{{0,8}}?(?:{_JOBS_ZH}))(?:的)?(?=$|，|了|，|在|\d|已经|今年|住|和|兼|工作|[（(]|来自|现在|目前|喜欢)", _job_zh),
         (rf"(?:我|俺|本人)(?:现在|目前|平时)?在(?P<e>[^，]{{2,20}}?)(?:当|做|担任|是|任)(?:一名|一个|个|名|一位|着)?(?P<v>[^，的]{{0,8}}?(?:{_JOBS_ZH}))(?:的)?(?=$|，|了|工作)", _job_zh),
@@ -1602,7 +1912,7 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (r"(?:我|我们)的?(?:公司|单位|东家|雇主)(?:名字)?(?:是|叫做?)(?P<v>[^，]{2,16})", _employer_zh),
         (r"(?:我|俺|本人)(?:现在|目前|还|正)?(?:就读于|在读|考上了?|毕业于|读的是)(?P<s>[^，]{2,20}?(?:大学|学院|中学|高中|一中|附中|学校|大))(?:的)?(?P<v>[^，，]{2,10}?)?(?:专业|系)?(?=$|，)", _studies_zh),
         (r"(?:我|俺|本人)(?:现在|目前|还|正)?在(?P<s>[^，]{2,16}?(?:大学|学院|中学|高中|一中|附中|大|学校)?)(?:读书|上学|念书|读大学|读研|读博|留学|读本科|上大学|学习|念大学|就读|读|学|念)(?P<v>(?!书|大学|习|研|博|院)[^，]{2,10}?)?(?:专业|系)?(?:的)?(?=$|，)", _studies_zh),
-        (r"(?:我|俺|本人)(?:现在|目前|还|正)?是(?P<s>[^，]{2,14}(?:大学|学院))(?:的)?(?P<w>[^，]{0,8})(?:学生|研究生|博士生|本科生|大[一二三四](?:学生)?)(?=$|，|，)", lambda g, t: _studies_zh({"s": g["s"], **({"v": re.sub("专业的?$|系的?$", "", g["w"])} if re.search("专业|系", g.get("w", "")) else {})}, t)),
+        (r"(?:我|俺|本人)(?:现在|目前|还|正)?是(?P<s>[^，]{2,14}(?:大学|学院)|清华|北大|复旦|交大|浙大|南大|人大|中大|武大|同济|港大|台大|中科大)(?:的)?(?P<w>[^，]{0,8})(?:学生|研究生|博士生|本科生|大[一二三四](?:学生)?)(?=$|，|，)", lambda g, t: _studies_zh({"s": g["s"], **({"v": re.sub("专业的?$|系的?$", "", g["w"])} if re.search("专业|系", g.get("w", "")) else {})}, t)),
         (r"(?:我|俺|本人)的?专业(?:就?是|：|:)(?P<v>[^，]{2,14})", _studies_zh),
         (r"(?:我|俺|本人)(?:是|大学|本科|研究生|现在|目前|最近|正|在|硕士|博士|一直|自|也|还|大学里){0,4}(?:主修|攻读|学习|在学|学的是|读的是|念的是|学(?=[^，]{2,8}(?:的|专业)$)|自学|在读|读(?=[^，]{2,8}(?:专业|系|的)))(?P<v>[^，]{2,12}?)(?:专业|系)?(?:的)?(?=$|，|，|中|呢)", _studies_zh),
         (r"(?:我|俺|本人)(?:是|就是|读)(?P<v>[^，的]{2,10}?)(?:专业|系)(?:的|毕业的?|的学生|学生|出身)?(?=$|，)", _studies_zh),
@@ -1615,7 +1925,7 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (rf"(?:我|俺|我们)(?:家)?的?(?P<r>{_RELATION_ZH})(?:的)?名字?是(?P<v>[^，]{{1,12}})", _relative_zh),
         (rf"(?:我|俺|我们)(?:家)?的?(?P<r>{_RELATION_ZH})是(?P<v>(?:[小老阿][\u3400-\u9fff]{{1,2}}|[{_SURNAMES}][\u3400-\u9fff]{{1,2}}|[A-Z][a-z]+))$", lambda g, t: [] if re.search(rf"[人生员师的手子]$|(?:{_JOBS_ZH})", _simple(g["v"])) else _relative_zh(g, t)),
         (rf"(?:我|俺|我们|我家|家里)(?:还|也|家|们)?有(?:一|两|二|三|1|2|3|俩)?(?:个|位|对)?(?:可爱的|很好的|双胞胎|小|大|亲|\d{{1,2}}岁的|[一二三四五六七八九十]{{1,2}}岁的|刚出生的)?(?P<r>{_RELATION_ZH})(?:，|,)?(?:分别|名字|名|她|他)?(?:叫做?|名叫)(?P<v>[^，]{{1,20}}?)(?=$|，|今年)", _relative_zh),
-        (rf"(?:我|俺|我们|我家)(?:还|也|家)?有(?:一|两|二|三|1|2|3|俩)?(?:个|位|对)(?:可爱的|双胞胎|小|大|亲)?(?P<r>{_RELATION_ZH})(?=$|，)", lambda g, _: [_Pair(_RELATIONS_ZH[_simple(g["r"])], _NAMELESS)]),
+        (rf"(?:我|俺|我们|我家)(?:还|也|家)?有(?:一|两|二|三|1|2|3|俩)?(?:个|位|对)(?:可爱的|双胞胎|小|大|亲)?(?P<r>{_RELATION_ZH})(?=$|，)", lambda g, _: [_Pair(_RELATIONS_ZH[_simple(g["r"])], "", unnamed=True)]),
         (rf"(?:我|俺)(?:家)?的?(?P<r>{_RELATION_ZH})(?:也|现在|目前)?(?:是|做|当)(?:一名|一个|一位|个|名|位|做)?(?P<v>[^，我你]{{0,8}}?(?:{_JOBS_ZH}))(?:的)?$", _relative_is_zh),
         (rf"(?:我|俺)(?:家)?的?(?P<r>{_RELATION_ZH})(?:现在|目前|也|今年)?(?P<v>(?:住在|在)[^，你我]{{2,12}}(?:工作|上班|读书|上学|留学)?|对[^，]{{1,10}}过敏|(?:今年)?\d{{1,2}}岁|有(?:{_CONDITIONS_ZH}))(?:了)?$", lambda g, t: _kin_does_zh(g, t) if not re.search(r"^在(?!.*(?:工作|上班|读书|上学|留学)$)|家$|医院$|这里$|旁边$|路上$", _simple(g["v"])) else []),
         # tastes
@@ -1654,6 +1964,6 @@ _REQUESTS_ZH: tuple[_RuleZh, ...] = tuple(
 _STYLE_ZH = re.compile(
     rf"(?:请|都|要|就|只|多|尽量|直接|统一|一律|最好|麻烦你?){{0,3}}(?:(?:用|说|讲|使用|换成|切换成?|改用|全用)(?:{_LANGUAGES_ZH}|繁体|简体|大白话|通俗|简单|简短|简洁|口语|敬语|轻松|幽默|专业|正式|温柔|书面|文言文|摄氏|公制|公里|列表|markdown|24小时|表格|一句话|短句|英式|美式)"
     rf"|(?:回答|回复|说话|答案|讲话|解释|语气|说|讲|回|答)(?:我|问题|时|的时候|得|内容)?(?:都|要|请|可以|能|尽量|一定要?|务必|得)*(?:再|更|稍微)?(?:用(?:{_LANGUAGES_ZH}|[^，]{{2,6}})|简短|简洁|简单|精简|短|直接|详细|通俗|温柔|正式|随意|轻松|幽默|具体|口语|专业|干脆|精炼|友好|随和|客气|不要|别|不用|控制在|言简意赅|慢|温和|严肃)"
-    r"|(?:别|不要|不用|不许|少|停止|请勿|禁止)(?:再|给我|总是|老是|老|总|跟我){0,2}(?:用|使用|发|加|带|说|讲|写|那么|这么|太|叫我|称呼我|喊我|敷衍|啰嗦|重复|道歉|说教|客套|绕弯子|废话|打官腔|卖萌|夸|鸡汤|撒娇|中英)"
+    r"|(?:别|不要|不用|不许|少|停止|请勿|禁止)(?:再|给我|总是|老是|老|总|跟我){0,2}(?:(?:用|使用|发|加|带|说|讲|写)(?!了|$|话$|谎)|那么|这么|太|叫我|称呼我|喊我|敷衍|啰嗦|重复|道歉|说教|客套|绕弯子|废话|打官腔|卖萌|夸|鸡汤|撒娇|中英)"
     r"|(?:简短|简洁|简单|直接|精简|言简意赅|详细|具体|温柔|幽默|正式|随意)(?:一?点|一些|些|明了|扼要)(?:$|的?回[答复]|就行|就好|吧|哦|啊)|长话短说)"
 )

@@ -15,9 +15,11 @@ from memory.errors import StorageError
 from memory.recall import words
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store.database import Database, Row, Transaction
+from memory.store.database import Database, Reader, Row, Transaction
 
 _BATCH = 500
+#: Under this name the store keeps which version of the tokens its index is made of.
+_VERSION = "word_tokens"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,9 @@ class Match:
 
 
 async def prepare(database: Database) -> None:
-    """Make sure the index exists and reads; else build it anew from the rows."""
+    """Make sure the index exists, reads, and was made by this version's tokens; else build it anew."""
     try:
-        made = await database.one("select 1 from sqlite_master where name = 'words'")
-        if made is not None:
-            await database.all("select rowid from words where words match ? limit 1", ('"o0"',))
+        if await database.read(_usable):
             return
     except StorageError:
         pass  # damaged, or written by a newer SQLite: rebuilt below, it holds nothing of its own
@@ -42,40 +42,35 @@ async def prepare(database: Database) -> None:
 
 
 async def rebuild(database: Database) -> None:
-    async with database.transaction() as tx:
-        await tx.run("drop table if exists words")
-        await tx.run(
+    """Empty the index and have every memory indexed again."""
+
+    def act(tx: Transaction) -> None:
+        tx.run("drop table if exists words")
+        tx.run(
             "create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')"
         )
         if database.driver.fts_secure_delete:
-            await tx.run("insert into words (words, rank) values ('secure-delete', 1)")
-        await tx.run("delete from changes")
-        await tx.run("insert into changes (memory_id) select id from memories order by id")
+            tx.run("insert into words (words, rank) values ('secure-delete', 1)")
+        tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, str(words.TOKENS_VERSION)))
+        tx.run("delete from changes")
+        tx.run("insert into changes (memory_id) select id from memories order by id")
+
+    await database.write(act)
     await catch_up(database)
 
 
 async def catch_up(database: Database) -> None:
     """Bring the index up to the last committed change, in short transactions."""
-    while True:
-        behind = await database.all(
-            "select memory_id, max(id) as change from changes where id <="
-            " (select max(id) from (select id from changes order by id limit ?)) group by memory_id",
-            (_BATCH,),
-        )
-        if not behind:
-            return
-        async with database.transaction() as tx:
-            for row in behind:
-                await _index(tx, row["memory_id"])
-            await tx.run("delete from changes where id <= ?", (max(row["change"] for row in behind),))
+    while await database.read(_is_behind):
+        await database.write(_index_batch)
 
 
-async def match(database: Database, scope: Scope, terms: Sequence[str]) -> list[Match]:
+def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
     """Every memory of the scope that holds one of the terms. Costs by what the scope sees, not by the table."""
     within = scope.predicate("m")
     owners = " OR ".join(f'"{token}"' for token in _readable(scope))
     held = " OR ".join(f'"{term}"' for term in terms)
-    rows = await database.all(
+    rows = reader.all(
         "select m.id, w.tokens from words w join memories m on m.id = w.rowid"
         f" where words match ? and {within.sql}",
         (f"scope : ({owners}) AND tokens : ({held})", *within.parameters),
@@ -83,10 +78,30 @@ async def match(database: Database, scope: Scope, terms: Sequence[str]) -> list[
     return [_match(row) for row in rows]
 
 
-async def _index(tx: Transaction, memory_id: int) -> None:
-    await tx.run("delete from words where rowid = ?", (memory_id,))
-    row = await tx.one(
-        "select owner_id, author_id, subject_id, subject, topic, key, value, tags from memories"
+def _usable(reader: Reader) -> bool:
+    version = reader.one("select value from store_settings where name = ?", (_VERSION,))
+    if version is None or version["value"] != str(words.TOKENS_VERSION):
+        return False
+    reader.one("select rowid from words where words match '\"o0\"' limit 1")
+    return True
+
+
+def _is_behind(reader: Reader) -> bool:
+    return reader.one("select 1 from changes limit 1") is not None
+
+
+def _index_batch(tx: Transaction) -> None:
+    last = tx.one("select max(id) as id from (select id from changes order by id limit ?)", (_BATCH,))
+    assert last is not None
+    for row in tx.all("select distinct memory_id from changes where id <= ?", (last["id"],)):
+        _index(tx, row["memory_id"])
+    tx.run("delete from changes where id <= ?", (last["id"],))
+
+
+def _index(tx: Transaction, memory_id: int) -> None:
+    tx.run("delete from words where rowid = ?", (memory_id,))
+    row = tx.one(
+        "select owner_id, author_id, subject_id, subject, topic, key, value from memories"
         " where id = ? and kind in ('fact', 'style', 'event', 'reflection')",
         (memory_id,),
     )
@@ -96,9 +111,8 @@ async def _index(tx: Transaction, memory_id: int) -> None:
     if row["author_id"] is not None and row["author_id"] == row["subject_id"]:
         scope += f" s{row['author_id']}"
     text = " ".join((row["key"], row["value"], row["subject"], row["topic"], cues(row["key"])))
-    await tx.run(
-        "insert into words (rowid, scope, tokens) values (?, ?, ?)", (memory_id, scope, " ".join(words.tokens(text)))
-    )
+    tokens = " ".join(words.tokens(text))
+    tx.run("insert into words (rowid, scope, tokens) values (?, ?, ?)", (memory_id, scope, tokens))
 
 
 def _readable(scope: Scope) -> list[str]:

@@ -70,18 +70,22 @@ class Recall:
     searched: bool = False
 
 
-async def take_snapshot(
+def take_snapshot(
     reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]
 ) -> Snapshot:
     """Profile, directive and the known facts, as many as the budget takes."""
-    slots = await profile.read(reader, scope)
-    candidates = await memories.current(reader, scope, ("fact", "style"), limit=budget.known * 2)
+    slots = profile.read(reader, scope)
+    candidates = memories.current(reader, scope, ("fact", "style"), limit=budget.known * 2)
     known: list[Memory] = []
     styles = 0
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens)
-        if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
+        if (
+            len(known) == budget.known
+            or cost > room
+            or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT)
+        ):
             continue
         known.append(memory)
         styles += memory.kind == "style"
@@ -89,12 +93,12 @@ async def take_snapshot(
     return Snapshot(profile=tuple(slots), known=tuple(known))
 
 
-async def stored_snapshot(
+def stored_snapshot(
     reader: Reader, scope: Scope, memory_ids: Sequence[int], *, taken_at: int, budget: Budget
 ) -> Snapshot:
     """The snapshot a window began with, made again from its ids, and what is newer than it."""
-    held = await memories.by_ids(reader, scope, memory_ids)
-    newer = await memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
+    held = memories.by_ids(reader, scope, memory_ids)
+    newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
         known=tuple(memory for memory in held if memory.kind in ("fact", "style")),
@@ -117,7 +121,8 @@ async def recall(
         return Recall(snapshot=snapshot)
     hits = await search(database, scope, query, limit=budget.items * 8)
     present = {memory.id for memory in (*snapshot.known, *snapshot.newer)}
-    sources = await memories.sources(database, [hit.memory.id for hit in hits]) if hits else {}
+    found = [hit.memory.id for hit in hits]
+    sources = await database.read(lambda reader: memories.sources(reader, found)) if found else {}
     items: list[Recalled] = []
     taken: list[Memory] = []
     room = budget.tokens
@@ -143,7 +148,9 @@ def _recalled(hit: Hit, placed: Placed) -> Recalled:
 def _repeats(memory: Memory, other: Memory) -> bool:
     if memory.key != other.key or memory.subject_id != other.subject_id:
         return False
-    return jaccard(memory.value, other.value) >= _ALIKE and not differs_in_substance(memory.value, other.value)
+    return jaccard(memory.value, other.value) >= _ALIKE and not differs_in_substance(
+        memory.value, other.value
+    )
 
 
 def _cost(memory: Memory, count_tokens: Callable[[str], int]) -> int:

@@ -1,20 +1,21 @@
 """One store on disk: its lock, its single writer, its readers.
 
-Invariants: at most one process writes a store; inside it all writes go through one connection, one transaction at
-a time, in the order asked; a cancelled or failing caller never leaves a transaction open; readers can't write;
-only the writer checkpoints the log. No network is ever awaited inside a transaction.
+A transaction is a plain function: it gets the connection, runs on that connection's own thread from `BEGIN` to
+`COMMIT` in one go, and can't await anything. Invariants: at most one process writes a store; inside it transactions
+run one at a time, in the order asked; a cancelled caller leaves none open, for the function runs to its end
+regardless; readers see one committed state for the whole of a function and can't write; only the writer checkpoints
+the log.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import aiosqlite
 from filelock import FileLock, Timeout
@@ -32,36 +33,31 @@ _BUSY_MS = 5_000
 T = TypeVar("T")
 
 
-class Reader(Protocol):
-    """What reads rows: a transaction, or the database itself."""
+class Reader:
+    """A connection inside a read or write transaction."""
 
-    async def all(self, sql: str, parameters: Sequence[Value] = ()) -> list[Row]: ...
-
-    async def one(self, sql: str, parameters: Sequence[Value] = ()) -> Row | None: ...
-
-
-class Transaction:
-    """The writer, inside one transaction. Statements that return nothing give an empty list."""
-
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    async def all(self, sql: str, parameters: Sequence[Value] = ()) -> list[Row]:
-        return list(await self._connection.execute_fetchall(sql, parameters))
+    def all(self, sql: str, parameters: Sequence[Value] = ()) -> list[Row]:
+        return self._connection.execute(sql, parameters).fetchall()
 
-    async def one(self, sql: str, parameters: Sequence[Value] = ()) -> Row | None:
-        rows = await self.all(sql, parameters)
-        return rows[0] if rows else None
+    def one(self, sql: str, parameters: Sequence[Value] = ()) -> Row | None:
+        row: Row | None = self._connection.execute(sql, parameters).fetchone()
+        return row
 
-    async def run(self, sql: str, parameters: Sequence[Value] = ()) -> None:
-        await self._connection.execute_fetchall(sql, parameters)
 
-    async def insert(self, sql: str, parameters: Sequence[Value] = ()) -> int:
+class Transaction(Reader):
+    """The writer inside its transaction."""
+
+    def run(self, sql: str, parameters: Sequence[Value] = ()) -> None:
+        self._connection.execute(sql, parameters)
+
+    def insert(self, sql: str, parameters: Sequence[Value] = ()) -> int:
         """Run an insert and return the new row's id."""
-        row = await self._connection.execute_insert(sql, parameters)
-        if row is None:
-            raise StorageError("SQLite returned no row id for an insert")
-        return int(row[0])
+        row_id = self._connection.execute(sql, parameters).lastrowid
+        assert row_id is not None
+        return row_id
 
 
 class Database:
@@ -73,8 +69,8 @@ class Database:
         path: Path,
         driver: drivers.Driver,
         lock: FileLock,
-        writer: aiosqlite.Connection,
-        readers: list[aiosqlite.Connection],
+        writer: _Connection,
+        readers: list[_Connection],
     ) -> None:
         self.path = path
         self.driver = driver
@@ -82,7 +78,6 @@ class Database:
         self._writer = writer
         self._readers = readers
         self._next_reader = cycle(readers)
-        self._turn = asyncio.Lock()
 
     @classmethod
     async def open(
@@ -100,18 +95,19 @@ class Database:
         """
         driver = driver or drivers.best()
         lock = _locked(path)
-        opened: list[aiosqlite.Connection] = []
+        opened: list[_Connection] = []
+
+        def prepare_writer(connection: sqlite3.Connection) -> None:
+            for pragma in _writer_pragmas(durability):
+                connection.execute(pragma)
+            migrate(connection, known or migrations(), now=now)
+
         try:
             with _translated(path, driver):
-                writer = await _connect(path, driver)
-                opened.append(writer)
-                for pragma in _writer_pragmas(durability):
-                    await writer.execute_fetchall(pragma)
-                await migrate(writer, known or migrations(), now=now)
-                for _ in range(_READERS):
-                    reader = await _connect(path, driver)
-                    opened.append(reader)
-                    await reader.execute_fetchall("pragma query_only = on")
+                for prepare in (prepare_writer, *[_prepare_reader] * _READERS):
+                    connection = await _connect(path, driver)
+                    opened.append(connection)
+                    await connection.call(prepare)
         except BaseException:
             for connection in opened:
                 await connection.close()
@@ -119,28 +115,15 @@ class Database:
             raise
         return cls(path=path, driver=driver, lock=lock, writer=opened[0], readers=opened[1:])
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        """One `BEGIN IMMEDIATE` … `COMMIT`; rolled back on any exception, cancellation included."""
-        async with self._turn:
-            with _translated(self.path, self.driver):
-                try:
-                    await self._writer.execute_fetchall("begin immediate")
-                    yield Transaction(self._writer)
-                    await _to_the_end(self._writer.commit())
-                except BaseException:
-                    # Queued behind whatever statement was cut off, so it always finds the final state.
-                    await _to_the_end(self._writer.rollback())
-                    raise
-
-    async def all(self, sql: str, parameters: Sequence[Value] = ()) -> list[Row]:
-        """Read committed rows."""
+    async def write(self, act: Callable[[Transaction], T]) -> T:
+        """Run `act` as one transaction; whatever it raises rolls all of it back."""
         with _translated(self.path, self.driver):
-            return list(await next(self._next_reader).execute_fetchall(sql, parameters))
+            return await self._writer.call(lambda connection: _committed(connection, act))
 
-    async def one(self, sql: str, parameters: Sequence[Value] = ()) -> Row | None:
-        rows = await self.all(sql, parameters)
-        return rows[0] if rows else None
+    async def read(self, act: Callable[[Reader], T]) -> T:
+        """Run `act` on one committed state."""
+        with _translated(self.path, self.driver):
+            return await next(self._next_reader).call(lambda connection: _consistent(connection, act))
 
     async def close(self) -> None:
         """Close the readers first: the writer is then the last connection and checkpoints the log."""
@@ -149,15 +132,50 @@ class Database:
         _release(self._lock, self.path)
 
 
-async def _connect(path: Path, driver: drivers.Driver) -> aiosqlite.Connection:
+class _Connection(aiosqlite.Connection):
+    """aiosqlite's thread and queue, for whole functions: a hop a statement would cost more than the statement."""
+
+    async def call(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `act` on the connection's thread, after all that was asked before."""
+        result: T = await self._execute(act, self._conn)  # type: ignore[no-untyped-call]
+        return result
+
+
+def _committed(connection: sqlite3.Connection, act: Callable[[Transaction], T]) -> T:
+    connection.execute("begin immediate")
+    try:
+        result = act(Transaction(connection))
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+    return result
+
+
+def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T]) -> T:
+    connection.execute("begin")
+    try:
+        return act(Reader(connection))
+    finally:
+        connection.execute("rollback")
+
+
+async def _connect(path: Path, driver: drivers.Driver) -> _Connection:
     def connector() -> Any:
         # Explicit transactions only: the driver must not open one of its own.
-        return driver.module.connect(str(path), isolation_level=None, check_same_thread=False)
+        connection = driver.module.connect(str(path), isolation_level=None, check_same_thread=False)
+        connection.row_factory = driver.module.Row
+        connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
+        return connection
 
-    connection = await aiosqlite.Connection(connector, iter_chunk_size=64)
-    connection.row_factory = driver.module.Row
-    await connection.execute_fetchall(f"pragma busy_timeout = {_BUSY_MS}")
+    connection = _Connection(connector, iter_chunk_size=64)
+    await connection
     return connection
+
+
+def _prepare_reader(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma query_only = on")
 
 
 def _writer_pragmas(durability: Durability) -> list[str]:
@@ -169,22 +187,6 @@ def _writer_pragmas(durability: Durability) -> list[str]:
         "pragma secure_delete = on",
         f"pragma synchronous = {synchronous}",
     ]
-
-
-async def _to_the_end(awaitable: Awaitable[T]) -> T:
-    """Await something that must not be cut in the middle, then let a cancellation through."""
-    task = asyncio.ensure_future(awaitable)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as exc:
-            if task.cancelled():
-                raise
-            cancelled = exc
-    if cancelled is not None:
-        raise cancelled
-    return task.result()
 
 
 class _translated:  # noqa: N801 - reads as a clause: `with _translated(...)`

@@ -34,8 +34,8 @@ class Unread:
     tokens: int
 
 
-async def unread(reader: Reader, session_id: int) -> Unread:
-    row = await reader.one(
+def unread(reader: Reader, session_id: int) -> Unread:
+    row = reader.one(
         "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
         " join sessions s on s.id = m.session_id where s.id = ? and m.id > s.extracted_to and m.learn = 1",
         (session_id,),
@@ -44,9 +44,9 @@ async def unread(reader: Reader, session_id: int) -> Unread:
     return Unread(messages=row["messages"], tokens=row["tokens"])
 
 
-async def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
+def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
     """Whether something said before `message_id` still waits to be read."""
-    row = await reader.one(
+    row = reader.one(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.id < ? and m.learn = 1 limit 1",
         (session_id, message_id),
@@ -54,34 +54,32 @@ async def unread_before(reader: Reader, session_id: int, message_id: int) -> boo
     return row is not None
 
 
-async def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
+def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
     """Turn what is unread into a piece of work; False when there is nothing to read."""
-    row = await tx.one(
+    row = tx.one(
         "select min(m.id) as first, max(m.id) as last from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.learn = 1",
         (session_id,),
     )
     if row is None or row["first"] is None:
         return False
-    await tx.run(
+    tx.run(
         "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
         " values (?, ?, ?, ?, 'pending', ?)",
         (session_id, row["first"], row["last"], reason, now),
     )
-    await mark_read(tx, session_id, row["last"])
+    mark_read(tx, session_id, row["last"])
     return True
 
 
-async def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
+def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
     """Everything up to `message_id` is read or in work."""
-    await tx.run(
-        "update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id)
-    )
+    tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))
 
 
-async def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
+def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
     """The session's oldest piece of work that is due."""
-    row = await reader.one(
+    row = reader.one(
         "select id, session_id, first_id, last_id, attempts from extractions"
         " where session_id = ? and state = 'pending' and not_before <= ? order by id limit 1",
         (session_id, now),
@@ -89,25 +87,31 @@ async def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None
     return None if row is None else Work(**dict(row))
 
 
-async def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
-    await tx.run(
+def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
+    tx.run(
         "update extractions set state = 'done', found = ?, done_at = ?, error = null where id = ?",
         (found, now, work_id),
     )
 
 
-async def failed(tx: Transaction, work: Work, error: str, *, now: int) -> None:
+def failed(tx: Transaction, work: Work, error: str, *, now: int) -> None:
     """Try again later, twice as late each time; after `PARK_AFTER` failures no more by itself."""
     attempts = work.attempts + 1
-    await tx.run(
+    tx.run(
         "update extractions set state = ?, attempts = ?, not_before = ?, error = ? where id = ?",
-        ("parked" if attempts >= PARK_AFTER else "pending", attempts, now + 30_000 * 2**attempts, error, work.id),
+        (
+            "parked" if attempts >= PARK_AFTER else "pending",
+            attempts,
+            now + 30_000 * 2**attempts,
+            error,
+            work.id,
+        ),
     )
 
 
-async def sessions_with_work(reader: Reader) -> list[int]:
+def sessions_with_work(reader: Reader) -> list[int]:
     """Sessions with unread messages or work that is not done: what a start has to take up."""
-    rows = await reader.all(
+    rows = reader.all(
         "select distinct session_id from extractions where state = 'pending'"
         " union select s.id from sessions s where exists"
         " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)"
@@ -115,9 +119,9 @@ async def sessions_with_work(reader: Reader) -> list[int]:
     return [int(row["session_id"]) for row in rows]
 
 
-async def standing(reader: Reader) -> tuple[int, int, int | None]:
+def standing(reader: Reader) -> tuple[int, int, int | None]:
     """For the status line: pieces of work waiting, pieces parked, time of the last one done."""
-    row = await reader.one(
+    row = reader.one(
         "select (select count(*) from extractions where state = 'pending') as waiting,"
         " (select count(*) from extractions where state = 'parked') as parked,"
         " (select max(done_at) from extractions) as last"

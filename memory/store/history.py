@@ -51,7 +51,7 @@ class Utterance:
     tool_call_id: str | None = None
 
 
-async def record(
+def record(
     tx: Transaction, session: Session, turn_id: int | None, utterances: Iterable[Utterance], *, now: int
 ) -> list[int]:
     """Append to a session's history; returns the new ids in order."""
@@ -62,7 +62,7 @@ async def record(
             sitting += 1
         last = max(said.said_at, last or 0)
         ids.append(
-            await tx.insert(
+            tx.insert(
                 "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
                 " text, tool_calls, tool_call_id, tokens, learn, sitting, said_at, recorded_at)"
                 " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -73,102 +73,98 @@ async def record(
                 ),
             )
         )  # fmt: skip
-    await tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last, session.id))
+    tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last, session.id))
     return ids
 
 
-async def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
+def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
     """The newest `limit` messages of a session with an id above `message_id`, oldest first."""
-    rows = await reader.all(
+    rows = reader.all(
         _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
         (session_id, message_id, limit),
     )
     return [_message(row) for row in reversed(rows)]
 
 
-async def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
+def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
     """A session's messages with ids from `first` to `last`, erased ones left out."""
-    rows = await reader.all(
+    rows = reader.all(
         _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
         (session_id, first, last),
     )
     return [_message(row) for row in rows]
 
 
-async def last_id(reader: Reader, session_id: int) -> int:
-    row = await reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
+def last_id(reader: Reader, session_id: int) -> int:
+    row = reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
     return int(row["id"]) if row is not None and row["id"] is not None else 0
 
 
-async def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
+def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
     """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
     for message_id in message_ids:
-        await tx.run("update messages set learn = 0, recall = 0 where id = ?", (message_id,))
+        tx.run("update messages set learn = 0, recall = 0 where id = ?", (message_id,))
 
 
-async def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
-    return await tx.insert(
+def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
+    return tx.insert(
         "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)",
         (session.id, session.agent_id, now),
     )
 
 
-async def retry_turn(tx: Transaction, turn_id: int) -> int:
+def retry_turn(tx: Transaction, turn_id: int) -> int:
     """Count another attempt at a turn that was cut off; returns how many there were."""
-    row = await tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
+    row = tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
     assert row is not None
     return int(row["attempts"])
 
 
-async def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> None:
-    await tx.run(
+def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> None:
+    tx.run(
         "update turns set state = ?, error = ?, finished_at = ? where id = ?",
         ("done" if error is None else "failed", error, now, turn_id),
     )
 
 
-async def last_turn(reader: Reader, session_id: int) -> int | None:
+def last_turn(reader: Reader, session_id: int) -> int | None:
     """The newest turn of a session that brought an answer."""
-    row = await reader.one(
-        "select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,)
-    )
+    row = reader.one("select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,))
     return None if row is None or row["id"] is None else int(row["id"])
 
 
-async def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
-    rows = await reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
+def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
+    rows = reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
     return [_message(row) for row in rows]
 
 
-async def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> None:
-    await tx.run("insert into steps values (?, ?, ?, ?)", (turn_id, n, completion, now))
+def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> None:
+    tx.run("insert into steps values (?, ?, ?, ?)", (turn_id, n, completion, now))
 
 
-async def steps(reader: Reader, turn_id: int) -> list[str]:
+def steps(reader: Reader, turn_id: int) -> list[str]:
     """The stored completions of a turn, in order, as the JSON they were kept in."""
-    rows = await reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
+    rows = reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
     return [row["completion"] for row in rows]
 
 
-async def keep_effect(
-    tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int
-) -> None:
+def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:
     """A tool ran to its end. Written in the transaction that holds the tool's own change, where it made one."""
-    await tx.run(
+    tx.run(
         "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict do update"
         " set state = 'done', result = excluded.result",
         (turn_id, n, i, tool, result, now),
     )
 
 
-async def start_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, now: int) -> None:
+def start_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, now: int) -> None:
     """An outside tool is about to run: after a crash its outcome is unknown, and it is not repeated."""
-    await tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
+    tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
 
 
-async def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
+def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
     """(state, result) of a tool call of this turn, or None when it never began."""
-    row = await reader.one(
+    row = reader.one(
         "select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i)
     )
     return None if row is None else (row["state"], row["result"])

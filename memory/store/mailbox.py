@@ -37,11 +37,11 @@ class Parcel:
     attempts: int
 
 
-async def receive(
+def receive(
     tx: Transaction, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str, now: int
 ) -> int | None:
     """Take an update; None when it is already there."""
-    row = await tx.one(
+    row = tx.one(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at)"
         " values (?, ?, ?, ?, ?, 'pending', ?) on conflict do nothing returning id",
         (platform, bot_id, update_key, session_key, payload, now),
@@ -49,29 +49,29 @@ async def receive(
     return None if row is None else int(row["id"])
 
 
-async def unanswered(reader: Reader) -> list[Letter]:
+def unanswered(reader: Reader) -> list[Letter]:
     """Rows that still need an answer, oldest first. Those of one broken-off turn share its id."""
-    rows = await reader.all(
+    rows = reader.all(
         "select id, session_key, payload, turn_id from inbox where state in ('pending', 'claimed') order by id"
     )
     return [Letter(**dict(row)) for row in rows]
 
 
-async def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
+def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
     for inbox_id in inbox_ids:
-        await tx.run("update inbox set state = 'claimed', turn_id = ? where id = ?", (turn_id, inbox_id))
+        tx.run("update inbox set state = 'claimed', turn_id = ? where id = ?", (turn_id, inbox_id))
 
 
-async def answered(tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int) -> None:
+def answered(tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int) -> None:
     """End inbox rows; with an `error` code they count as failed, visibly to the person."""
     for inbox_id in inbox_ids:
-        await tx.run(
+        tx.run(
             "update inbox set state = ?, error = ?, finished_at = ?, payload = '' where id = ?",
             ("done" if error is None else "failed", error, now, inbox_id),
         )
 
 
-async def post(
+def post(
     tx: Transaction,
     *,
     session_key: str,
@@ -85,35 +85,33 @@ async def post(
 ) -> None:
     """Queue a message, one row per physical chunk."""
     for chunk, text in enumerate(chunks):
-        await tx.run(
+        tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, reply_to, state, run, created_at)"
             " values (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
             (session_key, turn_id, inbox_id, kind, chunk, text, reply_to, run, now),
         )
 
 
-async def sessions_with_mail(reader: Reader) -> list[str]:
-    rows = await reader.all(
+def sessions_with_mail(reader: Reader) -> list[str]:
+    rows = reader.all(
         "select distinct session_key from outbox where state in ('pending', 'sending', 'unknown')"
     )
     return [row["session_key"] for row in rows]
 
 
-async def doubt(tx: Transaction) -> None:
+def doubt(tx: Transaction) -> None:
     """At start: what was being sent when the last process ended may or may not have been seen."""
-    await tx.run("update outbox set state = 'unknown' where state = 'sending'")
+    tx.run("update outbox set state = 'unknown' where state = 'sending'")
 
 
-async def repost_unknown(tx: Transaction, session_key: str) -> None:
+def repost_unknown(tx: Transaction, session_key: str) -> None:
     """Have rows of unknown fate shown again, where the channel marks them as earlier."""
-    await tx.run(
-        "update outbox set state = 'pending' where session_key = ? and state = 'unknown'", (session_key,)
-    )
+    tx.run("update outbox set state = 'pending' where session_key = ? and state = 'unknown'", (session_key,))
 
 
-async def take(tx: Transaction, session_key: str) -> Parcel | None:
+def take(tx: Transaction, session_key: str) -> Parcel | None:
     """The next row to send, now marked `sending`; None when nothing is left."""
-    row = await tx.one(
+    row = tx.one(
         "update outbox set state = 'sending', attempts = attempts + 1 where id ="
         " (select min(id) from outbox where session_key = ? and state = 'pending')"
         " returning id, session_key, turn_id, kind, text, reply_to, run, attempts",
@@ -122,21 +120,21 @@ async def take(tx: Transaction, session_key: str) -> Parcel | None:
     return None if row is None else _parcel(row)
 
 
-async def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
-    await tx.run(
+def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
+    tx.run(
         "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '' where id = ?",
         (platform_ref, now, outbox_id),
     )
 
 
-async def not_sent(tx: Transaction, outbox_id: int, state: str, error: str) -> None:
+def not_sent(tx: Transaction, outbox_id: int, state: str, error: str) -> None:
     """Keep a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
-    await tx.run("update outbox set state = ?, error = ? where id = ?", (state, error, outbox_id))
+    tx.run("update outbox set state = ?, error = ? where id = ?", (state, error, outbox_id))
 
 
-async def backlog(reader: Reader) -> tuple[int, int]:
+def backlog(reader: Reader) -> tuple[int, int]:
     """How many inbox rows wait for an answer and how many outbox rows wait to be shown."""
-    row = await reader.one(
+    row = reader.one(
         "select (select count(*) from inbox where state in ('pending', 'claimed')) as inbound,"
         " (select count(*) from outbox where state in ('pending', 'sending', 'unknown')) as outbound"
     )

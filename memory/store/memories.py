@@ -90,8 +90,8 @@ class Source:
     text: str | None
 
 
-async def insert(tx: Transaction, draft: Draft, *, short_id: str, now: int) -> int:
-    memory_id = await tx.insert(
+def insert(tx: Transaction, draft: Draft, *, short_id: str, now: int) -> int:
+    memory_id = tx.insert(
         "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
         " key, value, importance, confidence, origin, created_at, learned_at, local_date, valid_from, valid_until,"
         " superseded_by, last_reinforced_at, confirmed)"
@@ -104,59 +104,59 @@ async def insert(tx: Transaction, draft: Draft, *, short_id: str, now: int) -> i
             draft.valid_until, draft.superseded_by, draft.learned_at, int(draft.confirmed),
         ),
     )  # fmt: skip
-    await _changed(tx, memory_id)
+    _changed(tx, memory_id)
     return memory_id
 
 
-async def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
+def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
     for message_id in message_ids:
-        await tx.run("insert or ignore into memory_sources values (?, ?)", (memory_id, message_id))
+        tx.run("insert or ignore into memory_sources values (?, ?)", (memory_id, message_id))
 
 
-async def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
-    await tx.run("delete from memory_parents where memory_id = ?", (memory_id,))
+def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
+    tx.run("delete from memory_parents where memory_id = ?", (memory_id,))
     for parent_id in parent_ids:
-        await tx.run("insert into memory_parents values (?, ?)", (memory_id, parent_id))
+        tx.run("insert into memory_parents values (?, ?)", (memory_id, parent_id))
 
 
-async def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
+def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
     """`new_id` holds from `at` on; the old row keeps all its dates."""
-    await tx.run(
+    tx.run(
         "update memories set superseded_by = ?, valid_until = ? where id = ?",
         (new_id, at, old_id),
     )
-    await _changed(tx, old_id)
+    _changed(tx, old_id)
 
 
-async def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
+def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
     """It was told again: it counts as fresh, and comes back if it had been archived."""
-    await tx.run(
+    tx.run(
         "update memories set reinforced_count = reinforced_count + 1,"
         " last_reinforced_at = max(last_reinforced_at, ?), archived_at = null where id = ?",
         (at, memory_id),
     )
-    await _changed(tx, memory_id)
+    _changed(tx, memory_id)
 
 
-async def rewrite(tx: Transaction, memory_id: int, value: str, *, now: int) -> None:
+def rewrite(tx: Transaction, memory_id: int, value: str, *, now: int) -> None:
     """Replace the value of a derived row (a profile slot), whose parents say where it comes from."""
-    await tx.run(
+    tx.run(
         "update memories set value = ?, last_reinforced_at = ? where id = ?",
         (value, now, memory_id),
     )
-    await _changed(tx, memory_id)
+    _changed(tx, memory_id)
 
 
-async def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
+def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
     """They entered a reply. This counts use; it does not refresh decay."""
     for memory_id in memory_ids:
-        await tx.run(
+        tx.run(
             "update memories set access_count = access_count + 1, last_access_at = ? where id = ?",
             (now, memory_id),
         )
 
 
-async def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
+def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     """Remove rows and all that was derived from them; returns the ids of every removed row.
 
     What a removed row had replaced stays closed, and is then followed by that row's own successor, if any: forgetting
@@ -164,33 +164,33 @@ async def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     """
     doomed = list(memory_ids)
     for memory_id in doomed:
-        rows = await tx.all("select memory_id from memory_parents where parent_id = ?", (memory_id,))
+        rows = tx.all("select memory_id from memory_parents where parent_id = ?", (memory_id,))
         doomed += [row["memory_id"] for row in rows if row["memory_id"] not in doomed]
     for memory_id in doomed:
-        relinked = await tx.all(
+        relinked = tx.all(
             "update memories set superseded_by = (select superseded_by from memories where id = ?1)"
             " where superseded_by = ?1 returning id",
             (memory_id,),
         )
         for row in relinked:
-            await _changed(tx, row["id"])
-        await tx.run("delete from memories where id = ?", (memory_id,))
-        await _changed(tx, memory_id)
+            _changed(tx, row["id"])
+        tx.run("delete from memories where id = ?", (memory_id,))
+        _changed(tx, memory_id)
     return doomed
 
 
-async def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
+def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
     within = scope.predicate("m")
-    row = await reader.one(
+    row = reader.one(
         f"select {_COLUMNS} from memories m where m.id = ? and {within.sql}", (memory_id, *within.parameters)
     )
     return None if row is None else _memory(row)
 
 
-async def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
+def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Raises `NotFound` alike for an unknown id and for one outside the scope."""
     within = scope.predicate("m")
-    row = await reader.one(
+    row = reader.one(
         f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}",
         (short_id, *within.parameters),
     )
@@ -199,11 +199,11 @@ async def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     return _memory(row)
 
 
-async def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
+def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """The rows among `memory_ids` this scope sees, in the order asked for."""
     within = scope.predicate("m")
     marks = ", ".join("?" for _ in memory_ids)
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.id in ({marks}) and {within.sql}",
         (*memory_ids, *within.parameters),
     )
@@ -211,11 +211,13 @@ async def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> lis
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
 
-async def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
+def current(
+    reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0
+) -> list[Memory]:
     """Live rows, the ones that matter first: pinned, then important, then freshly told."""
     within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {_LIVE} and {within.sql}"
         " order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*kinds, *within.parameters, limit, offset),
@@ -223,10 +225,10 @@ async def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit:
     return [_memory(row) for row in rows]
 
 
-async def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
+def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Live rows of one kind and owner that say something of the owner, the ones that matter first."""
     within = scope.predicate("m")
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {_LIVE}"
         f" and {within.sql} order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc",
         (owner_id, kind, *within.parameters),
@@ -234,11 +236,11 @@ async def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Ki
     return [_memory(row) for row in rows]
 
 
-async def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
+def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
     """How many facts, styles, events and reflections this scope sees."""
     within = scope.predicate("m")
     live = f" and {_LIVE}" if live_only else ""
-    row = await reader.one(
+    row = reader.one(
         f"select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f"{live} and {within.sql}",
         within.parameters,
@@ -247,10 +249,10 @@ async def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
     return int(row["n"])
 
 
-async def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
+def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
     """Live facts and styles written after `since`, oldest first: what a snapshot taken then can't hold."""
     within = scope.predicate("m")
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at > ? and {_LIVE}"
         f" and {within.sql} order by m.id limit ?",
         (since, *within.parameters, limit),
@@ -258,10 +260,10 @@ async def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) ->
     return [_memory(row) for row in rows]
 
 
-async def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
+def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     """Rows of the draft's owner, kind and subject that are not superseded: what it may repeat or replace."""
     within = scope.predicate("m")
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
         " and m.subject_id is ? and m.superseded_by is null and m.category = ?"
         f" and {within.sql} order by m.id",
@@ -270,10 +272,10 @@ async def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memor
     return [_memory(row) for row in rows]
 
 
-async def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
+def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     """Every row linked to `memory` by replacement, in either direction, oldest first."""
     within = scope.predicate("m")
-    rows = await reader.all(
+    rows = reader.all(
         "with recursive newer(id, next) as ("
         "   select id, superseded_by from memories where id = ?"
         "   union select m.id, m.superseded_by from memories m join newer n on m.id = n.next),"
@@ -287,10 +289,10 @@ async def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]
     return [_memory(row) for row in rows]
 
 
-async def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
+def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
     """Where each memory was learned from, oldest first."""
     marks = ", ".join("?" for _ in memory_ids)
-    rows = await reader.all(
+    rows = reader.all(
         "select s.memory_id, m.id, m.said_at, m.author_name, m.text, m.erased_at from memory_sources s"
         f" join messages m on m.id = s.message_id where s.memory_id in ({marks}) order by m.id",
         memory_ids,
@@ -308,13 +310,13 @@ async def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[S
     return found
 
 
-async def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
+def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
     """Rows whose key or value holds any of `words` as a substring: the search that needs no index."""
     if not words:
         return []
     within = scope.predicate("m")
     held = " or ".join("instr(lower(m.key || ' ' || m.value), ?) > 0" for _ in words)
-    rows = await reader.all(
+    rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f" and ({held}) and {within.sql} order by m.importance desc, m.id desc limit ?",
         (*words, *within.parameters, limit),
@@ -322,8 +324,8 @@ async def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limi
     return [_memory(row) for row in rows]
 
 
-async def _changed(tx: Transaction, memory_id: int) -> None:
-    await tx.run("insert into changes (memory_id) values (?)", (memory_id,))
+def _changed(tx: Transaction, memory_id: int) -> None:
+    tx.run("insert into changes (memory_id) values (?)", (memory_id,))
 
 
 _COLUMN_NAMES = (

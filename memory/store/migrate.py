@@ -8,10 +8,9 @@ know is refused untouched.
 from __future__ import annotations
 
 import re
+import sqlite3
 from dataclasses import dataclass
 from importlib import resources
-
-import aiosqlite
 
 from memory.errors import SchemaTooNew
 
@@ -36,14 +35,13 @@ def migrations() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.version)
 
 
-async def migrate(connection: aiosqlite.Connection, known: list[Migration], *, now: int) -> None:
+def migrate(connection: sqlite3.Connection, known: list[Migration], *, now: int) -> None:
     """Apply what is missing. Raises `SchemaTooNew` when the database is ahead of `known`."""
-    await connection.execute_fetchall(
+    connection.execute(
         "create table if not exists migrations"
         " (version integer primary key, name text not null, applied_at integer not null) strict"
     )
-    rows = await connection.execute_fetchall("select coalesce(max(version), 0) from migrations")
-    current: int = next(iter(rows))[0]
+    current: int = connection.execute("select coalesce(max(version), 0) from migrations").fetchone()[0]
     newest = known[-1].version
     if current > newest:
         raise SchemaTooNew(
@@ -52,14 +50,14 @@ async def migrate(connection: aiosqlite.Connection, known: list[Migration], *, n
         )
     for migration in known:
         if migration.version > current:
-            await _apply(connection, migration, now)
+            _apply(connection, migration, now)
 
 
-async def _apply(connection: aiosqlite.Connection, migration: Migration, now: int) -> None:
+def _apply(connection: sqlite3.Connection, migration: Migration, now: int) -> None:
     record = f"insert into migrations values ({migration.version}, '{migration.name}', {now});"  # noqa: S608
     try:
-        await connection.executescript(f"begin immediate;\n{migration.sql}\n{record}\ncommit;")
+        connection.executescript(f"begin immediate;\n{migration.sql}\n{record}\ncommit;")
     except BaseException:
         if connection.in_transaction:
-            await connection.rollback()
+            connection.execute("rollback")
         raise

@@ -49,100 +49,102 @@ class Session:
     last_message_at: int | None
 
 
-async def agent(tx: Transaction, name: str, *, now: int) -> int:
+def agent(tx: Transaction, name: str, *, now: int) -> int:
     """The stable id of the agent called `name`."""
-    row = await tx.one("select id from agents where name = ?", (name,))
+    row = tx.one("select id from agents where name = ?", (name,))
     if row is not None:
         return int(row["id"])
-    agent_id = await tx.insert("insert into agents (name, created_at) values (?, ?)", (name, now))
-    await tx.run("insert into owners (kind, agent_id) values ('agent', ?)", (agent_id,))
+    agent_id = tx.insert("insert into agents (name, created_at) values (?, ?)", (name, now))
+    tx.run("insert into owners (kind, agent_id) values ('agent', ?)", (agent_id,))
     return agent_id
 
 
-async def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
+def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
     """The identity behind a platform's user id, made on first sight; its display name follows the platform."""
-    row = await tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
+    row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
-        person_id = await tx.insert("insert into people (created_at) values (?)", (now,))
-        identity_id = await tx.insert(
+        person_id = tx.insert("insert into people (created_at) values (?)", (now,))
+        identity_id = tx.insert(
             "insert into identities (person_id, platform, user_id, name, first_seen_at, last_seen_at)"
             " values (?, ?, ?, ?, ?, ?)",
             (person_id, platform, user_id, name, now, now),
         )
-        await tx.run("insert into owners (kind, identity_id) values ('identity', ?)", (identity_id,))
-        return Speaker(id=identity_id, person_id=person_id, name=name, language=None, timezone=None, learning=True)
-    await tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
+        tx.run("insert into owners (kind, identity_id) values ('identity', ?)", (identity_id,))
+        return Speaker(
+            id=identity_id, person_id=person_id, name=name, language=None, timezone=None, learning=True
+        )
+    tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
     return _speaker(row, name)
 
 
-async def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
+def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
     """The id of a chat, made on first sight."""
-    row = await tx.one(
+    row = tx.one(
         "select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference)
     )
     if row is not None:
         return int(row["chat_id"])
-    chat_id = await tx.insert(
-        "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)", (platform, kind, title, now)
+    chat_id = tx.insert(
+        "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)",
+        (platform, kind, title, now),
     )
-    await tx.run("insert into chat_aliases values (?, ?, ?, ?)", (platform, reference, chat_id, now))
-    await tx.run("insert into owners (kind, chat_id) values ('chat', ?)", (chat_id,))
+    tx.run("insert into chat_aliases values (?, ?, ?, ?)", (platform, reference, chat_id, now))
+    tx.run("insert into owners (kind, chat_id) values ('chat', ?)", (chat_id,))
     return chat_id
 
 
-async def session(
+def session(
     tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int
 ) -> Session:
     """The session under `key`, made on first sight."""
-    if (found := await session_by_key(tx, key)) is not None:
+    if (found := session_by_key(tx, key)) is not None:
         return found
-    await tx.run(
+    tx.run(
         "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
         (key, chat_id, thread, agent_id, now),
     )
-    made = await session_by_key(tx, key)
+    made = session_by_key(tx, key)
     assert made is not None
     return made
 
 
-async def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
+def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
     """Have another agent serve a session: its snapshot held what the other one may see."""
-    await tx.run(
-        "update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?", (agent_id, session.id)
+    tx.run(
+        "update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?",
+        (agent_id, session.id),
     )
-    return await session_by_id(tx, session.id)
+    return session_by_id(tx, session.id)
 
 
-async def session_by_key(reader: Reader, key: str) -> Session | None:
-    row = await reader.one(_SESSION + " where s.key = ?", (key,))
+def session_by_key(reader: Reader, key: str) -> Session | None:
+    row = reader.one(_SESSION + " where s.key = ?", (key,))
     return None if row is None else _session(row)
 
 
-async def session_by_id(reader: Reader, session_id: int) -> Session:
-    row = await reader.one(_SESSION + " where s.id = ?", (session_id,))
+def session_by_id(reader: Reader, session_id: int) -> Session:
+    row = reader.one(_SESSION + " where s.id = ?", (session_id,))
     assert row is not None
     return _session(row)
 
 
-async def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
-    row = await reader.one(_SPEAKER + " where i.id = ?", (identity_id,))
+def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
+    row = reader.one(_SPEAKER + " where i.id = ?", (identity_id,))
     assert row is not None
     return _speaker(row, row["name"])
 
 
-async def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
+def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     """What `speaker_id` may see and add to in `session`.
 
     Private: every identity linked to the person, and the agent. Group: the chat, its thread where threads keep
     their own memory, and the agent; never anything of a single person.
     """
-    owners = await reader.all(
-        "select id from owners where kind = 'agent' and agent_id = ?", (session.agent_id,)
-    )
+    owners = reader.all("select id from owners where kind = 'agent' and agent_id = ?", (session.agent_id,))
     readable = [int(row["id"]) for row in owners]
     selves: tuple[int, ...] = ()
     if session.private:
-        rows = await reader.all(
+        rows = reader.all(
             "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id"
             " where i.person_id = (select person_id from identities where id = ?)",
             (speaker_id,),
@@ -151,7 +153,7 @@ async def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> 
         writes_to = next(int(row["id"]) for row in rows if row["identity_id"] == speaker_id)
         readable += [int(row["id"]) for row in rows]
     else:
-        rows = await reader.all(
+        rows = reader.all(
             "select o.id, o.kind from owners o join chats c on c.id = o.chat_id where o.chat_id = ?"
             " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by o.kind",
             (session.chat_id, session.thread),
@@ -169,30 +171,30 @@ async def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> 
     )
 
 
-async def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
+def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Let the window begin after message `after`; task, summary and snapshot go with the old one."""
-    await tx.run(
+    tx.run(
         "update sessions set window_after = ?, sitting = sitting + 1, summary = null, active_task = null,"
         " snapshot = null, snapshot_at = null where id = ?",
         (after, session_id),
     )
 
 
-async def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
+def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Let older messages leave the window without ending the conversation."""
-    await tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
+    tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
 
 
-async def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
-    await tx.run(
+def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
+    tx.run(
         "update sessions set snapshot = ?, snapshot_at = ? where id = ?",
         (json.dumps(memory_ids), now, session_id),
     )
 
 
-async def drop_snapshots(tx: Transaction) -> None:
+def drop_snapshots(tx: Transaction) -> None:
     """Have every session take a new snapshot at its next turn: something in one was corrected or forgotten."""
-    await tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
+    tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
 
 
 _SPEAKER = (

@@ -26,7 +26,7 @@ class Question:
     preset: str
 
 
-async def ask(
+def ask(
     tx: Transaction,
     *,
     session_id: int,
@@ -38,19 +38,19 @@ async def ask(
     now: int,
 ) -> None:
     """Ask; an earlier open question to the same person here is cancelled."""
-    await tx.run(
+    tx.run(
         "update questions set state = 'cancelled' where session_id = ? and asker_id = ? and state = 'open'",
         (session_id, asker_id),
     )
-    await tx.run(
+    tx.run(
         "insert into questions (session_id, asker_id, purpose, payload, choices, preset, state, created_at, expires_at)"
         " values (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
         (session_id, asker_id, purpose, payload, json.dumps(choices), preset, now, now + LIFETIME_MS),
     )
 
 
-async def open_question(reader: Reader, session_id: int, asker_id: int, *, now: int) -> Question | None:
-    row = await reader.one(
+def open_question(reader: Reader, session_id: int, asker_id: int, *, now: int) -> Question | None:
+    row = reader.one(
         "select id, purpose, payload, choices, preset from questions"
         " where session_id = ? and asker_id = ? and state = 'open' and expires_at > ?",
         (session_id, asker_id, now),
@@ -66,9 +66,9 @@ async def open_question(reader: Reader, session_id: int, asker_id: int, *, now: 
     )
 
 
-async def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
+def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
     """Close a question with the choice taken, or cancel it with None."""
-    await tx.run(
+    tx.run(
         "update questions set state = ?, answer = ? where id = ?",
         ("cancelled" if answer is None else "answered", answer, question_id),
     )

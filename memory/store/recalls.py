@@ -19,17 +19,17 @@ class Entry:
     parts: dict[str, float]
 
 
-async def keep(tx: Transaction, turn_id: int, entries: Sequence[Entry]) -> None:
+def keep(tx: Transaction, turn_id: int, entries: Sequence[Entry]) -> None:
     for rank, entry in enumerate(entries):
-        await tx.run(
+        tx.run(
             "insert into recalls (turn_id, rank, item, item_id, placed, score, parts)"
             " values (?, ?, 'memory', ?, ?, ?, ?)",
             (turn_id, rank, entry.memory_id, entry.placed, entry.score, json.dumps(entry.parts)),
         )
 
 
-async def of_turn(reader: Reader, turn_id: int) -> list[Entry]:
-    rows = await reader.all(
+def of_turn(reader: Reader, turn_id: int) -> list[Entry]:
+    rows = reader.all(
         "select item_id, placed, score, parts from recalls where turn_id = ? and item = 'memory' order by rank",
         (turn_id,),
     )

@@ -18,10 +18,17 @@ class Spent:
     estimated: bool
 
 
-async def add(
-    tx: Transaction, spent: Spent, *, turn_id: int | None, session_id: int | None, agent_id: int, purpose: str, now: int
+def add(
+    tx: Transaction,
+    spent: Spent,
+    *,
+    turn_id: int | None,
+    session_id: int | None,
+    agent_id: int,
+    purpose: str,
+    now: int,
 ) -> None:
-    await tx.run(
+    tx.run(
         "insert into usage (turn_id, session_id, agent_id, purpose, model, input_tokens, output_tokens,"
         " cached_tokens, estimated, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -31,8 +38,8 @@ async def add(
     )  # fmt: skip
 
 
-async def of_turn(reader: Reader, turn_id: int) -> list[Spent]:
-    rows = await reader.all(
+def of_turn(reader: Reader, turn_id: int) -> list[Spent]:
+    rows = reader.all(
         "select model, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,"
         " sum(cached_tokens) as cached_tokens, max(estimated) as estimated from usage where turn_id = ? group by model",
         (turn_id,),
@@ -40,9 +47,9 @@ async def of_turn(reader: Reader, turn_id: int) -> list[Spent]:
     return [Spent(**{**dict(row), "estimated": bool(row["estimated"])}) for row in rows]
 
 
-async def of_agent(reader: Reader, agent_id: int, *, since: int) -> tuple[int, int]:
+def of_agent(reader: Reader, agent_id: int, *, since: int) -> tuple[int, int]:
     """Tokens in and out of an agent since a time."""
-    row = await reader.one(
+    row = reader.one(
         "select coalesce(sum(input_tokens), 0) as i, coalesce(sum(output_tokens), 0) as o from usage"
         " where agent_id = ? and created_at >= ?",
         (agent_id, since),

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from memory.errors import SchemaTooNew, StorageError, StoreInUse, StoreUnwritable
 from memory.store import driver as drivers
-from memory.store.database import Database
+from memory.store.database import Database, Reader, Transaction
 from memory.store.migrate import Migration, migrations
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
@@ -45,92 +46,116 @@ async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_pat
     child.stdout.close()
 
     database = await _opened(path)
-    names = [row["name"] for row in await database.all("select name from agents order by id")]
-    check = await database.one("pragma integrity_check")
+    names = await _names(database)
+    check = await database.read(lambda reader: reader.one("pragma integrity_check"))
     await database.close()
     assert names == ["committed 0", "committed 1", "committed 2"]
     assert check is not None and check[0] == "ok"
 
 
 async def test_a_cancelled_writer_leaves_no_transaction_open(tmp_path: Path, driver: drivers.Driver) -> None:
-    """The next writer must neither wait for a lock nor commit what was given up."""
+    """The next writer must not wait for a lock: the function runs to its end, whoever still wants its result."""
     database = await _opened(tmp_path / "remora.db", driver)
-    inside = asyncio.Event()
+    inside = threading.Event()
+    go_on = threading.Event()
 
-    async def writes_and_waits() -> None:
-        async with database.transaction() as tx:
-            await tx.run("insert into agents (name, created_at) values ('given up', 1)")
-            inside.set()
-            await asyncio.sleep(60)
+    def writes_and_waits(tx: Transaction) -> None:
+        _add(tx, "first")
+        inside.set()
+        go_on.wait(10)
+        _add(tx, "second")
 
-    task = asyncio.create_task(writes_and_waits())
-    await inside.wait()
+    task = asyncio.create_task(database.write(writes_and_waits))
+    await asyncio.to_thread(inside.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with database.transaction() as tx:
-        await tx.run("insert into agents (name, created_at) values ('next', 1)")
-    rows = await database.all("select name from agents")
+    go_on.set()
+    await database.write(lambda tx: _add(tx, "next"))
+    assert await _names(database) == ["first", "second", "next"]
     await database.close()
-    assert [row["name"] for row in rows] == ["next"]
 
 
-async def test_cancelling_at_any_statement_leaves_all_or_nothing(tmp_path: Path) -> None:
+async def test_cancelling_at_any_moment_leaves_all_or_nothing(tmp_path: Path) -> None:
     """Wherever the cancellation strikes, two rows of one transaction share their fate."""
     database = await _opened(tmp_path / "remora.db")
 
-    async def writes_two(n: int) -> None:
-        async with database.transaction() as tx:
-            await tx.run("insert into agents (name, created_at) values (?, 1)", (f"first {n}",))
-            await tx.run("insert into agents (name, created_at) values (?, 1)", (f"second {n}",))
+    def writes_two(tx: Transaction, n: int) -> None:
+        _add(tx, f"first {n}")
+        _add(tx, f"second {n}")
 
     for n in range(60):
-        task = asyncio.create_task(writes_two(n))
-        for _ in range(n % 30):
+        task = asyncio.create_task(database.write(lambda tx, n=n: writes_two(tx, n)))  # type: ignore[misc]
+        for _ in range(n % 6):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    rows = await database.all(
-        "select substr(name, instr(name, ' ') + 1) as n, count(*) as rows from agents group by n having rows <> 2"
-    )
+    names = await _names(database)
     await database.close()
-    assert [dict(row) for row in rows] == []
+    assert {name.split()[1] for name in names if "first" in name} == {
+        name.split()[1] for name in names if "second" in name
+    }
+    assert len(set(names)) == len(names) and len(names) % 2 == 0
 
 
 async def test_transactions_run_one_after_the_other_in_the_order_asked(tmp_path: Path) -> None:
     """One writer behind one queue: nobody ever sees "database is locked"."""
     database = await _opened(tmp_path / "remora.db")
-    order: list[int] = []
-
-    async def write(n: int) -> None:
-        async with database.transaction() as tx:
-            await tx.run("insert into agents (name, created_at) values (?, 1)", (str(n),))
-            await asyncio.sleep(0)
-            order.append(n)
-
-    await asyncio.gather(*(write(n) for n in range(20)))
+    await asyncio.gather(*(database.write(lambda tx, n=n: _add(tx, str(n))) for n in range(20)))  # type: ignore[misc]
+    assert await _names(database) == [str(n) for n in range(20)]
     await database.close()
-    assert order == list(range(20))
+
+
+async def test_a_reader_sees_one_state_for_the_whole_of_its_function(tmp_path: Path) -> None:
+    """A prompt must not be put together from before and after a change."""
+    database = await _opened(tmp_path / "remora.db")
+    counted = threading.Event()
+    go_on = threading.Event()
+
+    def counts_twice(reader: Reader) -> tuple[int, int]:
+        before = len(reader.all("select 1 from agents"))
+        counted.set()
+        go_on.wait(10)
+        return before, len(reader.all("select 1 from agents"))
+
+    reading = asyncio.create_task(database.read(counts_twice))
+    await asyncio.to_thread(counted.wait, 10)
+    await database.write(lambda tx: _add(tx, "meanwhile"))
+    go_on.set()
+    assert await reading == (0, 0)
+    await database.close()
 
 
 async def test_readers_cannot_write(tmp_path: Path, driver: drivers.Driver) -> None:
     """A slip in a query must not change a row."""
     database = await _opened(tmp_path / "remora.db", driver)
     with pytest.raises(StoreUnwritable):
-        await database.all("insert into agents (name, created_at) values ('x', 1)")
+        await database.read(
+            lambda reader: reader.all("insert into agents (name, created_at) values ('x', 1)")
+        )
     await database.close()
 
 
-async def test_a_failing_statement_rolls_the_whole_transaction_back(tmp_path: Path, driver: drivers.Driver) -> None:
-    """Errors come as ours, whichever SQLite raised them."""
+async def test_whatever_a_transaction_raises_rolls_all_of_it_back(
+    tmp_path: Path, driver: drivers.Driver
+) -> None:
+    """SQLite's errors come as ours, all others as they are."""
     database = await _opened(tmp_path / "remora.db", driver)
+
+    def violates(tx: Transaction) -> None:
+        _add(tx, "x")
+        _add(tx, "x")
+
+    def stumbles(tx: Transaction) -> None:
+        _add(tx, "y")
+        raise LookupError("y")
+
     with pytest.raises(StorageError):
-        async with database.transaction() as tx:
-            await tx.run("insert into agents (name, created_at) values ('x', 1)")
-            await tx.run("insert into agents (name, created_at) values ('x', 1)")
-    rows = await database.all("select 1 from agents")
+        await database.write(violates)
+    with pytest.raises(LookupError):
+        await database.write(stumbles)
+    assert await _names(database) == []
     await database.close()
-    assert rows == []
 
 
 async def test_a_second_process_is_told_who_holds_the_store(tmp_path: Path) -> None:
@@ -177,27 +202,34 @@ async def test_a_newer_database_is_refused_unchanged(tmp_path: Path) -> None:
         await _opened(path)
 
 
-async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, driver: drivers.Driver) -> None:
+async def test_a_failing_migration_leaves_the_schema_before_it(
+    tmp_path: Path, driver: drivers.Driver
+) -> None:
     """A migration and its record are one transaction."""
     path = tmp_path / "remora.db"
     broken = [
         *migrations(),
-        Migration(version=2000, name="broken", sql="create table half (x integer) strict;\ninsert into nowhere values (1);"),
+        Migration(
+            version=2000,
+            name="broken",
+            sql="create table half (x integer) strict;\ninsert into nowhere values (1);",
+        ),
     ]
     with pytest.raises(StorageError):
         await Database.open(path, now=1, driver=driver, known=broken)
     database = await _opened(path, driver)
-    tables = await database.all("select name from sqlite_master where name = 'half'")
+    tables = await database.read(lambda reader: reader.all("select 1 from sqlite_master where name = 'half'"))
     await database.close()
     assert tables == []
 
 
-async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(tmp_path: Path, driver: drivers.Driver) -> None:
+async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(
+    tmp_path: Path, driver: drivers.Driver
+) -> None:
     """After a clean stop the one file is complete and may be copied."""
     path = tmp_path / "remora.db"
     database = await _opened(path, driver)
-    async with database.transaction() as tx:
-        await tx.run("insert into agents (name, created_at) values ('x', 1)")
+    await database.write(lambda tx: _add(tx, "x"))
     await database.close()
     assert not path.with_name("remora.db-wal").exists()
     await (await _opened(path, driver)).close()
@@ -206,30 +238,46 @@ async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(tmp_path: Pat
 async def test_a_python_whose_sqlite_loads_no_extensions_is_served(tmp_path: Path) -> None:
     """Many Python builds lack enable_load_extension; the store must open there with all that words need."""
     database = await _opened(tmp_path / "remora.db", drivers.built_in())
-    async with database.transaction() as tx:
-        await tx.run("create virtual table probe using fts5(text)")
-        await tx.run("insert into probe values ('found')")
-    rows = await database.all("select text from probe where probe match 'found'")
+
+    def act(tx: Transaction) -> None:
+        tx.run("create virtual table probe using fts5(text)")
+        tx.run("insert into probe values ('found')")
+
+    await database.write(act)
+    rows = await database.read(lambda reader: reader.all("select text from probe where probe match 'found'"))
     await database.close()
     assert [row["text"] for row in rows] == ["found"]
     best = drivers.best()
     assert best.loads_extensions or drivers.bundled() is None
 
 
+def _add(tx: Transaction, name: str) -> None:
+    tx.run("insert into agents (name, created_at) values (?, 1)", (name,))
+
+
+async def _names(database: Database) -> list[str]:
+    rows = await database.read(lambda reader: reader.all("select name from agents order by id"))
+    return [row["name"] for row in rows]
+
+
 _WRITES_THEN_HANGS = """
-import asyncio, sys
+import asyncio, sys, time
 from pathlib import Path
 from memory.store.database import Database
+
+def add(tx, name):
+    tx.run("insert into agents (name, created_at) values (?, 1)", (name,))
+
+def hang(tx):
+    add(tx, "never committed")
+    print("in transaction", flush=True)
+    time.sleep(60)
 
 async def main():
     database = await Database.open(Path(sys.argv[1]), now=1)
     for n in range(3):
-        async with database.transaction() as tx:
-            await tx.run("insert into agents (name, created_at) values (?, 1)", (f"committed {n}",))
-    async with database.transaction() as tx:
-        await tx.run("insert into agents (name, created_at) values ('never committed', 1)")
-        print("in transaction", flush=True)
-        await asyncio.sleep(60)
+        await database.write(lambda tx: add(tx, f"committed {n}"))
+    await database.write(hang)
 
 asyncio.run(main())
 """

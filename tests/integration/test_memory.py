@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from agents.tokens import count_tokens
 from memory.errors import NotFound
-from memory.service import Budget, Context, Memory, Outcome, Said, Service, Triggers, Turn, Utterance, Where, Who
+from memory.service import (
+    Budget,
+    Context,
+    Desk,
+    Outcome,
+    Said,
+    Service,
+    Triggers,
+    Turn,
+    Utterance,
+    Where,
+    Who,
+)
 from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
 
@@ -28,7 +41,11 @@ async def say(
     for text in texts:
         key = f"{clock()}-{text}-{counting()}"
         inbox_id = await memory.receive(
-            platform=where.platform, bot_id="local", update_key=key, session_key=where.session_key, payload="{}"
+            platform=where.platform,
+            bot_id="local",
+            update_key=key,
+            session_key=where.session_key,
+            payload="{}",
         )
         assert inbox_id is not None
         said.append(
@@ -49,7 +66,28 @@ async def say(
     return turn
 
 
+T = TypeVar("T")
 counting = counting_ids()
+
+
+async def act(memory: Service, context: Context, do: Callable[[Desk], T]) -> T:
+    """Do something at the desk, as a command would, and give what it returned."""
+    returned: list[T] = []
+
+    def done(desk: Desk) -> str:
+        returned.append(do(desk))
+        return "done"
+
+    inbox_id = await memory.receive(
+        platform="console",
+        bot_id="local",
+        update_key=counting(),
+        session_key=context.session.key,
+        payload="{}",
+    )
+    assert inbox_id is not None
+    await memory.answer(context, inbox_id, done)
+    return returned[0]
 
 
 async def learn(memory: Service, turn: Turn) -> None:
@@ -70,8 +108,7 @@ async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: S
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("home", "Lisbon")]
     home = (await memory.search(turn.context, "home", limit=1))[0].memory
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        shown = await desk.show(home.short_id)
+    shown = await act(memory, turn.context, lambda desk: desk.show(home.short_id))
     assert [source.text for source in shown.sources] == ["I live in Lisbon and I'm allergic to peanuts"]
     assert (home.learned_at, home.valid_from, home.local_date) == (clock(), clock(), "2026-11-21")
 
@@ -80,7 +117,8 @@ async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Ser
     """Nothing is overwritten: one can ask where somebody used to live."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
-    moved_in, _ = clock(), clock.move(days=30)
+    moved_in = clock()
+    clock.move(days=30)
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
@@ -116,7 +154,9 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
 
 async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
     """Only keys on the closed list replace; a second allergy must not hide the first."""
-    turn = await say(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
+    turn = await say(
+        memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock
+    )
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("allergy", "shellfish")]
 
@@ -137,9 +177,8 @@ async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clo
         context = await memory.context(*place)
         assert await facts(memory, context) == []
         assert await found(memory, context, "who lives in Lisbon, where do I live?") == []
-        async with memory.answering(context, 0) as desk:
-            with pytest.raises(NotFound):
-                await desk.show(short_id)
+        with pytest.raises(NotFound):
+            await act(memory, context, lambda desk: desk.show(short_id))
 
 
 async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clock: Clock) -> None:
@@ -151,7 +190,9 @@ async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clo
     assert await found(memory, other, "where do I live?") == ["Lisbon"]
 
 
-async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(memory: Service, clock: Clock) -> None:
+async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(
+    memory: Service, clock: Clock
+) -> None:
     """The group's memory stays in the group, but one's own words about oneself come along."""
     turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
@@ -179,8 +220,7 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
     await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Lisbon"}
     home = (await memory.search(turn.context, "Lisbon", limit=1))[0].memory
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        await desk.forget(home.id)
+    await act(memory, turn.context, lambda desk: desk.forget(home.id))
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada"}
 
 
@@ -189,15 +229,16 @@ async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Ser
     turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
     allergy = (await memory.memories(turn.context, limit=1))[0]
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        assert (await desk.forget(allergy.id)) is not None
-        assert (await desk.forget(allergy.id)) is None
+    assert await act(memory, turn.context, lambda desk: desk.forget(allergy.id)) is not None
+    assert await act(memory, turn.context, lambda desk: desk.forget(allergy.id)) is None
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
     assert await found(memory, turn.context, "peanuts allergy") == []
 
 
-async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(memory: Service, clock: Clock) -> None:
+async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(
+    memory: Service, clock: Clock
+) -> None:
     """Somebody who removes their new address must not be moved back into the old one."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
@@ -205,8 +246,7 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     home = (await memory.memories(turn.context, limit=1))[0]
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        await desk.forget(home.id)
+    await act(memory, turn.context, lambda desk: desk.forget(home.id))
     assert await facts(memory, turn.context) == []
 
 
@@ -216,11 +256,10 @@ async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -
     await learn(memory, turn)
     wrong = (await memory.memories(turn.context, limit=1))[0]
     clock.move(days=2)
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        _, new = await desk.correct(wrong.short_id, "walnuts")
-        shown = await desk.show(wrong.short_id)
-        with pytest.raises(ValueError):
-            await desk.correct(wrong.short_id, "almonds")
+    _, new = await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "walnuts"))
+    shown = await act(memory, turn.context, lambda desk: desk.show(wrong.short_id))
+    with pytest.raises(ValueError):
+        await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "almonds"))
     assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", clock()), ("walnuts", None)]
     assert new.confirmed and await facts(memory, turn.context) == [("allergy", "walnuts")]
 
@@ -277,28 +316,34 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
     turn = await say(memory, ada, "what am I allergic to?", clock=clock)
     why = await memory.why(turn.context)
     assert why is not None
-    placed = {memory.value: entry.placed for entry, memory in why.entries if memory is not None and memory.kind == "fact"}
+    placed = {
+        memory.value: entry.placed
+        for entry, memory in why.entries
+        if memory is not None and memory.kind == "fact"
+    }
     assert placed == {"peanuts": "known"}
 
 
-async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(memory: Service, clock: Clock) -> None:
+async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(
+    memory: Service, clock: Clock
+) -> None:
     """Overflow of the snapshot is what recall is for."""
     ada = private("ada")
     context = await memory.context(*ada)
-    async with memory.answering(context, 0) as desk:
-        for n in range(60):
-            await desk.remember(f"the code of locker {n} is {n * 7} blue", key=f"locker-{n}")
+    for n in range(60):
+        said = f"the code of locker {n} is {n * 7} blue"
+        await act(memory, context, lambda desk: desk.remember(said, key=f"locker-{n}"))  # noqa: B023
     clock.move(days=1)
     where, who = ada
     inbox_id = await memory.receive(
         platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None
-    said = Said(
+    asked = Said(
         inbox_id=inbox_id, text="which code has locker 3 ?", tokens=8, said_at=clock(), platform_ref=None,
         reply_to=None, learn=True,
     )  # fmt: skip
-    turn = await memory.begin_turn(where, who, [said])
+    turn = await memory.begin_turn(where, who, [asked])
     budget = Budget(items=3, tokens=200, known=5, known_tokens=200)
     view = await memory.look(turn, budget, window_tokens=1_000, window_messages=50)
     recalled = [item.memory.key for item in view.recall.items if item.placed == "recalled"]
@@ -322,8 +367,7 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
     """/new hides what was said before; it can still be learned from and recalled."""
     ada = private("ada")
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    async with memory.answering(turn.context, turn.inbox_ids[0]) as desk:
-        await desk.start_window()
+    await act(memory, turn.context, lambda desk: desk.start_window())
     await learn(memory, turn)
     after = await say(memory, ada, "hello again", clock=clock)
     view = await memory.look(after, Budget(), window_tokens=1_000, window_messages=50)
@@ -335,8 +379,7 @@ async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Servic
     """A turn never fails because an index did."""
     turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
     await learn(memory, turn)
-    async with memory._database.transaction() as tx:
-        await tx.run("drop table words")
+    await memory._database.write(lambda tx: tx.run("drop table words"))
     assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
     assert await found(memory, turn.context, "爬山") == ["爬山"]
 
@@ -355,11 +398,11 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
     service = await opened()
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
-    async with service._database.transaction() as tx:
-        await tx.run("drop table words")
+    await service._database.write(lambda tx: tx.run("drop table words"))
     await service.close(seconds=5)
     service = await opened()
-    assert await service._database.all("select rowid from words where words match 'lisbon'") != []
+    rows = await service._database.read(lambda r: r.all("select rowid from words where words match 'lisbon'"))
+    assert rows != []
     await service.close(seconds=5)
 
 
@@ -380,18 +423,20 @@ async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock
     parcel = await memory.take_parcel(turn.context.session.key)
     assert parcel is not None and parcel.text == "ok"
     await memory.parcel_sent(parcel, "1")
-    rows = await memory._database.all("select payload as text from inbox union all select text from outbox")
+    both = "select payload as text from inbox union all select text from outbox"
+    rows = await memory._database.read(lambda reader: reader.all(both))
     assert {row["text"] for row in rows} == {""}
 
 
 async def test_ids_of_removed_memories_are_never_given_again(memory: Service, clock: Clock) -> None:
     """What entered an old reply is kept as bare ids, which must not come to mean something else."""
     ada = await memory.context(*private("ada"))
-    async with memory.answering(ada, 0) as desk:
-        (first,) = await desk.remember("the spare key is under the blue pot", key="spare-key")
-        await desk.forget(first.id)
-        (second,) = await desk.remember("the spare key is with the neighbour", key="spare-key")
-    assert isinstance(second, Memory) and second.id > first.id
+    (first,) = await act(memory, ada, lambda desk: desk.remember("it is under the blue pot", key="spare-key"))
+    await act(memory, ada, lambda desk: desk.forget(first.id))
+    (second,) = await act(
+        memory, ada, lambda desk: desk.remember("it is with the neighbour", key="spare-key")
+    )
+    assert second.id > first.id
 
 
 async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path: Path, clock: Clock) -> None:

@@ -11,7 +11,9 @@ PORTO = Remembered(id="m_b", said="you live in Porto", when="3 May 2025", score=
 TEA = Remembered(id="m_c", said="you like tea", when="3 May 2025", score=0.4)
 
 
-async def answer(said: str, *, remembered: tuple[Remembered, ...] = (), noted: tuple[str, ...] = (), first: bool = False) -> str:
+async def answer(
+    said: str, *, remembered: tuple[Remembered, ...] = (), noted: tuple[str, ...] = (), first: bool = False
+) -> str:
     request = Request(messages=() if first else TALKED, said=said, remembered=remembered, noted=noted)
     return (await OfflineProvider().complete(request)).text
 
@@ -26,7 +28,10 @@ async def test_the_first_answer_says_what_it_is() -> None:
 async def test_a_question_is_answered_from_memory_with_its_date() -> None:
     """Only what bears on it nearly as well as the best is told."""
     text = await answer("where do I live?", remembered=(LISBON, PORTO, TEA))
-    assert text == "You told me on 21 Nov 2026: you live in Lisbon.\nEarlier, on 3 May 2025, you had told me: you live in Porto."
+    assert (
+        text
+        == "You told me on 21 Nov 2026: you live in Lisbon.\nEarlier, on 3 May 2025, you had told me: you live in Porto."
+    )
 
 
 async def test_what_is_not_remembered_is_not_made_up() -> None:

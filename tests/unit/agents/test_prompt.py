@@ -59,7 +59,11 @@ def test_all_before_the_last_message_is_the_same_from_turn_to_turn() -> None:
     """Vendors' prompt caches hit only on an unchanged beginning."""
     first = build(VOICE, profile=[], known=[HOME], summary=None, history=HISTORY, tail=TAIL)
     later_tail = replace(TAIL, now="Sunday 2026-11-22 09:00 +0000 (UTC)", fence="q8w2e5", recalled=())
-    longer = [*HISTORY, ChatMessage(role="assistant", content="Lisbon."), ChatMessage(role="user", content="thanks")]
+    longer = [
+        *HISTORY,
+        ChatMessage(role="assistant", content="Lisbon."),
+        ChatMessage(role="user", content="thanks"),
+    ]
     second = build(VOICE, profile=[], known=[HOME], summary=None, history=longer, tail=later_tail)
     assert first[:3] == second[:3]
 

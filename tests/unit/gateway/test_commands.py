@@ -36,7 +36,16 @@ def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "taken"),
-    [("yes", "yes"), ("Yes!", "yes"), ("y", "yes"), ("是的", "yes"), ("no", "no"), ("不要", "no"), ("maybe", None), ("yes please do it later", None)],
+    [
+        ("yes", "yes"),
+        ("Yes!", "yes"),
+        ("y", "yes"),
+        ("是的", "yes"),
+        ("no", "no"),
+        ("不要", "no"),
+        ("maybe", None),
+        ("yes please do it later", None),
+    ],
 )
 def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
     """Any other text cancels it and is an ordinary message."""

@@ -32,7 +32,8 @@ def test_every_command_has_a_help_line(command: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion]
+    "error",
+    [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion],
 )
 def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> None:
     """What an error says to a person is decided in one place."""
