@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -77,10 +78,13 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel
     from gateway import app, telemetry
-    from memory.learn.guard import redact
+    from memory.learn.redact import redact
 
     log = config.settings.log
     telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
+    telemetry.log_crashes()
+    if once is None and sys.stdin.isatty() and sys.stdout.isatty():
+        config = await _with_offered_model(config)
     channel = ConsoleChannel(
         person=person,
         once=once,
@@ -101,6 +105,20 @@ async def _serve(config: Config, channel: ConsoleChannel) -> None:
     async with app.running(config, {channel.id: channel}) as router:
         await router.settled(channel.place)
         await channel.run(router)
+
+
+async def _with_offered_model(config: Config) -> Config:
+    """Where no model is configured, ask once whether to use one that is at hand."""
+    from gateway import offer
+
+    spec = config.agents[config.default_agent]
+    if spec.models or (found := await offer.find(os.environ)) is None:
+        return config
+    if not click.confirm(found.question, default=False):
+        return config
+    click.echo(f"To keep it, write this into {config.agents_dir / (spec.name + '.yaml')}:\n  {found.lasting}")
+    agents = {**config.agents, spec.name: spec.model_copy(update={"models": (found.model,)})}
+    return replace(config, agents=agents)
 
 
 def _greeting(config: Config) -> str:

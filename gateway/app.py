@@ -22,7 +22,8 @@ from gateway.config import Config
 from gateway.delivery import Delivery
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
-from memory.learn.guard import clean, redact
+from memory.learn.guard import clean
+from memory.learn.redact import redact
 from memory.service import Service, Triggers
 
 #: The database of every agent that names none of its own.

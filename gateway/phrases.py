@@ -1,6 +1,7 @@
 """PLACEHOLDER - to be replaced by its author."""
 
 from __future__ import annotations
+
 from typing import Literal
 
 

@@ -63,7 +63,7 @@ _Span: TypeAlias = tuple[date, date, Unit]
 _NUMBERS_EN = {
     word: number
     for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=1
     )
 } | {"a": 1, "an": 1}
 _DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {
@@ -71,8 +71,8 @@ _DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五�
     "兩": 2,
     "〇": 0,
 }
-_WEEKDAYS_EN = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTHS_EN = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_WEEKDAYS_EN = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTHS_EN = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 _WD = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTH = (

@@ -30,10 +30,10 @@ FACES = {
     "agents.agent", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.prompt",
 }  # fmt: skip
 VENDORS = {
-    "aiosqlite": {"memory/store/database.py", "memory/store/migrate.py"},
-    "httpx": {"agents/providers/openai.py", "gateway/app.py"},
+    "aiosqlite": {"memory/store/database.py"},
+    "httpx": {"agents/providers/openai.py", "gateway/app.py", "gateway/offer.py"},
     "prompt_toolkit": {"channels/console.py"},
-    "detect_secrets": {"memory/learn/guard.py"},
+    "detect_secrets": {"memory/learn/redact.py"},
     "snowballstemmer": {"memory/recall/words.py"},
     "tenacity": {"agents/chain.py"},
     "yaml": {"gateway/strict_yaml.py"},

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from memory import keys, profile
-from memory.recall.words import differs_in_substance, jaccard
+from memory.recall.likeness import differs_in_substance, jaccard
 from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Transaction

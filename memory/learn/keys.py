@@ -43,13 +43,12 @@ CATEGORIES: Final[Mapping[str, float | None]] = MappingProxyType(
 #: Relation words as keys, for both languages. Only the first group can be held by one person at a time.
 SINGLE_RELATIONS: Final = frozenset({"partner", "wife", "husband", "mother", "father"})
 RELATIONS: Final = SINGLE_RELATIONS | frozenset(
-    "fiance girlfriend boyfriend sister brother son daughter child grandmother grandfather aunt uncle cousin niece"
-    " nephew friend roommate neighbour boss manager colleague teacher doctor therapist".split()
+    ["fiance", "girlfriend", "boyfriend", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "roommate", "neighbour", "boss", "manager", "colleague", "teacher", "doctor", "therapist"]
 )
 
 #: Keys for which a new value replaces the old one. Favourites (`favourite-…`) are the only open family.
 SINGLE_VALUED: Final = SINGLE_RELATIONS | frozenset(
-    "name called home hometown birthday age native-language language timezone occupation employer".split()
+    ["name", "called", "home", "hometown", "birthday", "age", "native-language", "language", "timezone", "occupation", "employer"]
 )
 
 #: The category of each known key. "note" (what followed "remember that") is filed under decisions: the person chose to
@@ -57,7 +56,7 @@ SINGLE_VALUED: Final = SINGLE_RELATIONS | frozenset(
 KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
-            "name called birthday age nationality native-language language speaks timezone".split(),
+            ["name", "called", "birthday", "age", "nationality", "native-language", "language", "speaks", "timezone"],
             "identity",
         ),
         **dict.fromkeys(("home", "hometown"), "place"),

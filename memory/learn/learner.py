@@ -111,7 +111,7 @@ class Learner:
     async def _attempt(self, work: Work) -> None:
         try:
             found = await self._database.write(lambda tx: self._do(tx, work))
-        except Exception as exc:  # noqa: BLE001 - the wrapper of a job: whatever goes wrong is kept and shown
+        except Exception as exc:
             code = type(exc).__name__
             log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
             await self._database.write(lambda tx: extractions.failed(tx, work, code, now=self._now()))

@@ -350,7 +350,7 @@ def _bare_en(clause: str) -> str:
 
 def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
     """What one clause and its continuations say."""
-    leftover = False
+    whole, leftover = clause, False
     for _ in range(8):
         if not clause or _DOUBT_EN.search(clause):
             break
@@ -385,8 +385,7 @@ def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
         context.carried = True
         yield from _told(pairs, context)
         clause, leftover = _bare_en(form[match.end() :]), True
-    if clause and not _DOUBT_EN.search(clause):
-        yield from _mentions_en(clause)
+    yield from _mentions_en(whole)
 
 
 def _mentions_en(clause: str) -> Iterator[_Pair]:
@@ -425,9 +424,7 @@ def _requests_en(clause: str, context: _Context) -> Iterator[_Pair]:
     match = _ORDER_EN.match(clause)
     if match and not _NOT_ORDERS_EN.search(clause):
         polite = _tail_cut(clause, _THANKS_EN)
-        if standing or match["always"]:
-            yield _Pair("instruction", polite)
-        elif _STYLE_EN.match(clause) and not context.tasked and ":" not in clause:
+        if standing or match["always"] or (_STYLE_EN.match(clause) and not context.tasked and ":" not in clause):
             yield _Pair("instruction", polite)
 
 
@@ -493,7 +490,7 @@ _SEGMENT_EN = re.compile(
 #: Where a sentence without commas starts anew; only forms too strong to be part of another clause.
 _RUN_ON_EN = re.compile(
     r"(?<=[\w.!)])(?<!you)(?<!\bto)(?<!just)(?<!please)(?<!\bis)(?<!\bare) +(?=(?:I'm (?:allergic|from|a |an |\d|vegan|vegetarian|living|based|working)|I (?:live|work|speak|was born|grew up|have an?|prefer) "
-    r"|my (?:name|birthday|favourite|timezone|job|wife|husband|dog|cat) |(?:please )?call me |please (?:don't|never|always|answer|keep) ))"
+    r"|my (?:name|birthday|favourite|timezone|job) |(?:please )?call me |please (?:don't|never|always|answer|keep) ))"
 )
 _TURN_EN = re.compile(r"\s*(?:but|however|anyway|in reality|in fact|actually|so)\b", re.IGNORECASE)
 _OPENING_EN = re.compile(
@@ -524,7 +521,7 @@ _POLITE_EN = re.compile(r"(?:can|could|would|will) you (?:please |kindly |just |
 #: Words after which a sentence is no longer about what is so.
 _POISON_EN = re.compile(
     r"(?:^|(?<=[\s,]))(?:if(?! you (?:must|need to|have to|want to) know)|unless|whether|as though|what if|assum(?:e|ing)|let's say|lets say|say that I|wish"
-    r"|dreamt|dreamed|dream I|dreaming|thinks?(?: that)? I|thought|believes?(?: that)? I|claims?|doubt|until|when I|when I'm|once I|as soon as|whenever I|every time I|used to"
+    r"|dreamt|dreamed|dream I|dreaming|thinks?(?: that)? I|thought|believes?(?: that)? I|claims? (?:I|that|to)|doubt|until|when I|when I'm|once I|as soon as|whenever I|every time I|used to"
     r"|said|says|saying|tells?|heard|no longer|anymore|any more|not true|isn't true|the day I|before I|after I|in case|even though I was|would be|someone who|people who"
     r"|anyone who|the one who|somebody who|a person who|girl who|guy who|accus\w+|mistake\w* me|called me|joke|lie|lied|lying|in my (?:last|previous|next) life|in another life|in a parallel)\b",
     re.IGNORECASE,
@@ -663,11 +660,11 @@ _RELATION_EN = "(?:" + "|".join(sorted(map(re.escape, _RELATIONS_EN), key=len, r
 _RELATION_MOD_EN = r"(?:(?:older|elder|big|little|small|younger|youngest|oldest|eldest|baby|twin|half|step|late|best|new|only|middle|dear|lovely|beloved|\d{1,2}[- ]year[- ]old)[- ])?"
 #: Relatives of whom more than a name is kept.
 _KIN = frozenset(
-    "girlfriend boyfriend sister brother son daughter child grandmother grandfather grandson granddaughter".split()
+    ["girlfriend", "boyfriend", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "grandson", "granddaughter"]
 )
 _NAME_EN = r"(?-i:[A-ZÀ-Þ])[\w'\-]{1,24}"
 _NAMES_EN = (
-    rf"(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}(?: (?:(?-i:[A-ZÀ-Þ])[\w'.\-]{{0,24}}|de|da|van|von|del|la|bin|al))*"
+    r"(?-i:[A-ZÀ-Þ])[\w'.\-]{0,24}(?: (?:(?-i:[A-ZÀ-Þ])[\w'.\-]{0,24}|de|da|van|von|del|la|bin|al))*"
 )
 _NOT_NAMES = re.compile(
     r"(?:i|i'm|i've|is|has|was|lives?|and|or|the|a|an|my|me|we|he|she|they|it|you|ok|okay|not|no|yes|yeah|so|in|on|at|from|sorry|here|there|back|home|sure|done"
@@ -829,11 +826,11 @@ def _age(match: re.Match[str], _today: date) -> list[_Pair]:
 
 
 _TENS = dict(
-    zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True)
+    zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
 )
 _ONES = dict(
     zip(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"],
         range(1, 20),
         strict=True,
     )
@@ -852,7 +849,7 @@ _NUMBER_WORDS_EN = {
     ).items()
 }
 _AGE_EN = r"(?P<v>\d{1,3}|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|(?:thir|four|fif|six|seven|eigh|nine)teen)"
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
 _DAY_EN = (
     r"(?P<v>(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:[a-z]{3,9})(?:,? \d{4})?|[a-z]{3,9}\.? (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|\d{4}-\d{1,2}-\d{1,2}"
     r"|\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?|today|tomorrow)(?!\w)"
@@ -1050,7 +1047,7 @@ _RULES_EN = _rules(
         (rf"{_BE_EN}(?:an? )?(?P<v>(?:half[- ])?(?:{_NATIONS_EN})(?:[- ](?:american|canadian|british|australian))?)(?: (?:citizen|guy|girl|woman|man|national|expat|immigrant|person|dude|lady|by birth))?(?=\s*$|\s*[,()–—]| and | but | from | living | based | by | so | who | btw| too| in | working)", _single("nationality")),
         (rf"my nationality is (?P<v>{_NATIONS_EN})", _single("nationality")),
         (rf"I (?:have|hold) (?:an? )?(?P<v>{_NATIONS_EN}) (?:citizenship|nationality|passport)", _single("nationality")),
-        (rf"(?:my (?:native|first|mother) (?:language|tongue) is|my mother[- ]tongue is) (?P<v>[^\n]{{2,60}})", _speaks("native-language")),
+        (r"(?:my (?:native|first|mother) (?:language|tongue) is|my mother[- ]tongue is) (?P<v>[^\n]{2,60})", _speaks("native-language")),
         (rf"{_BE_EN}an? native (?P<v>{_LANGUAGES_EN}) speaker", _speaks("native-language")),
         (rf"(?P<v>{_LANGUAGES_EN}) is my (?:native|first|mother)[- ](?:language|tongue)", _speaks("native-language")),
         (rf"I (?:natively speak|speak native) (?P<v>{_LANGUAGES_EN})|I speak (?P<w>{_LANGUAGES_EN}) natively", lambda m, _: [_Pair("native-language", m["v"] or m["w"])]),
@@ -1061,7 +1058,7 @@ _RULES_EN = _rules(
         # where
         (rf"(?:I|we) {_ADV}(?:live|reside|stay permanently) {_ADV}(?:with [\w' ]{{2,30}}? |alone |together )?(?:in|near|outside) (?:(?:the city of|downtown|central) )?{_IN_EN}", _places_en("home")),
         (rf"(?:{_BE_EN}|I've been |we've been )(?:living|residing|based|settled) {_ADV}(?:in|near|out of) {_IN_EN}", _places_en("home")),
-        (rf"I've lived in (?P<v>[^\n,]{{2,60}}?)(?= (?:for|since|all my life|my whole life|my entire life|forever))", _places_en("home")),
+        (r"I've lived in (?P<v>[^\n,]{2,60}?)(?= (?:for|since|all my life|my whole life|my entire life|forever))", _places_en("home")),
         (rf"(?:I|we|I've|we've) (?:{_ADV}|have |finally )(?:moved|relocated) (?:(?:back|over|down|up|here) )?to {_IN_EN}", _places_en("home")),
         (rf"(?:my home is|home is|my home city is|my city is|my current city is|I call) (?:in )?(?!where\b){_IN_EN}", _places_en("home")),
         (rf"{_BE_EN}(?:a |an )?(?:{_NATIONS_EN} )?(?:expat|person|resident) (?:living )?(?:in|of) {_IN_EN}", _places_en("home")),
@@ -1086,7 +1083,7 @@ _RULES_EN = _rules(
         (rf"(?:I|I've) {_ADV}(?:(?:been )?work(?:ing)?|worked) {_ADV}(?:(?!for\b|at\b|in\b)[\w-]+ ){{0,3}}?as (?:an? |the )?(?P<v>[^\n,]{{2,60}}?)(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"{_BE_EN}(?:working|employed|training) as (?:an? |the )?(?P<v>[^\n,]{{2,60}}?)(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"{_BE_EN}(?:an? |the |(?=retired))(?P<v>(?:[\w/+&'.-]+ ){{0,4}}?{_JOBS_EN})(?: by (?:trade|profession|training)| in training)?(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
-        (rf"{_BE_EN}(?P<v>(?:(?:senior|junior|software|lead|staff|retired|head|web|full[- ]stack|data|grad|college|university|uni|medical|law|phd|primary|high|school|er|icu|freelance|civil|mechanical|electrical|chemical|graphic|product|project|backend|frontend|mobile|game|ux|ui|yoga|math|maths|english|science|music|art|piano|taxi|truck|bus|part-time) ){{0,3}}{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|(?=\s*$|\s*[,()]| and | but ))", _job_en),
+        (rf"{_BE_EN}(?P<v>(?:(?:senior|junior|software|lead|staff|retired|head|web|full[- ]stack|data|grad|college|university|uni|medical|law|phd|primary|high|school|er|icu|freelance|civil|mechanical|electrical|chemical|graphic|product|project|backend|frontend|mobile|game|ux|ui|yoga|math|maths|english|science|music|art|piano|taxi|truck|bus|part-time) ){{0,3}}{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|(?=\s*$|\s*[,()]| and | but | from | in | living | based | working | btw))", _job_en),
         (r"as an? (?P<v>[\w -]{2,40}?),? (?=I\b|I'm\b|my\b)", lambda m, t: _job_en(m, t) if re.fullmatch(rf"(?:[\w/-]+ ){{0,3}}{_JOBS_EN}", m["v"], re.I) else [_Pair("diet", m["v"])] if re.fullmatch(_DIETS_EN, m["v"], re.I) else []),
         (rf"my (?:job|occupation|profession|day job|job title|current job|work|job now) (?:is|:) (?:as |being )?(?:an? )?(?P<v>(?:[\w/+&'.-]+ ){{0,4}}?{_JOBS_EN})(?: (?:at|for|with) {_ORG_EN}|{_END_ONE})", _job_en),
         (rf"I {_ADV}work in (?:the )?(?P<v>{_FIELDS_EN})(?: (?:industry|sector|business|field|department))?(?=\s*$|\s*[,()]| and | but | at | for | so | in )(?: (?:at|for) {_ORG_EN})?", _job_en),
@@ -1420,9 +1417,7 @@ def _requests_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
             return
     always = _ALWAYS_ZH.match(body.simple)
     order = _ORDER_ZH.match(body.simple, always.end() if always else 0)
-    if order and (standing or always):
-        yield _order_zh(body)
-    elif _STYLE_ZH.match(body.simple) and not context.tasked and "：" not in simple and ":" not in simple:
+    if (order and (standing or always)) or (_STYLE_ZH.match(body.simple) and not context.tasked and "：" not in simple and ":" not in simple):
         yield _order_zh(body)
 
 
@@ -1440,8 +1435,26 @@ class _RuleZh(NamedTuple):
 # ------------------------------------------------------------------------------------------ Chinese: words and signs
 
 _SIMPLIFIED = str.maketrans(
-    "係歡討厭過敏對來歲養隻貓媽爸兒師員醫護學會說講語務現愛記別點請從開後時區長東車買輛臺個們幾麼嗎誰為這還沒無與種間電話飯雞魚蝦職業專讀書導經夢標劃準備戀裡裏於樂聽顏動藍綠紅簡單體應該網華國廣灣龍陳劉張趙吳黃鄭謝許蔡楊葉蘇蕭鐘廖羅賴週號禮習慣歷陽陰農結婚訴認識錯實際稱呼聯絡題論問關於邊給讓幫總離職設計會計銀行館廠總經紀門戶畫畢業級雙臉書寫作詞僅產資訊軟硬體碼碩錢賣攝影廚劇編輯釋歌喫麵嚴糖癥症狀憂鬱鬱慮氣喘壓題談聊惡討價運動員鋼單車機腦筆電視腳踏車筆爺奶婦鄰閨蜜兩條匹鳥龜兔馬與還麻煩別樣興趣嗜較歡討厭辣湯圓義韓俄羅斯戶籍貫鄉縣鎮處內臺蘭歐亞澳寧濟慶豐嘉義連遼瀋陽鄭",
-    "是欢讨厌过敏对来岁养只猫妈爸儿师员医护学会说讲语务现爱记别点请从开后时区长东车买辆台个们几么吗谁为这还没无与种间电话饭鸡鱼虾职业专读书导经梦标划准备恋里里于乐听颜动蓝绿红简单体应该网华国广湾龙陈刘张赵吴黄郑谢许蔡杨叶苏萧钟廖罗赖周号礼习惯历阳阴农结婚诉认识错实际称呼联络题论问关于边给让帮总离职设计会计银行馆厂总经纪门户画毕业级双脸书写作词仅产资讯软硬体码硕钱卖摄影厨剧编辑释歌吃面严糖症症状忧郁郁虑气喘压题谈聊恶讨价运动员钢单车机脑笔电视脚踏车笔爷奶妇邻闺蜜两条匹鸟龟兔马与还麻烦别样兴趣嗜较欢讨厌辣汤圆义韩俄罗斯户籍贯乡县镇处内台兰欧亚澳宁济庆丰嘉义连辽沈阳郑",
+    "係歡討厭過對來歲養隻貓媽兒師員醫護學會說講語務現愛記別點請從開後時區長東車買輛臺個們幾麼嗎誰為這還沒"
+    "無與種間電話飯雞魚蝦職業專讀書導經夢標劃準備戀裡裏於樂聽顏動藍綠紅簡單體應該網華國廣灣龍陳劉張趙吳黃"
+    "鄭謝許楊葉蘇蕭鐘羅賴週號禮習慣歷陽陰農結訴認識錯實際稱聯絡題論問關邊給讓幫總離設計銀館廠紀門戶畫畢級"
+    "雙臉寫詞僅產資訊軟碼碩錢賣攝廚劇編輯釋喫麵嚴癥狀憂鬱慮氣壓談惡價運鋼機腦筆視腳爺婦鄰閨兩條鳥龜馬煩樣"
+    "興較湯圓義韓貫鄉縣鎮處內蘭歐亞寧濟慶豐連遼瀋絲麗舉烏喬虧雲親倉優偉倫僱衆眾傾黨馮決減剛創劑勵盧廳廈髮"
+    "發呂囉園圖聖場壞塊堅壇聲夠頭誇奧嬌孫寶寵審宮賓爾塵盡層屬崗島嶽帶彎彈強當錄憶懷懼戲戰揚擔擁擇撿換據數"
+    "斷舊暱暈暫術極構櫃棧棟橋檢檳樓漢淚潔濕測漁溫遊滿濱潰濰煉熱燒煙獨獄獵豬環療瘡癡癮癬癲監盤著睏礙確穩窩"
+    "竇築類糾約純納紐線練細終紹繞絕統維綿綜緬縫聰肅腸勝臟臘藝節莊薦葷藥蓮蘿營薩蔥蔣雖蠶蠻蟎補規覺訓議諱證"
+    "評診譯試詩誕詢詳誤調謊譚財貨質貧購貴賀賊賈轉輕輔輩達遠遲選遞鄧鄒採鑰鐵銷錫閉閒閩閱闆閻隊陣陸陝險隨難"
+    "靜項順須顧頓領額風飛飲駕罵驗騎騙魯鮮鳴鴨鴿鵡鸚麥齊齡龔粵妳姊牠唸爲鹹鹽髒傢將進",
+    "是欢讨厌过对来岁养只猫妈儿师员医护学会说讲语务现爱记别点请从开后时区长东车买辆台个们几么吗谁为这还没"
+    "无与种间电话饭鸡鱼虾职业专读书导经梦标划准备恋里里于乐听颜动蓝绿红简单体应该网华国广湾龙陈刘张赵吴黄"
+    "郑谢许杨叶苏萧钟罗赖周号礼习惯历阳阴农结诉认识错实际称联络题论问关边给让帮总离设计银馆厂纪门户画毕级"
+    "双脸写词仅产资讯软码硕钱卖摄厨剧编辑释吃面严症状忧郁虑气压谈恶价运钢机脑笔视脚爷妇邻闺两条鸟龟马烦样"
+    "兴较汤圆义韩贯乡县镇处内兰欧亚宁济庆丰连辽沈丝丽举乌乔亏云亲仓优伟伦雇众众倾党冯决减刚创剂励卢厅厦发"
+    "发吕啰园图圣场坏块坚坛声够头夸奥娇孙宝宠审宫宾尔尘尽层属岗岛岳带弯弹强当录忆怀惧戏战扬担拥择捡换据数"
+    "断旧昵晕暂术极构柜栈栋桥检槟楼汉泪洁湿测渔温游满滨溃潍炼热烧烟独狱猎猪环疗疮痴瘾癣癫监盘着困碍确稳窝"
+    "窦筑类纠约纯纳纽线练细终绍绕绝统维绵综缅缝聪肃肠胜脏腊艺节庄荐荤药莲萝营萨葱蒋虽蚕蛮螨补规觉训议讳证"
+    "评诊译试诗诞询详误调谎谭财货质贫购贵贺贼贾转轻辅辈达远迟选递邓邹采钥铁销锡闭闲闽阅板阎队阵陆陕险随难"
+    "静项顺须顾顿领额风飞饮驾骂验骑骗鲁鲜鸣鸭鸽鹉鹦麦齐龄龚粤你姐它念为咸盐脏家将进",
 )
 _SEGMENT_ZH = re.compile(
     r"[，,、]?\s*(?:——|[()（）\[\]【】|])\s*|\s*[，,]\s*|(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[~～]+|(?:哈哈|呵呵|嘿嘿|hh)+\s*",
@@ -1785,6 +1798,7 @@ def _pet_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
         _Pair(
             "pet",
             f"{groups['n']}{written}" if count and count[0] in "两二三四五六七八九十23456789" else written,
+            unnamed=True,
         )
     ]
 
@@ -1861,7 +1875,7 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (r"(?:我|本人|俺)(?:就|全名|大名|本名|真名)?叫做?(?P<v>[^，我]{1,20}?)(?=$|[（(]|今年|来自|住在|是个|是一|是名|\d|，|，|现在|目前|在)", _name_zh("name")),
         (r"(?:我|本人|俺)姓(?P<v>[\u3400-\u9fff]{1,2})(?=$|叫|名|，)(?:名?叫?(?P<w>[\u3400-\u9fff]{1,3}))?", lambda g, _: [_Pair("name", g["v"] + g.get("w", "") if g.get("w") and not g["w"].startswith(g["v"]) else g.get("w") or g["v"])]),
         (rf"(?:我|本人|俺)(?:就)?是(?P<v>(?:[小老阿][\u3400-\u9fff]{{1,2}}|[{_SURNAMES}][\u3400-\u9fff]{{1,2}}))$", _is_name_zh),
-        (rf"(?:我|俺)(?:是|就是)(?P<v>[A-Z][a-z]{{1,15}})$", lambda g, _: [] if _NOT_NAMES.fullmatch(g["v"]) else [_Pair("name", g["v"])]),
+        (r"(?:我|俺)(?:是|就是)(?P<v>[A-Z][a-z]{1,15})$", lambda g, _: [] if _NOT_NAMES.fullmatch(g["v"]) else [_Pair("name", g["v"])]),
         (r"(?:(?:大家|(?:我的?)?(?:朋友|同学|同事|家人|爸妈)们?|别人|同事们?|同学们?|家里?人|人家|他们|身边的?人)(?:们)?(?:一般|平时|平常|通常)?(?:都|也|就)?(?:喜欢|习惯)?(?:叫|喊|称呼?)我(?:的?(?:外号|绰号|昵称))?(?:叫|为|作|做)?|我的?(?:昵称|外号|绰号|小名|网名|英文名)(?:叫做?|是))(?P<v>[^，]{1,16})", _name_zh("called")),
         (r"(?:我|本人|俺)?(?:今年|都|已经|刚满|刚过|现在|刚|马上)?(?<!马上)(?:都|已经|刚满|刚过|刚好|才|满)?(?P<v>\d{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?)(?:周?岁)(?!的时候|时|那年|以|之|就|前|开始|之前|半|大|生日)", _age_zh),
         (r"(?:我|本人|俺)(?:今年|已经|刚满|刚过|都)(?:已经|都|刚|刚满|才)?(?P<v>\d{1,2}|[一二两三四五六七八九]?十[一二三四五六七八九]?)(?=$|了|，|啦)", _age_zh),
@@ -1880,25 +1894,25 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (r"(?:我|本人)(?:的|这边的?|所在的?|这里的?)?时区(?:是|为|：|:)(?P<v>[^，]{2,24}?)(?=$|，|所以|,)", _single_zh("timezone")),
         (r"我(?:这边|这里)?(?:在|是|用)(?P<v>(?:东|西)[一二三四五六七八九十\d]{1,2}区|[A-Z]{2,4}[+-]\d{1,2}|(?:美国)?(?:北京|东京|太平洋|美东|美西|东部|西部|欧洲|中欧|格林威治|纽约|伦敦)时间)(?:时区)?", _single_zh("timezone")),
         # where
-        (rf"(?:我|我家|本人|俺|我们|咱|我们家|我和[^，]{{1,6}})(?:现在|目前|一直|平时|如今|一个人|自己|常年|就|人|和[^，]{{1,6}}一起|跟[^，]{{1,6}}一起|也|还|都|暂时){{0,3}}(?:居?住|定居|常住|家住|居住)(?:在|于)?(?!院|校|宿舍|了|过|着|得|嘴|手)(?P<v>[^，]{{1,20}}?)(?=$|，|了|已经|快|有|这边|，|\d年|[一二三四五六七八九十两]年|和|跟|上班|工作|养|做|当|附近)", _place_zh("home")),
-        (rf"(?:我|本人|俺|我们)(?:现在|目前|一直|常年|如今|人)?(?:在)(?P<v>[^，]{{1,14}}?)(?:生活|定居|居住|安家|长住)(?!过)", _place_zh("home")),
-        (rf"(?:我们一家|我们全家|我|我们|我家)(?:刚刚?|最近|上周|上个月|去年|前年|今年|已经|终于|现在|前几天|\d{{4}}年|昨天|前阵子|不久前)*(?:搬家?到|搬来|搬去|移居到?|移民到?|定居到?)了?(?P<v>[^，]{{2,12}}?)(?:来|去)?(?=$|，|了|住|生活|工作|这边|已经)", _place_zh("home")),
+        (r"(?:我|我家|本人|俺|我们|咱|我们家|我和[^，]{1,6})(?:现在|目前|一直|平时|如今|一个人|自己|常年|就|人|和[^，]{1,6}一起|跟[^，]{1,6}一起|也|还|都|暂时){0,3}(?:居?住|定居|常住|家住|居住)(?:在|于)?(?!院|校|宿舍|了|过|着|得|嘴|手)(?P<v>[^，]{1,20}?)(?=$|，|了|已经|快|有|这边|，|\d年|[一二三四五六七八九十两]年|和|跟|上班|工作|养|做|当|附近)", _place_zh("home")),
+        (r"(?:我|本人|俺|我们)(?:现在|目前|一直|常年|如今|人)?(?:在)(?P<v>[^，]{1,14}?)(?:生活|定居|居住|安家|长住)(?!过)", _place_zh("home")),
+        (r"(?:我们一家|我们全家|我|我们|我家)(?:刚刚?|最近|上周|上个月|去年|前年|今年|已经|终于|现在|前几天|\d{4}年|昨天|前阵子|不久前)*(?:搬家?到|搬来|搬去|移居到?|移民到?|定居到?)了?(?P<v>[^，]{2,12}?)(?:来|去)?(?=$|，|了|住|生活|工作|这边|已经)", _place_zh("home")),
         (rf"我家(?:就)?在(?P<v>(?:{_PLACE_WORDS}|{_COUNTRIES_ZH})[^，]{{0,6}})(?=$|，)", _place_zh("home")),
-        (rf"(?:我)?(?:坐标|现居|base|常住地|居住地|所在城市|现住|人在)(?:是|在|：|:)?(?P<v>[^，]{{2,12}})$", _place_zh("home")),
+        (r"(?:我)?(?:坐标|现居|base|常住地|居住地|所在城市|现住|人在)(?:是|在|：|:)?(?P<v>[^，]{2,12})$", _place_zh("home")),
         (rf"我(?:现在|目前|人){{1,2}}在(?P<v>{_PLACE_WORDS}|{_COUNTRIES_ZH})$", _place_zh("home")),
-        (rf"(?:我|俺|本人|我们|我们家)(?:是|也是|其实是|老家是|就是)?(?:个)?(?:来自|从(?=[^，]{{1,10}}来的))(?P<v>[^，]{{2,14}}?)(?:来的|的)?(?=$|，|，|今年|现在|目前|在|住)", _place_zh("hometown")),
-        (rf"(?:我|俺|本人|我们)(?:的)?(?:老家|家乡|籍贯|故乡|祖籍)(?:就?是|在|：|:)(?:在)?(?P<v>[^，]{{2,14}}?)(?:的)?(?=$|，|现在|目前|但)", _place_zh("hometown")),
-        (rf"(?:我|俺|本人)(?:是|从小|一直|出生|生|土生土长|小时候|就|是从小)*(?:在|于)(?P<v>[^，]{{2,12}}?)(?:出生|长大|土生土长)(?:的|并长大|和长大|、长大)?", _place_zh("hometown")),
+        (r"(?:我|俺|本人|我们|我们家)(?:是|也是|其实是|老家是|就是)?(?:个)?(?:来自|从(?=[^，]{1,10}来的))(?P<v>[^，]{2,14}?)(?:来的|的)?(?=$|，|，|今年|现在|目前|在|住)", _place_zh("hometown")),
+        (r"(?:我|俺|本人|我们)(?:的)?(?:老家|家乡|籍贯|故乡|祖籍)(?:就?是|在|：|:)(?:在)?(?P<v>[^，]{2,14}?)(?:的)?(?=$|，|现在|目前|但)", _place_zh("hometown")),
+        (r"(?:我|俺|本人)(?:是|从小|一直|出生|生|土生土长|小时候|就|是从小)*(?:在|于)(?P<v>[^，]{2,12}?)(?:出生|长大|土生土长)(?:的|并长大|和长大|、长大)?", _place_zh("hometown")),
         (r"(?:我|俺|本人)(?:出生|生)(?:在|于)(?!\d)(?P<v>[^，]{2,12}?)(?=$|，|长大|，|的)", _place_zh("hometown")),
         (rf"(?:我|俺|本人)(?:也|就|其实)?是(?:个|一个|地道的?|土生土长的?|正宗的?)?(?P<v>(?:{_PLACE_WORDS})(?:省|市)?(?:{_PLACE_WORDS})?(?:市)?|[\u3400-\u9fff]{{1,4}}[省市县区镇])人(?=$|，|现在|目前|在|但|不过)", _place_zh("hometown")),
         # health
         (rf"(?:我|俺|本人){_ADV_ZH}对(?P<v>[^，]{{1,24}}?){_ADV_ZH}(?:会|有)?{_ADV_ZH}过敏", _several_zh("allergy")),
         (rf"(?:我|俺|本人){_ADV_ZH}有(?:严重的?|很严重的|轻微的?|点)?(?P<v>[^，性]{{1,12}}?)过敏(?:症)?(?!性)", _several_zh("allergy")),
         (rf"(?:我|俺|本人){_ADV_ZH}吃(?P<v>[^，]{{1,12}}?)(?:就|会|都会|就会|容易){{0,2}}(?:严重)?过敏", _several_zh("allergy")),
-        (rf"(?:我|俺|本人)(?P<v>(?:花生|海鲜|牛奶|鸡蛋|坚果|花粉|尘螨|青霉素|头孢|芒果|虾|螃蟹|酒精|小麦|大豆|猫毛|狗毛|紫外线|乳糖|麸质|桃子|菠萝|[^，]{{1,4}}))(?:严重|重度|会)?过敏$", _several_zh("allergy")),
-        (rf"(?:我|俺|本人)的?过敏原是(?P<v>[^，]{{1,24}})", _several_zh("allergy")),
+        (r"(?:我|俺|本人)(?P<v>(?:花生|海鲜|牛奶|鸡蛋|坚果|花粉|尘螨|青霉素|头孢|芒果|虾|螃蟹|酒精|小麦|大豆|猫毛|狗毛|紫外线|乳糖|麸质|桃子|菠萝|[^，]{1,4}))(?:严重|重度|会)?过敏$", _several_zh("allergy")),
+        (r"(?:我|俺|本人)的?过敏原是(?P<v>[^，]{1,24})", _several_zh("allergy")),
         (rf"(?:我|俺|本人|我们){_ADV_ZH}(?:是|吃|在吃|坚持|开始|改|转|当|做|奉行|保持|属于|算){{0,3}}(?:个|一个|一名|位)?(?:长期)?(?:吃)?(?P<v>纯素食?|全?素食?|蛋奶素|鱼素|清真|生酮|低碳|无麸质|低糖|弹性素食|奶素)(?:主义)?(?:者|饮食|食物|食品|的|餐|了\d+年|很久了|好几年了|的人)?(?=$|，|了|所以|，|好|快|已经|\d|[一二三四五六七八九十两])", lambda g, _: [_Pair("diet", {"素": "素食", "纯素食": "纯素"}.get(g["v"], g["v"]))]),
-        (rf"(?:我|俺|本人)(?:从来|从小|平时|一直|都|是|也|真的)*不(?:能)?吃(?P<v>牛肉|猪肉|羊肉|鸡肉|肉|红肉|海鲜|鱼|辣|辣的|辣椒|鸡蛋|奶制品|麸质|甜食|糖|内脏|葱|蒜|姜|香菜|牛羊肉|生冷|坚果|面食|油炸的?|荤)(?:的|食物)?(?=$|，|了|，|所以|和|、)", lambda g, _: [_Pair("diet", f"不吃{g['v']}")]),
+        (r"(?:我|俺|本人)(?:从来|从小|平时|一直|都|是|也|真的)*不(?:能)?吃(?P<v>牛肉|猪肉|羊肉|鸡肉|肉|红肉|海鲜|鱼|辣|辣的|辣椒|鸡蛋|奶制品|麸质|甜食|糖|内脏|葱|蒜|姜|香菜|牛羊肉|生冷|坚果|面食|油炸的?|荤)(?:的|食物)?(?=$|，|了|，|所以|和|、)", lambda g, _: [_Pair("diet", f"不吃{g['v']}")]),
         (rf"(?:我|俺|本人){_ADV_ZH}(?:患有|患了|得了|有|确诊了?|被确诊为?|被诊断(?:为|出|出了|有|出有)|查出了?|查出有|得过|检查出|天生|先天|是|刚|刚刚|最近|去年|刚被){{1,3}}(?:轻微的?|轻度的?|严重的?|重度的?|中度的?|点|很严重的|一点|慢性的?|家族性)?(?P<v>{_CONDITIONS_ZH})(?:患者|人)?(?:和(?P<w>{_CONDITIONS_ZH}))?", lambda g, _: [_Pair("condition", v) for v in (g["v"], g.get("w", "")) if v]),
         (rf"(?:我|俺|本人){_ADV_ZH}(?P<v>{_CONDITIONS_ZH}|失聪|失明)(?:\d+度)?(?=$|，|了|的)", _single_zh("condition")),
         # work
@@ -1934,8 +1948,8 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (rf"(?:我|俺|本人)(?:{_ADV_ZH})(?:不|没那么|没有?很?|不怎么|不太|不是很|不大|一点也不|一点都不|从来不|最不|完全不|并不|实在不)(?:喜欢|爱|喜爱|待见|感冒)(?P<w>吃|喝|看|听)?{_VL}", lambda g, t: _several_zh("dislikes")({"v": g.get("w", "") + g["v"]}, t)),
         (rf"(?:我|俺|本人){_ADV_ZH}(?:讨厌|厌恶|恨|受不了|不能忍受|忍受不了|反感|烦(?=别人|开会|下雨|吵|人多|加班|[^，]{{2}}))(?:被)?{_VL}", _several_zh("dislikes")),
         (rf"(?:我|俺|本人){_ADV_ZH}对(?P<v>[^，]{{1,16}}?){_ADV_ZH}(?:感兴趣|有兴趣|着迷|上瘾|情有独钟)", _several_zh("likes")),
-        (rf"(?:我|俺|本人|我们)(?:的|平时的?|最大的?|业余)*(?:爱好|兴趣爱好|兴趣|业余爱好|嗜好)(?:就?是|有|包括|：|:)(?P<v>[^，]{{1,50}})", _several_zh("likes")),
-        (rf"(?:我|俺|本人)(?:是|也是|可是|就是)(?:一个|个|一枚|资深|铁杆|忠实|超级|狂热|骨灰级|重度|老|的)*(?P<v>[^，]{{1,12}}?)(?:的)?(?:粉丝|爱好者|发烧友|球迷|迷|控|铁粉|粉|党)(?=$|，)", lambda g, t: _several_zh("likes")({"v": re.sub("的?(?:铁杆|忠实|超级|资深)$", "", g["v"])}, t)),
+        (r"(?:我|俺|本人|我们)(?:的|平时的?|最大的?|业余)*(?:爱好|兴趣爱好|兴趣|业余爱好|嗜好)(?:就?是|有|包括|：|:)(?P<v>[^，]{1,50})", _several_zh("likes")),
+        (r"(?:我|俺|本人)(?:是|也是|可是|就是)(?:一个|个|一枚|资深|铁杆|忠实|超级|狂热|骨灰级|重度|老|的)*(?P<v>[^，]{1,12}?)(?:的)?(?:粉丝|爱好者|发烧友|球迷|迷|控|铁粉|粉|党)(?=$|，)", lambda g, t: _several_zh("likes")({"v": re.sub("的?(?:铁杆|忠实|超级|资深)$", "", g["v"])}, t)),
         (rf"(?:我|俺|本人|我们){_ADV_ZH}(?:喜欢|喜爱|热爱|钟爱|酷爱|偏爱|迷上了?|爱上了?|沉迷于?|痴迷于?|中意|好(?=这口))(?P<v>(?!的(?:人|东西|事|是)).{{1,80}}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|特别是|我|胜过|多过|超过)", _several_zh("likes")),
         (rf"(?:我|俺|本人|我们){_ADV_ZH}爱(?P<v>(?!你|他|她|它|我|上|的|过|人|谁|国|着|情|心|因为|这|那|家人|心|理|搭理|干|信不信|咋咋地|去不去).{{1,60}}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|我)", _several_zh("likes")),
         (rf"(?:比起[^，]{{1,12}}?，?)?(?:我|俺|本人){_ADV_ZH}更?(?:喜欢|偏好|倾向于?){_VL}", _several_zh("likes")),
@@ -1943,7 +1957,7 @@ _RULES_ZH: tuple[_RuleZh, ...] = tuple(
         (r"(?:我|俺|本人|我们|我家)(?:刚|刚刚|最近|上个月|去年|今年|还|也|自己|家|终于|前几天|现在){0,3}(?:有|买了|入手了?|拥有|开着?|骑着?|换了|新买了|入了|新入了)(?:一|两|三|1|2|3)?(?:辆|台|部|架|套|把|艘|块|支|栋|间|双)(?P<v>[^，我你]{1,16}?)(?=$|，|了|，|叫|\d年)", _owns_zh),
         (r"(?:我|俺|本人)(?:开的|骑的|的车|用的手机|的手机|的电脑|用的电脑|用的相机|用的)是(?:一)?(?:辆|台|部)?(?P<v>[^，我你]{2,16})$", _owns_zh),
         (r"(?:我|俺|本人)(?:今年|现在|最大|人生|长期|短期|近期|目前|新年|明年|这辈子|的|一直以来|最近|终极|唯一){0,4}(?:的)?(?:目标|梦想|愿望|理想|心愿|志向)(?:就?是|：|:)(?:能|能够|想|希望|要)?(?P<v>[^，]{2,30})", _goal_zh),
-        (r"(?:我|俺|本人)(?:今年|明年|一直|真的|很|以后|将来|特别|非常|也|还|最近|下半年|未来|总有一天|有朝一日|长大|毕业后|退休后|正在?|现在|目前|在){0,4}(?:想要?|希望能?|打算|计划|准备|立志要?|争取|努力|梦想着?|决定|立志|决心|要|备战|备考)(?:能|去|在[^，]{2,8}前|[今明]年(?:内|底前)?|三年内|\d年内|年底前|有一天|早日|尽快){0,2}"
+        (r"(?:我|俺|本人)(?:今年|明年|一直|真的|很|以后|将来|特别|非常|也|还|最近|下半年|未来|总有一天|有朝一日|长大|毕业后|退休后|正在?|现在|目前|在){0,4}(?:想要?|希望能?|打算|计划|准备|立志要?|争取|努力|梦想着?|决定|立志|决心|要|备战|备考)(?:能|去|在[^，]{2,8}前|今年(?:内|底前)?|三年内|\d年内|年底前|有一天|早日|尽快){0,2}"
          r"(?P<v>(?:学(?:会|好|习)?(?!你|一下|着)[^，]{2,12}|减肥|减重|减到\d|瘦[^，]{1,8}|考(?!虑|察|试)[^，]{1,10}|成为[^，]{2,14}|当(?:上)?(?:一名|个|一个)?[^，天时]{2,10}|写(?:一)?(?:本|部)[^，]{1,10}|跑(?:完)?(?:一次|一个|个|全程|半程|全|半)?(?:马拉松|半马|全马|马)|攒[^，]{2,12}|存[^，]{1,12}|买(?:一?(?:套|辆|栋)|房|车)[^，]{0,10}|戒(?:烟|酒|糖|奶茶)|环游[^，]{1,6}|创业|开(?:一)?(?:家|间|个)[^，]{2,10}|移民[^，]{0,6}|出国[^，]{0,6}|留学|拿到[^，]{2,12}|读(?:完)?\d+本书|读研|读博|健身|练出[^，]{1,8}|练[^，]{2,8}|转行[^，]{0,8}|升职[^，]{0,6}|早睡[^，]{0,4}|提高[^，]{2,10}|雅思[^，]{0,8}|托福[^，]{0,8}|公务员|教资|考研|每天[^，]{2,12}|去[^，]{2,6}(?:留学|旅行|定居|看极光)|存够[^，]{2,10}|通过[^，]{2,10}))(?:的)?(?=$|，|了|，|所以)", lambda g, t: _goal_zh(g, t)),
         (r"(?:我|俺|我们|本人|咱)(?P<v>(?:打算|计划|准备|要|会|得|将|和[^，]{1,5}|跟[^，]{1,5}|已经|就){0,3}(?:明天|后天|大后天|下下?(?:个)?(?:周|星期|礼拜)[一二三四五六日天末]?|下个?月(?:\d{1,2}[号日])?|明年(?:\d{1,2}月|春天|夏天|秋天|冬天|[一二三四五六七八九十]{1,2}月)?|这周[一二三四五六日末]|周[一二三四五六日末]|今年(?:暑假|寒假|夏天|冬天|秋天|春节|国庆|年底)|年底|月底|暑假|寒假|国庆|春节|过年|\d{1,2}月(?:\d{1,2}[号日])?|[一二三四五六七八九十\d]{1,2}(?:天|周|个月|年)(?:以)?后)(?:的?时候)?(?:早上|上午|下午|晚上|中午)?[^，]{2,30})", _plan_zh),
         (r"(?P<v>(?:明天|后天|大后天|下下?(?:个)?(?:周|星期|礼拜)[一二三四五六日天末]?|下个?月(?:\d{1,2}[号日])?|明年(?:\d{1,2}月)?|这周[一二三四五六日末]|周[一二三四五六日末]|年底|月底|暑假|寒假|国庆|春节|过年|\d{1,2}月\d{1,2}[号日])(?:早上|上午|下午|晚上|中午)?我(?:们)?(?:打算|计划|准备|要|会|得|将|就要|和|跟|有(?:个|一个|一场))[^，]{2,30})", lambda g, t: _plan_zh({"v": g["v"].replace("我们", "", 1).replace("我", "", 1)}, t)),

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from memory import profile
 from memory.recall.gate import should_search
+from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.search import Hit, search
-from memory.recall.words import differs_in_substance, jaccard
 from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Database, Reader

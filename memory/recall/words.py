@@ -1,4 +1,4 @@
-"""Turns text of any script into index words, and ranks and compares texts by them.
+"""Turns text of any script into index words, and ranks texts by them.
 
 Invariants: everything here is pure and deterministic; document and query go through the same folding, so
 whatever is written the same way meets itself. A token holds only characters that FTS5's `unicode61
@@ -15,7 +15,6 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -46,7 +45,7 @@ def tokens(text: str, *, limit: int = DOCUMENT_TOKENS) -> list[str]:
       the numbers; "1,000" is 1000. A date (2026-03-05, 2026/3/5, 2026年3月5日) gives 20260305 and the parts.
     """
     found: list[str] = []
-    for match in _TOKEN.finditer(_fold(text[:DOCUMENT_CHARS])):
+    for match in TOKEN.finditer(fold(text[:DOCUMENT_CHARS])):
         run = match.group()
         kind = match.lastgroup
         if kind == "word":
@@ -55,9 +54,9 @@ def tokens(text: str, *, limit: int = DOCUMENT_TOKENS) -> list[str]:
             # A unit is at most 5 characters, so this much of a run gives enough units for the limit.
             found += _unspaced_tokens(run[: 5 * limit])
         elif kind == "number":
-            found += _number_tokens(run)
+            found += number_tokens(run)
         else:
-            found += _han_date_tokens(run)
+            found += han_date_tokens(run)
         if len(found) >= limit:
             break
     return found[:limit]
@@ -75,11 +74,11 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     if len(text) > 2 * _QUERY_END_CHARS:
         text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
     counts = Counter(tokens(text))
-    terms = [term for term in counts if term not in _stop_tokens()] or list(counts)
+    terms = [term for term in counts if term not in stop_tokens()] or list(counts)
     if len(terms) <= limit:
         return terms
     worth = {
-        term: (_UNIT.match(term) is None, counts[term], _UNIT.fullmatch(term) is None, position)
+        term: (UNIT.match(term) is None, counts[term], UNIT.fullmatch(term) is None, position)
         for position, term in enumerate(terms)
     }
     chosen = set(sorted(terms, key=worth.__getitem__, reverse=True)[:limit])
@@ -118,43 +117,6 @@ def bm25(
         for position, count in holding:
             scores[position] += idf * count * (k1 + 1) / (count + damping[position])
     return scores
-
-
-def jaccard(a: str, b: str) -> float:
-    """Shared part of the distinct tokens of both, 0 to 1. Texts without a token are alike only if equal."""
-    left, right = set(tokens(a)), set(tokens(b))
-    if not left and not right:
-        return 1.0 if a.strip() == b.strip() else 0.0
-    return len(left & right) / len(left | right)
-
-
-def differs_in_substance(a: str, b: str) -> bool:
-    """Whether a number, date, name or negation differs, so that near-equal texts must not be taken for one.
-
-    A guard, not a measure: it prefers a needless True (two rows instead of one) to a lost memory. Only what
-    can be seen on the surface counts: synonyms and rewordings make no difference.
-
-    - numbers: digits of any script, number words, Chinese numerals, weekdays, months, today, 明天 and so on;
-    - names: capitalised words beyond the start of a sentence that the other text holds in no spelling, a
-      subject exchanged at the start ("Anna likes", "Marta likes"), any Latin word inside Chinese or Japanese
-      text; names and numbers that stand in another order differ too ("from Paris to Rome");
-    - negation: how often and of what, in English, Chinese, Japanese and the commonest words of others, and an
-      opposite made by prefix (able, unable).
-
-    Behind their first 8,192 characters texts differ as soon as they are not equal.
-    """
-    if a == b:
-        return False
-    left, right = _surface(a[:_COMPARED_CHARS]), _surface(b[:_COMPARED_CHARS])
-    return (
-        a[_COMPARED_CHARS:] != b[_COMPARED_CHARS:]
-        or left.numbers != right.numbers
-        or left.negated != right.negated
-        or bool(left.names - right.words or right.names - left.words)
-        or _subject_exchanged(left, right)
-        or _reordered(left, right)
-        or _opposed(left, right)
-    )
 
 
 #: Vowel signs and tones are no letters to FTS5 and would tear a word apart, so each is moved into the private
@@ -199,10 +161,10 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua48c\ua960-\ua97f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaadf\uac00-\ud7ff"
     "\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
-_UNIT = re.compile(f"[{_UNSPACED}][{_PRIVATE_CLASS}]{{0,4}}")
+UNIT = re.compile(f"[{_UNSPACED}][{_PRIVATE_CLASS}]{{0,4}}")
 _ASCII_NO_WORD = "\\x00-/:-@\\[-`{-\\x7f"
-# After `_fold` only ASCII can separate, which keeps every alternative a plain character class.
-_TOKEN = re.compile(
+# After `fold` only ASCII can separate, which keeps every alternative a plain character class.
+TOKEN = re.compile(
     "(?P<han_date>[0-9]{4}年[0-9]{1,2}月[0-9]{1,2})"
     "|(?P<number>[0-9]{1,3}(?:,[0-9]{3}){1,6}(?![0-9])(?:\\.[0-9]{1,20})?|[0-9]{1,20}(?:[-./:][0-9]{1,20}){1,5})"
     f"|(?P<unspaced>[{_UNSPACED}][{_UNSPACED}{_PRIVATE_CLASS}]*)"
@@ -210,11 +172,11 @@ _TOKEN = re.compile(
 )
 _CONTRACTED_NOT = re.compile(r"(?<=n)'(?=t(?![0-9a-z]))", re.IGNORECASE)
 _CONTRACTED_REST = re.compile(r"(?<=[a-z])'(?:s|m|re|ve|ll|d)(?![0-9a-z])", re.IGNORECASE)
-_HALVES = re.compile(r"[0-9]+|[^0-9]+")
+HALVES = re.compile(r"[0-9]+|[^0-9]+")
 _NUMBER_PART = re.compile(r"[0-9]+")
 _CALENDAR_DATE = re.compile(r"([0-9]{4})[-./]([0-9]{1,2})[-./]([0-9]{1,2})")
 
-#: Arabic prefixes and suffixes of "light10" (Larkey, Ballesteros & Connell 2002), spelled as `_fold` leaves
+#: Arabic prefixes and suffixes of "light10" (Larkey, Ballesteros & Connell 2002), spelled as `fold` leaves
 #: them. In place of Snowball's stemmer, which took 80 µs a word and kept the article after "and".
 _ARABIC = "arabic"
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل")
@@ -236,7 +198,7 @@ _stemming = threading.Lock()
 
 
 class _Characters(dict[int, str]):
-    """`str.translate` table: what each character becomes in `_fold`, worked out when it is first met."""
+    """`str.translate` table: what each character becomes in `fold`, worked out when it is first met."""
 
     def __missing__(self, code: int) -> str:
         result = self[code] = _fold_character(chr(code))
@@ -246,7 +208,7 @@ class _Characters(dict[int, str]):
 _characters = _Characters()
 
 
-def _fold(text: str, *, keep_case: bool = False) -> str:
+def fold(text: str, *, keep_case: bool = False) -> str:
     """`text` with only letters, digits, private-use vowel signs and ASCII punctuation left."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_characters)
@@ -284,24 +246,24 @@ def _word_tokens(run: str) -> tuple[str, ...]:
     """Tokens of one run of letters and digits of a spaced script."""
     if run.isdigit():
         return (run,)
-    halves = _HALVES.findall(run)
+    halves = HALVES.findall(run)
     if len(halves) == 1:
-        return (_stem(run),)
+        return (stem(run),)
     # Codes like R2D2 or B12, and long identifiers, mean nothing in parts.
     if len(halves) > 4 or all(len(half) < 2 for half in halves if not half.isdigit()):
         return (run,)
-    return (run, *(half if half.isdigit() else _stem(half) for half in halves))
+    return (run, *(half if half.isdigit() else stem(half) for half in halves))
 
 
 def _unspaced_tokens(run: str) -> list[str]:
-    units = _UNIT.findall(run)
+    units = UNIT.findall(run)
     found = units[:1]
     for before, unit in pairwise(units):
         found += (before + unit, unit)
     return found
 
 
-def _number_tokens(run: str) -> list[str]:
+def number_tokens(run: str) -> list[str]:
     run = run.replace(",", "")
     date = _CALENDAR_DATE.fullmatch(run)
     if date is not None:
@@ -316,7 +278,7 @@ def _number_tokens(run: str) -> list[str]:
 _NUMBER_JOINT = chr(_PRIVATE + ord("."))
 
 
-def _han_date_tokens(run: str) -> list[str]:
+def han_date_tokens(run: str) -> list[str]:
     year, month, day = _NUMBER_PART.findall(run)
     whole = _date_token(year, month, day)
     parts = [year, "年", month.lstrip("0") or "0", "月", day.lstrip("0") or "0"]
@@ -330,7 +292,7 @@ def _date_token(year: str, month: str, day: str) -> str | None:
 
 
 @lru_cache(maxsize=32_768)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     if len(word) < 3 or len(word) > 32:
         return word
     first = ord(word[0])
@@ -344,7 +306,7 @@ def _stem(word: str) -> str:
     with _stemming:
         stemmed: str = _stemmer(name).stemWord(spelled)
     # A stemmer may give back marks that the folding moves or drops, or nothing at all.
-    return _fold(stemmed).replace("'", "").replace(" ", "") or word
+    return fold(stemmed).replace("'", "").replace(" ", "") or word
 
 
 def _stem_arabic(word: str) -> str:
@@ -381,163 +343,9 @@ dont didnt doesnt isnt arent wasnt werent s t m re ve ll d
 
 
 @cache
-def _stop_tokens() -> frozenset[str]:
+def stop_tokens() -> frozenset[str]:
     return frozenset(token for word in _STOP_WORDS.split() for token in tokens(word))
 
 
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(_fold(words).split())
-
-
-#: Without "one" and 一, which are articles more often than numbers, and "second", also a unit of time.
-_NUMBER_WORDS = {
-    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
-    "ten": "10", "eleven": "11", "twelve": "12", "两": "2", "兩": "2", "零": "0", "〇": "0",
-    "二": "2", "三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
-}  # fmt: skip
-_DATE_WORDS = _listed("""
-    thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy
-    eighty ninety hundred thousand million dozen half twice third am pm
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
-    september october november december today tomorrow yesterday tonight last next
-""")
-_UNSPACED_NUMBERS = re.compile(
-    "[二三四五六七八九十百千万亿萬億两兩零〇]|(?:周|週|星期|礼拜)[一日天]|[今明昨后後前]天|[今去明前来]年"
-    "|[今昨明]晚|[上下这這本]个?[周週月]|[上下]午|[今昨明]日|[来先]週"
-)
-_NEGATIONS = _listed("""
-    not no never none nobody nothing nowhere neither nor without cannot except stopped quit non
-    isnt arent wasnt werent dont doesnt didnt cant couldnt wont wouldnt shouldnt hasnt havent hadnt mustnt
-    aint não nem nunca sem sin nada ningún ninguna ne pas jamais sans rien kein keine keinen nicht nie niemals
-    ohne mai senza niet geen nooit не нет ни никогда без δεν μην لا ليس لم لن بدون नहीं न मत
-""")
-_UNSPACED_NEGATION = re.compile(
-    _fold("(?:不|没|沒|无|無|未|非|勿|莫|否|别|別|ない|なく|なかった|ません|ไม่|안|못|않|없).{0,2}")
-)
-#: Words that hold a character of negation without denying anything.
-_NO_NEGATION = re.compile(
-    "不错|不錯|不过|不過|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
-    "|除非|非常|未来|未來"
-)
-#: Between a negation and what it denies: "is no longer a member".
-_AFTER_NEGATION = _listed("longer more any anymore really")
-_OPPOSING = ("un", "in", "im", "il", "ir", "dis", "non")
-_TITLES = _listed("dr mr mrs ms prof st")
-#: Far more than the longest value of a memory.
-_COMPARED_CHARS = 8_192
-_AUXILIARIES = _listed("is was has had will can")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Surface:
-    """What `differs_in_substance` looks at in one text; words are folded and stemmed."""
-
-    #: Words and numbers in reading order, each once.
-    order: tuple[str, ...]
-    words: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
-    #: What each negation denies, sorted, repeats kept.
-    negated: tuple[str, ...]
-    #: The capitalised word at the very start if a verb seems to follow, else empty.
-    subject: str
-
-
-def _surface(text: str) -> _Surface:
-    folded = _fold(text, keep_case=True)
-    # Between Chinese or Japanese characters every Latin word is a name or a term.
-    all_names = _UNIT.search(folded) is not None
-    spelled: list[str] = []  # words as written, in order
-    order: list[str] = []
-    names: set[str] = set()
-    numbers: set[str] = set()
-    negated: list[str] = []
-    end = 0
-    for match in _TOKEN.finditer(folded):
-        gap, end, run = folded[end : match.start()], match.end(), match.group()
-        found: list[str] = []
-        if match.lastgroup == "unspaced":
-            found = _UNSPACED_NUMBERS.findall(run)
-            negated += _UNSPACED_NEGATION.findall(_NO_NEGATION.sub("", run))
-        elif match.lastgroup == "number":
-            found = _number_tokens(run)[:1]
-        elif match.lastgroup == "han_date":
-            found = _han_date_tokens(run)[:1]
-        else:
-            for part in _HALVES.findall(run[:TOKEN_CHARS]):
-                word = part.casefold()
-                if word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
-                    found.append(word)
-                named = part[0].isupper() and not _starts_sentence(gap, spelled[-1:])
-                if named or (all_names and word.isascii()):
-                    names.add(_stem(word))
-                spelled.append(part)
-                order.append(_stem(word))
-        found = [_NUMBER_WORDS.get(number, number) for number in found]
-        if run[0].isdigit() and (gap == "-" or gap.endswith(" -")):
-            found[0] = f"-{found[0]}"
-        numbers.update(found)
-        order += found
-    words = [part.casefold() for part in spelled]
-    return _Surface(
-        order=tuple(dict.fromkeys(order)),
-        words=frozenset(map(_stem, words)),
-        names=frozenset(names) - _stop_tokens() - numbers,
-        numbers=frozenset(numbers),
-        negated=tuple(sorted(negated + _denied(words))),
-        subject=_subject(spelled),
-    )
-
-
-def _starts_sentence(gap: str, before: list[str]) -> bool:
-    if not before or "\n" in gap or "!" in gap or "?" in gap:
-        return True
-    # No sentence ends with "Dr." or an initial.
-    return gap.startswith(".") and len(before[0]) > 1 and before[0].casefold() not in _TITLES
-
-
-def _denied(words: list[str]) -> list[str]:
-    """For each negation among `words` the stem of the next word of meaning, or nothing if none follows."""
-    denied: list[str] = []
-    waiting = 0
-    for word in words:
-        if word in _NEGATIONS:
-            waiting += 1
-        elif waiting and word not in _AFTER_NEGATION and _stem(word) not in _stop_tokens():
-            denied += [_stem(word)] * waiting
-            waiting = 0
-    return denied + [""] * waiting
-
-
-def _subject(spelled: list[str]) -> str:
-    if len(spelled) < 2 or not spelled[0][0].isupper():
-        return ""
-    first, second = spelled[0].casefold(), spelled[1].casefold()
-    # "Likes cats" opens with a verb, "Anna likes" doesn't.
-    verb_follows = second in _AUXILIARIES or (
-        second.endswith(("s", "ed")) and not first.endswith(("s", "ed"))
-    )
-    return _stem(first) if verb_follows and _stem(first) not in _stop_tokens() else ""
-
-
-def _subject_exchanged(left: _Surface, right: _Surface) -> bool:
-    if not left.subject or not right.subject:
-        return False
-    return left.subject not in right.words and right.subject not in left.words
-
-
-def _reordered(left: _Surface, right: _Surface) -> bool:
-    """Whether the names and numbers that both hold stand in another order."""
-    telling = left.names | right.names | left.numbers | right.numbers
-    shared = telling.intersection(left.order).intersection(right.order)
-    return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
-
-
-def _opposed(left: _Surface, right: _Surface) -> bool:
-    only_left, only_right = left.words - right.words, right.words - left.words
-    return any(
-        (len(word) > 2 and prefix + word in others)
-        for here, others in ((only_left, only_right), (only_right, only_left))
-        for word in here
-        for prefix in _OPPOSING
-    )
+def listed(words: str) -> frozenset[str]:
+    return frozenset(fold(words).split())

@@ -16,7 +16,7 @@ import pytest
 import structlog
 
 from gateway.telemetry import Format, Level, LogFileError, configure, log_crashes
-from memory.learn.guard import redact
+from memory.learn.redact import redact
 
 # Put together here, so that no scanner finds a token in the repository.
 TELEGRAM = "7123456789:" + "AAHd3k5Jt" * 3 + "AAb4c6d8"
@@ -145,7 +145,7 @@ def test_no_planted_token_is_in_the_raw_log_at_debug(
 SET_UP = """
 import logging, sys
 from gateway.telemetry import configure, log_crashes
-from memory.learn.guard import redact
+from memory.learn.redact import redact
 configure(level="info", format="json", file=None, redact=redact)
 log_crashes()
 """

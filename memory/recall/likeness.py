@@ -1,0 +1,214 @@
+"""How alike two short texts are, and whether they differ in what matters.
+
+Invariants: pure, deterministic, linear in the texts; both sides go through the same folding as the index words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memory.recall.words import (
+    HALVES,
+    TOKEN,
+    TOKEN_CHARS,
+    UNIT,
+    fold,
+    han_date_tokens,
+    listed,
+    number_tokens,
+    stem,
+    stop_tokens,
+    tokens,
+)
+
+
+def jaccard(a: str, b: str) -> float:
+    """Shared part of the distinct tokens of both, 0 to 1. Texts without a token are alike only if equal."""
+    left, right = set(tokens(a)), set(tokens(b))
+    if not left and not right:
+        return 1.0 if a.strip() == b.strip() else 0.0
+    return len(left & right) / len(left | right)
+
+
+def differs_in_substance(a: str, b: str) -> bool:
+    """Whether a number, date, name or negation differs, so that near-equal texts must not be taken for one.
+
+    A guard, not a measure: it prefers a needless True (two rows instead of one) to a lost memory. Only what
+    can be seen on the surface counts: synonyms and rewordings make no difference.
+
+    - numbers: digits of any script, number words, Chinese numerals, weekdays, months, today, 明天 and so on;
+    - names: capitalised words beyond the start of a sentence that the other text holds in no spelling, a
+      subject exchanged at the start ("Anna likes", "Marta likes"), any Latin word inside Chinese or Japanese
+      text; names and numbers that stand in another order differ too ("from Paris to Rome");
+    - negation: how often and of what, in English, Chinese, Japanese and the commonest words of others, and an
+      opposite made by prefix (able, unable).
+
+    Behind their first 8,192 characters texts differ as soon as they are not equal.
+    """
+    if a == b:
+        return False
+    left, right = _surface(a[:_COMPARED_CHARS]), _surface(b[:_COMPARED_CHARS])
+    return (
+        a[_COMPARED_CHARS:] != b[_COMPARED_CHARS:]
+        or left.numbers != right.numbers
+        or left.negated != right.negated
+        or bool(left.names - right.words or right.names - left.words)
+        or _subject_exchanged(left, right)
+        or _reordered(left, right)
+        or _opposed(left, right)
+    )
+
+
+#: Without "one" and 一, which are articles more often than numbers, and "second", also a unit of time.
+_NUMBER_WORDS = {
+    "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "两": "2", "兩": "2", "零": "0", "〇": "0",
+    "二": "2", "三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
+}  # fmt: skip
+_DATE_WORDS = listed("""
+    thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy
+    eighty ninety hundred thousand million dozen half twice third am pm
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december today tomorrow yesterday tonight last next
+""")
+_UNSPACED_NUMBERS = re.compile(
+    "[二三四五六七八九十百千万亿萬億两兩零〇]|(?:周|週|星期|礼拜)[一日天]|[今明昨后後前]天|[今去明前来]年"
+    "|[今昨明]晚|[上下这這本]个?[周週月]|[上下]午|[今昨明]日|[来先]週"
+)
+_NEGATIONS = listed("""
+    not no never none nobody nothing nowhere neither nor without cannot except stopped quit non
+    isnt arent wasnt werent dont doesnt didnt cant couldnt wont wouldnt shouldnt hasnt havent hadnt mustnt
+    aint não nem nunca sem sin nada ningún ninguna ne pas jamais sans rien kein keine keinen nicht nie niemals
+    ohne mai senza niet geen nooit не нет ни никогда без δεν μην لا ليس لم لن بدون नहीं न मत
+""")
+_UNSPACED_NEGATION = re.compile(
+    fold("(?:不|没|沒|无|無|未|非|勿|莫|否|别|別|ない|なく|なかった|ません|ไม่|안|못|않|없).{0,2}")
+)
+#: Words that hold a character of negation without denying anything.
+_NO_NEGATION = re.compile(
+    "不错|不錯|不过|不過|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
+    "|除非|非常|未来|未來"
+)
+#: Between a negation and what it denies: "is no longer a member".
+_AFTER_NEGATION = listed("longer more any anymore really")
+_OPPOSING = ("un", "in", "im", "il", "ir", "dis", "non")
+_TITLES = listed("dr mr mrs ms prof st")
+#: Far more than the longest value of a memory.
+_COMPARED_CHARS = 8_192
+_AUXILIARIES = listed("is was has had will can")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Surface:
+    """What `differs_in_substance` looks at in one text; words are folded and stemmed."""
+
+    #: Words and numbers in reading order, each once.
+    order: tuple[str, ...]
+    words: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    #: What each negation denies, sorted, repeats kept.
+    negated: tuple[str, ...]
+    #: The capitalised word at the very start if a verb seems to follow, else empty.
+    subject: str
+
+
+def _surface(text: str) -> _Surface:
+    folded = fold(text, keep_case=True)
+    # Between Chinese or Japanese characters every Latin word is a name or a term.
+    all_names = UNIT.search(folded) is not None
+    spelled: list[str] = []  # words as written, in order
+    order: list[str] = []
+    names: set[str] = set()
+    numbers: set[str] = set()
+    negated: list[str] = []
+    end = 0
+    for match in TOKEN.finditer(folded):
+        gap, end, run = folded[end : match.start()], match.end(), match.group()
+        found: list[str] = []
+        if match.lastgroup == "unspaced":
+            found = _UNSPACED_NUMBERS.findall(run)
+            negated += _UNSPACED_NEGATION.findall(_NO_NEGATION.sub("", run))
+        elif match.lastgroup == "number":
+            found = number_tokens(run)[:1]
+        elif match.lastgroup == "han_date":
+            found = han_date_tokens(run)[:1]
+        else:
+            for part in HALVES.findall(run[:TOKEN_CHARS]):
+                word = part.casefold()
+                if word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
+                    found.append(word)
+                named = part[0].isupper() and not _starts_sentence(gap, spelled[-1:])
+                if named or (all_names and word.isascii()):
+                    names.add(stem(word))
+                spelled.append(part)
+                order.append(stem(word))
+        found = [_NUMBER_WORDS.get(number, number) for number in found]
+        if run[0].isdigit() and (gap == "-" or gap.endswith(" -")):
+            found[0] = f"-{found[0]}"
+        numbers.update(found)
+        order += found
+    words = [part.casefold() for part in spelled]
+    return _Surface(
+        order=tuple(dict.fromkeys(order)),
+        words=frozenset(map(stem, words)),
+        names=frozenset(names) - stop_tokens() - numbers,
+        numbers=frozenset(numbers),
+        negated=tuple(sorted(negated + _denied(words))),
+        subject=_subject(spelled),
+    )
+
+
+def _starts_sentence(gap: str, before: list[str]) -> bool:
+    if not before or "\n" in gap or "!" in gap or "?" in gap:
+        return True
+    # No sentence ends with "Dr." or an initial.
+    return gap.startswith(".") and len(before[0]) > 1 and before[0].casefold() not in _TITLES
+
+
+def _denied(words: list[str]) -> list[str]:
+    """For each negation among `words` the stem of the next word of meaning, or nothing if none follows."""
+    denied: list[str] = []
+    waiting = 0
+    for word in words:
+        if word in _NEGATIONS:
+            waiting += 1
+        elif waiting and word not in _AFTER_NEGATION and stem(word) not in stop_tokens():
+            denied += [stem(word)] * waiting
+            waiting = 0
+    return denied + [""] * waiting
+
+
+def _subject(spelled: list[str]) -> str:
+    if len(spelled) < 2 or not spelled[0][0].isupper():
+        return ""
+    first, second = spelled[0].casefold(), spelled[1].casefold()
+    # "Likes cats" opens with a verb, "Anna likes" doesn't.
+    verb_follows = second in _AUXILIARIES or (
+        second.endswith(("s", "ed")) and not first.endswith(("s", "ed"))
+    )
+    return stem(first) if verb_follows and stem(first) not in stop_tokens() else ""
+
+
+def _subject_exchanged(left: _Surface, right: _Surface) -> bool:
+    if not left.subject or not right.subject:
+        return False
+    return left.subject not in right.words and right.subject not in left.words
+
+
+def _reordered(left: _Surface, right: _Surface) -> bool:
+    """Whether the names and numbers that both hold stand in another order."""
+    telling = left.names | right.names | left.numbers | right.numbers
+    shared = telling.intersection(left.order).intersection(right.order)
+    return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
+
+
+def _opposed(left: _Surface, right: _Surface) -> bool:
+    only_left, only_right = left.words - right.words, right.words - left.words
+    return any(
+        (len(word) > 2 and prefix + word in others)
+        for here, others in ((only_left, only_right), (only_right, only_left))
+        for word in here
+        for prefix in _OPPOSING
+    )

@@ -1,0 +1,30 @@
+"""Every text column is known to hold words or not."""
+
+from __future__ import annotations
+
+from memory.service import Service
+from memory.store import erasure
+
+
+async def test_every_text_column_is_declared(memory: Service) -> None:
+    """A forget can only reach columns somebody thought of."""
+    rows = await memory._database.read(
+        lambda reader: reader.all(
+            "select t.name as tbl, c.name as col from pragma_table_list t join pragma_table_info(t.name) c"
+            " where t.type = 'table' and t.schema = 'main' and upper(c.type) = 'TEXT' and t.name not like 'sqlite_%'"
+            " and t.name not like 'words%'"
+        )
+    )
+    declared = {
+        (table, column) for known in (erasure.WORDS, erasure.PLAIN) for table, names in known.items() for column in names
+    }
+    assert {(row["tbl"], row["col"]) for row in rows} == declared
+    assert sum(len(names) for known in (erasure.WORDS, erasure.PLAIN) for names in known.values()) == len(declared)
+
+
+async def test_the_derived_indexes_are_declared(memory: Service) -> None:
+    """A virtual table holds copies of words, too."""
+    rows = await memory._database.read(
+        lambda reader: reader.all("select name from pragma_table_list where type = 'virtual' and schema = 'main'")
+    )
+    assert {row["name"] for row in rows} == set(erasure.DERIVED)

@@ -1,0 +1,56 @@
+"""What a chat may offer when no model is configured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway import offer
+
+
+@asynccontextmanager
+async def server(body: bytes) -> AsyncIterator[str]:
+    """Answers every request on loopback with `body`."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listening:
+        host, port = listening.sockets[0].getsockname()
+        yield f"http://{host}:{port}"
+
+
+async def test_a_key_in_the_environment_is_offered_with_what_it_means() -> None:
+    """Nobody's words go to a vendor unasked."""
+    found = await offer.find({"OPENAI_API_KEY": "sk-x"}, ollama="http://127.0.0.1:9")
+    assert found is not None
+    assert "api.openai.com" in found.question and "costs money" in found.question
+    assert "sk-x" not in found.question + found.lasting
+
+
+async def test_a_local_ollama_is_offered_with_its_first_model() -> None:
+    """A model on this machine needs no key."""
+    async with server(b'{"models": [{"name": "qwen3:8b"}, {"name": "x"}]}') as address:
+        found = await offer.find({}, ollama=address)
+    assert found is not None
+    assert found.model.model == "qwen3:8b" and found.model.base_url == f"{address}/v1"
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"models": []}', b'{"models": [{}]}', b"null", b'{"models": 3}'])
+async def test_anything_else_on_that_port_is_no_offer(body: bytes) -> None:
+    """Another program may listen there."""
+    async with server(body) as address:
+        assert await offer.find({}, ollama=address) is None
+
+
+async def test_nothing_at_hand_is_no_offer() -> None:
+    """Then the chat is offline and says so."""
+    assert await offer.find({"OPENAI_API_KEY": " "}, ollama="http://127.0.0.1:9") is None

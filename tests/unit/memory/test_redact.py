@@ -1,0 +1,325 @@
+"""What is kept of a text: no hidden characters, no secrets, and honest flags for text that gives orders."""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+import string
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.learn.guard import clean, injection_flags
+from memory.learn.redact import redact
+
+ALNUM = string.ascii_letters + string.digits
+URLSAFE = ALNUM + "-_"
+HEX = "0123456789abcdef"
+MARK = re.compile(r"\[secret: [a-z ]{3,30}\]")
+
+
+def some(count: int, alphabet: str = ALNUM, *, seed: int = 7) -> str:
+    """Characters that look random and are the same in every run; the first is a letter or digit, the last a digit."""
+    source = random.Random(f"{seed}{count}{alphabet}")
+    return (
+        source.choice(ALNUM if alphabet == URLSAFE else alphabet)
+        + "".join(source.choice(alphabet) for _ in range(count - 2))
+        + ("7" if "7" in alphabet else alphabet[-1])
+    )
+
+
+def encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+# Every secret is put together here, so that no scanner finds one in the repository.
+JWT = ".".join((encoded('{"alg":"HS256"}'), encoded('{"sub":"1234567890"}'), some(43, URLSAFE)))
+PEM = "\n".join(
+    (
+        "-----BEGIN RSA PRIVATE" + " KEY-----",
+        *(some(64, seed=line) for line in range(6)),
+        "-----END RSA PRIVATE" + " KEY-----",
+    )
+)
+TELEGRAM = some(10, "123456789") + ":AA" + some(33, URLSAFE)
+DISCORD = "MT" + some(24) + "." + some(6, URLSAFE) + "." + some(38, URLSAFE)
+SEED_PHRASE = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+
+#: (label, text before the secret, the secret, text after it)
+FORMATS = [
+    ("telegram token", "", TELEGRAM, ""),
+    ("telegram token", "https://api.telegram.org/bot", TELEGRAM, "/getUpdates"),
+    ("telegram token", "bot", TELEGRAM.replace(":", "%3A"), ""),
+    ("discord token", "", DISCORD, ""),
+    ("webhook token", "https://discord.com/api/webhooks/123456789012345678/", some(68, URLSAFE), ""),
+    ("discord interaction token", "", encoded("interaction:" + some(60)), ""),
+    ("openai key", "", "sk-" + some(20) + "T3Blbk" + "FJ" + some(20), ""),
+    ("openai key", "", "sk-" + "proj-" + some(120, URLSAFE), ""),
+    ("anthropic key", "", "sk-" + "ant-api03-" + some(93, URLSAFE) + "AA", ""),
+    ("openrouter key", "", "sk-" + "or-v1-" + some(64, HEX), ""),
+    ("google key", "https://maps.example/js?key=", "AI" + "za" + some(35, URLSAFE), "&v=3"),
+    ("github token", "", "gh" + "p_" + some(36), ""),
+    ("github token", "", "gh" + "s_" + some(36), ""),
+    ("github token", "", "github" + "_pat_" + some(22) + "_" + some(59), ""),
+    ("gitlab token", "", "gl" + "pat-" + some(20, URLSAFE), ""),
+    ("slack token", "", "xo" + "xb-" + some(12, "123456789") + "-" + some(24), ""),
+    ("slack token", "", "xa" + "pp-1-A" + some(10) + "-" + some(64, HEX), ""),
+    ("webhook token", "https://hooks.slack.com/services/", f"T{some(9)}/B{some(9)}/{some(24)}", ""),
+    ("aws key", "", "AK" + "IA" + some(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), ""),
+    ("access key", "aws_secret_access_key = ", some(40), ""),
+    ("azure key", "", base64.b64encode(bytes(range(64))).decode(), ""),
+    ("stripe key", "", "sk_" + "live_" + some(24), ""),
+    ("stripe key", "", "rk_" + "live_" + some(99), ""),
+    ("webhook secret", "", "wh" + "sec_" + some(32), ""),
+    ("hugging face token", "", "hf" + "_" + some(34), ""),
+    ("npm token", "//registry.npmjs.org/:_authToken=", "np" + "m_" + some(36), ""),
+    ("pypi token", "", "py" + "pi-AgEIcHlwaS5vcmc" + some(120, URLSAFE), ""),
+    ("sendgrid key", "", "S" + "G." + some(22, URLSAFE) + "." + some(43, URLSAFE), ""),
+    ("twilio key", "", "S" + "K" + some(32, HEX), ""),
+    ("mailchimp key", "", some(32, HEX) + "-us" + "12", ""),
+    ("square secret", "", "sq0" + "csp-" + some(43, URLSAFE), ""),
+    ("groq key", "", "gs" + "k_" + some(52), ""),
+    ("vault token", "", "hv" + "s." + some(90, URLSAFE), ""),
+    ("tencent key", "", "AK" + "ID" + some(32), ""),
+    ("json web token", "", JWT, ""),
+    ("private key", "", PEM, ""),
+    ("private key", '{"key": "', PEM.replace("\n", "\\n"), '"}'),
+    ("authorization", "Authorization: Bearer ", some(40), ""),
+    ("authorization", '"authorization": "Basic ', encoded("joe:" + some(14)), '"'),
+    ("bearer token", "curl -H 'X: bearer ", some(40), "'"),
+    ("url password", "postgres://joe:", some(12), "@db.local:5432/x"),
+    ("url password", "redis://:", "p@" + some(9), "@cache/0"),
+    ("api key", "OPENAI_API_KEY=", some(32), ""),
+    ("secret", '"client_secret": "', some(32), '"'),
+    ("token", "https://x.example/cb?access_token=", some(24), "&user=bob"),
+    ("password", "my password is ", "Tr0ub4dor&3", ""),
+    ("password", "the wifi password is ", "swordfish", ". Don't tell"),
+    ("password", "Password: ", "hunter2", ", user: bob"),
+    ("password", "DB_PASSWORD=", "swordfish", ""),
+    ("password", '{"password": "', "with blanks inside", '"}'),
+    ("password", "password for the guest wifi is ", "Blue42Horse", ""),
+    ("password", "我的密码是", "abc123#9", "，别告诉别人"),
+    ("password", "密码：", "swordfish", " 登录"),
+    ("password", "wifi密码", "abc12345", ""),
+    ("password", "пароль: ", "кошка77", ""),
+    ("pin", "my pin is ", "4821", ""),
+    ("pin", "PIN码是", "4821", ""),
+    ("passphrase", "passphrase: ", "correct horse battery staple", ""),
+    ("seed phrase", "Seed phrase: ", SEED_PHRASE, ""),
+    ("card number", "pay with ", "4111 1111 1111 1111", " exp 12/27"),
+    ("card number", "", "378282246310005", ""),
+    ("card number", "card ", "5555-5555-5555-4444", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("label", "before", "secret", "after"), FORMATS, ids=[f"{i}-{f[0]}" for i, f in enumerate(FORMATS)]
+)
+def test_a_secret_is_masked_and_nothing_around_it_changes(
+    label: str, before: str, secret: str, after: str
+) -> None:
+    """People paste keys in the middle of a sentence; the sentence is what shall be remembered."""
+    text = f"see: {before}{secret}{after}"
+    assert redact(text) == f"see: {before}[secret: {label}]{after}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I forgot my password again",
+        "My password is too long to remember",
+        "the password is wrong, try again",
+        "Your password is incorrect.",
+        "The password is *really* important",
+        "Password must be at least 8 characters",
+        "Passwords: never reuse them.",
+        "what is the wifi password?",
+        "I reset my password 3 times today",
+        "the password manager is 1Password",
+        "password: required",
+        "password: str = Field(...)",
+        "password=${DB_PASSWORD}",
+        "password: ********",
+        'api_key = os.environ["OPENAI_API_KEY2"]',
+        "api_key=settings.api_key",
+        "max_tokens: 4096",
+        "The token is expired since 2024",
+        "My secret is that I can't swim",
+        "secret santa 2024 was fun",
+        "密码是什么？",
+        "我忘记密码了，密码错误3次",
+        "密码是我的生日",
+        "Pin this message, my pinterest: 12345",
+        "Authorization: required for all",
+        "the bearer of bad news",
+        "task-force-on-climate-change-and-migration",
+        "sk-estimator-for-language-and-vision",
+        "https://example.com:8080/path@2x.png",
+        "call me at +49 170 1234567 or 4111 222 333",
+        "order 4111 1111 1111 1112",
+        "<@434567890123456789> said 1712345678901",
+        "2024-01-15 12:30:45",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "commit 5f4dcc3b5aa765d61d8327deb882cf99",
+        "write to bob.smith99@example.com",
+    ],
+)
+def test_ordinary_talk_stays_as_it_is(text: str) -> None:
+    """A mask in the wrong place destroys what was worth remembering."""
+    assert redact(text) == text
+
+
+FRAGMENTS = [
+    *(
+        part
+        for _, before, secret, after in FORMATS
+        for part in (before, secret, after, before + secret + after)
+    ),
+    *(
+        "password",
+        "password: ",
+        "token=",
+        "密码是",
+        "pin is ",
+        "://",
+        "://u:",
+        "@",
+        "[secret: ",
+        "[secret: password]",
+    ),
+    *(
+        "]",
+        '"',
+        "'",
+        "\\n",
+        "%3D",
+        " ",
+        "\n",
+        "-",
+        "_",
+        ".",
+        ":",
+        "=",
+        "，",
+        "a",
+        "1",
+        "1234",
+        "-us1",
+        "==",
+        "eyJ",
+        "İ",
+        "é",
+    ),
+]
+PASTED = st.lists(
+    st.one_of(
+        st.sampled_from(FRAGMENTS),
+        st.builds(
+            lambda text, cut: text[: cut % (len(text) + 1)], st.sampled_from(FRAGMENTS), st.integers(0, 200)
+        ),
+        st.text(max_size=8),
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(PASTED)
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    """Text passes the filter on the way in, on the way out and in logs; marks must not grow."""
+    once = redact(text)
+    assert redact(once) == once
+
+
+@given(PASTED)
+def test_what_is_left_of_a_text_stood_there_before(text: str) -> None:
+    """Between the marks every piece is the original's, in the original's order, from its first to its last character."""
+    pieces = MARK.split(redact(text))
+    position = 0
+    for piece in pieces:
+        position = text.index(piece, position) + len(piece)
+    assert text.startswith(pieces[0])
+    assert text.endswith(pieces[-1])
+
+
+PROSE = st.text(alphabet="abc def,.!? \n我们今天去公园é🙂", max_size=60)
+
+
+@given(PROSE, st.sampled_from(FORMATS), PROSE)
+def test_prose_around_a_secret_is_untouched(
+    before: str, found: tuple[str, str, str, str], after: str
+) -> None:
+    """Whatever people write before and after a secret, only the secret goes."""
+    _, lead, secret, trail = found
+    text = redact(f"{before} {lead}{secret}{trail}\n{after}")
+    assert text.startswith(f"{before} {lead}")
+    assert text.endswith(f"{trail}\n{after}")
+    assert secret not in text
+
+
+def test_every_secret_of_a_message_is_masked_whatever_stands_before_it() -> None:
+    """One find must not hide another, of the same kind or not, before it or after it."""
+    lines = [f"{before}{secret}{after}" for _, before, secret, after in FORMATS]
+    for order in (lines, lines[::-1]):
+        masked = redact("\n".join(order))
+        assert [secret for _, _, secret, _ in FORMATS if secret in masked] == []
+        assert len(MARK.findall(masked)) == len(FORMATS)
+
+
+def test_a_mark_in_the_text_is_left_alone() -> None:
+    """A mark says "password" and "key" itself and must not be taken for an announcement."""
+    text = "password: [secret: password] is [secret: api key]: x1y2z3x1y2z3"
+    assert redact(text) == text
+
+
+def test_lower_case_keeps_every_position_for_all_characters_but_one() -> None:
+    """Announcing words are searched in lower case and their values cut from the original at the same place."""
+    longer = [char for char in map(chr, range(sys.maxunicode + 1)) if len(char.lower()) != 1]
+    assert longer == ["İ"]
+    assert redact("İİİ password: hunter2") == "İİİ password: [secret: password]"
+
+
+def test_importing_the_module_does_not_import_the_detection_library() -> None:
+    """The library brings an HTTP client; a start pays for it only when a text looks like holding a vendor's key."""
+    code = "import sys, memory.learn.redact as g; g.redact('hello, my password is swordfish'); print('detect_secrets' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+# Shapes that make careless patterns quadratic: openings without an end, runs that almost match.
+SHAPES = [
+    *(
+        "a",
+        "-",
+        "eyJ",
+        "eyJaaaaaaaa.",
+        "sk-",
+        "xsk-aaaaaaaaaaaaaaaaaaaa ",
+        "xoxb-1-",
+        "==",
+        "4111 ",
+        "://a:",
+        ".aaaaaa",
+    ),
+    *(
+        "-----BEGIN PRIVATE" + " KEY-----",
+        "password ",
+        "password for a b c d ",
+        "token: ",
+        "密码",
+        "1:",
+        "<|",
+        "\u200d",
+    ),
+]
+
+
+@pytest.mark.parametrize("unit", SHAPES)
+@pytest.mark.parametrize("work", [redact, clean, injection_flags])
+def test_hostile_repetition_ends(work: Callable[[str], object], unit: str) -> None:
+    """200 kB of any shape come back; with a quadratic pattern this test would not end within a suite's patience."""
+    assert work(unit * (200_000 // len(unit))) is not None
