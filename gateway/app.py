@@ -57,9 +57,7 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
         stores: dict[str, Store] = {}
         for database in {spec.database or DEFAULT_DATABASE for spec in config.agents.values()}:
             served = {
-                name: spec
-                for name, spec in config.agents.items()
-                if (spec.database or DEFAULT_DATABASE) == database
+                name: spec for name, spec in config.agents.items() if (spec.database or DEFAULT_DATABASE) == database
             }
             memory = await Service.open(
                 config.data_dir / database,
@@ -79,9 +77,7 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
                 memory=memory,
                 turns=Turns(
                     memory,
-                    limits=Limits(
-                        seconds=settings.limits.turn_seconds, message_chars=settings.limits.message_chars
-                    ),
+                    limits=Limits(seconds=settings.limits.turn_seconds, message_chars=settings.limits.message_chars),
                     now=now,
                     new_id=new_id,
                     count_tokens=count_tokens,

@@ -31,7 +31,6 @@ _EXCERPT = 120
 class Call:
     """One command from one person."""
 
-    command: Command
     arguments: str
     inbox_id: int
     context: Context
@@ -48,9 +47,7 @@ class Call:
         await self.memory.answer(self.context, self.inbox_id, act)
 
     def phrase(self, memory: Memory) -> str:
-        said = phrases.say(
-            memory.key, memory.value, language="zh" if self.texts.language == "zh" else "en", to="you"
-        )
+        said = phrases.say(memory.key, memory.value, language="zh" if self.texts.language == "zh" else "en", to="you")
         return " ".join(said.split())
 
 
@@ -81,8 +78,7 @@ def specs(language: str) -> list[CommandSpec]:
     """The table as channels offer it."""
     texts = Texts(language)
     return [
-        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage)
-        for command in TABLE
+        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage) for command in TABLE
     ]
 
 
@@ -165,7 +161,7 @@ async def _memory(call: Call) -> None:
     }
     act = actions.get(action.lower())
     if act is None or (action.lower() in ("search", "show", "history") and not rest.strip()):
-        await call.say(call.texts("command.usage", usage=call.command.usage))
+        await call.say(_usage(call, "memory"))
         return
     await act(call, rest.strip())
 
@@ -219,7 +215,7 @@ async def _memory_history(call: Call, short_id: str) -> None:
 
 async def _remember(call: Call) -> None:
     if not call.arguments:
-        await call.say(call.texts("command.usage", usage=call.command.usage))
+        await call.say(_usage(call, "remember"))
         return
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
@@ -239,7 +235,7 @@ async def _correct(call: Call) -> None:
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not value:
-        await call.say(call.texts("command.usage", usage=call.command.usage))
+        await call.say(_usage(call, "correct"))
         return
 
     def act(desk: Desk) -> str:
@@ -263,7 +259,7 @@ async def _correct(call: Call) -> None:
 async def _forget(call: Call) -> None:
     short_id = call.arguments.strip()
     if not short_id or " " in short_id:
-        await call.say(call.texts("command.usage", usage=call.command.usage))
+        await call.say(_usage(call, "forget"))
         return
 
     def act(desk: Desk) -> str:
@@ -301,9 +297,7 @@ async def _why(call: Call) -> None:
                     id=memory.short_id,
                     said=call.phrase(memory),
                     date=texts.date(memory.learned_at),
-                    score=""
-                    if entry.score is None
-                    else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
+                    score="" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
                     source="" if source is None else texts("why.source", text=_excerpt(source)),
                 )
             )
@@ -312,6 +306,10 @@ async def _why(call: Call) -> None:
         for spent in why.spent
     ]
     await call.say("\n".join(lines))
+
+
+def _usage(call: Call, name: str) -> str:
+    return call.texts("command.usage", usage=_BY_NAME[name].usage)
 
 
 def _memory_line(call: Call, memory: Memory) -> str:
@@ -366,9 +364,7 @@ def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
         if memory.valid_until is None:
             lines.append("  " + call.texts("memory.version_now", **fields))
         else:
-            lines.append(
-                "  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until))
-            )
+            lines.append("  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until)))
     return lines
 
 

@@ -170,11 +170,7 @@ def find(explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path) -
         path = _resolved(str(path), cwd, home)
         if not _exists(path):
             raise ConfigError(
-                [
-                    _about_file(
-                        path, f"this file, {origin}, does not exist", "correct the path or make the file"
-                    )
-                ]
+                [_about_file(path, f"this file, {origin}, does not exist", "correct the path or make the file")]
             )
         return path
     candidates = (cwd / CONFIG_NAME, _home_folder(home) / CONFIG_NAME)
@@ -304,9 +300,7 @@ class _Loader:
             other = first.setdefault(agent.name, agent)
             if other is not agent:
                 where = f"{other.read.file.name}, line {other.read.document.line(('name',))}"
-                self._report(
-                    agent.read, ("name",), f"is already taken in {where}", "give each agent a name of its own"
-                )
+                self._report(agent.read, ("name",), f"is already taken in {where}", "give each agent a name of its own")
 
     def check_routes(self, agents: list[_Agent]) -> None:
         """No rule claimed twice, and none that would never match because it is spelled differently."""
@@ -415,9 +409,7 @@ class _Loader:
                 )
         return None
 
-    def _report(
-        self, read: _Read | None, path: KeyPath, message: str, fix: str, *, show: bool = True
-    ) -> None:
+    def _report(self, read: _Read | None, path: KeyPath, message: str, fix: str, *, show: bool = True) -> None:
         """Note a problem at `path` of a file; without a file it concerns the config.yaml not there."""
         file, line, value = self._folder / CONFIG_NAME, None, None
         if read is not None:
@@ -427,9 +419,7 @@ class _Loader:
                 isinstance(step, str) and _SECRET_KEY.search(step) for step in path
             )
             value = "***" if secret else value_text(_at(read.document.data, path))
-        self.problems.append(
-            Problem(file=file, line=line, key=key_text(path), value=value, message=message, fix=fix)
-        )
+        self.problems.append(Problem(file=file, line=line, key=key_text(path), value=value, message=message, fix=fix))
 
     def _dotenv(self) -> dict[str, str]:
         """The variables of the .env file, taken literally: no variable is put into another."""
@@ -457,9 +447,7 @@ class _Loader:
         return variables
 
     def _env_problem(self, line: int, message: str, fix: str) -> None:
-        self.problems.append(
-            Problem(file=self._env_file, line=line, key="", value=None, message=message, fix=fix)
-        )
+        self.problems.append(Problem(file=self._env_file, line=line, key="", value=None, message=message, fix=fix))
 
     def _bytes(self, path: Path) -> bytes | None:
         """The file's bytes, cut just above what is accepted; None when it can't be read, which is noted."""
@@ -509,9 +497,7 @@ def _rule(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
             annotation = field.annotation
         else:
             annotation = get_args(annotation)[0]
-            field = next(
-                (m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, FieldInfo)), None
-            )
+            field = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, FieldInfo)), None)
     annotation = _bare(annotation)
     example: object = None
     if field is not None:

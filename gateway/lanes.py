@@ -48,9 +48,7 @@ class _Lane(Generic[T]):
 class Lanes(Generic[T]):
     """`handle` gets each batch; it must not raise."""
 
-    def __init__(
-        self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int
-    ) -> None:
+    def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
         self._handle = handle
         self._slots = asyncio.Semaphore(concurrent)
         self._limit = limit

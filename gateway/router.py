@@ -15,7 +15,7 @@ import structlog
 
 from channels.base import Channel, CommandSpec, Inbound, NotTaken, Place
 from gateway import commands, policy
-from gateway.commands import Call, Command
+from gateway.commands import Call
 from gateway.delivery import Delivery
 from gateway.lanes import LaneFull, Lanes
 from gateway.texts import Texts
@@ -218,9 +218,7 @@ class Router:
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
         first = batch[0].heard
         where = _where(first.inbound, served.spec.name)
-        who = Who(
-            platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name
-        )
+        who = Who(platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name)
         if batch[0].turn_id is None and await self._command(store, served, where, who, first):
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
@@ -237,42 +235,38 @@ class Router:
     async def _command(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard) -> bool:
         """Answer a command, or a question that was put to this person; False when it is ordinary talk."""
         typed = commands.parse(heard.inbound.text)
-        context, question = await store.memory.approach(where, who)
-        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
-
-        def call(command: Command, arguments: str) -> Call:
-            return Call(
-                command=command, arguments=arguments, inbox_id=heard.inbox_id, context=context,
-                memory=store.memory, agent=served, texts=texts,
-            )  # fmt: skip
-
-        if typed is not None:
-            name, arguments = typed
-            command = commands.find(name)
-            if command is None:
-                answer = commands.unknown(name, texts)
-                await store.memory.answer(context, heard.inbox_id, lambda _desk: answer)
-            else:
-                await command.run(call(command, arguments))
-            return True
-        if question is None:
+        question = None if typed is not None else await store.memory.question(where, who)
+        if typed is None and question is None:
             return False
-        taken = commands.choice(question, heard.inbound.text)
-        if taken is None:
+        taken = commands.choice(question, heard.inbound.text) if question is not None else None
+        if question is not None and taken is None:
             await store.memory.cancel(question)
             return False
-        await commands.answer(call(commands.TABLE[0], ""), question, taken)
+        context = await store.memory.context(where, who)
+        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
+        name, arguments = typed or ("", "")
+        command = commands.find(name)
+        call = Call(
+            arguments=arguments,
+            inbox_id=heard.inbox_id,
+            context=context,
+            memory=store.memory,
+            agent=served,
+            texts=texts,
+        )
+        if question is not None and taken is not None:
+            await commands.answer(call, question, taken)
+        elif command is None:
+            await call.say(commands.unknown(name, texts))
+        else:
+            await command.run(call)
         return True
 
     async def _tell(self, waiting: Waiting, text: str) -> None:
         """Say something that can't be stored. The inbox row stays open and is taken up at the next start."""
         inbound = waiting.heard.inbound
         channel = self._channels.get(inbound.channel)
-        if (
-            channel is not None
-            and channel.capabilities.stream == "append"
-            and channel.reachable(inbound.place)
-        ):
+        if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):
             await channel.append(inbound.place, -waiting.heard.inbox_id, text + "\n")
 
 

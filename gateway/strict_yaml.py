@@ -127,9 +127,7 @@ _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
 # A leading zero makes an id or a code, not a number, so it stays text.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})")
-_DECIMAL = re.compile(
-    r"[-+]?(?:(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?"
-)
+_DECIMAL = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^{}]{0,1000})(\}?)")
 _VARIABLE_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})(?::-(.{0,1000}))?", re.DOTALL)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -243,9 +241,7 @@ class _Reader:
             return raw.decode("utf-8")
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
-            raise self._unreadable(
-                line, "the file is not UTF-8 text", "save it as UTF-8 in your editor"
-            ) from None
+            raise self._unreadable(line, "the file is not UTF-8 text", "save it as UTF-8 in your editor") from None
 
     def _document(self) -> Any:
         root: Any = None
@@ -255,9 +251,7 @@ class _Reader:
                 line = _line(event)
                 documents += 1
                 if documents > 1:
-                    self._note(
-                        line, (), "a second document begins here", "keep one document and drop the rest"
-                    )
+                    self._note(line, (), "a second document begins here", "keep one document and drop the rest")
                     break
                 if event.version or event.tags:
                     self._note(line, (), "a % directive stands before the document", "delete the line with %")
@@ -330,9 +324,7 @@ class _Reader:
             refusal = "an option's name holds a character that can't be stored"
         if refusal is None:
             return str(event.value)
-        self._note(
-            line, path, refusal, "write the name of an option before the ':' (in quotes if it is meant)"
-        )
+        self._note(line, path, refusal, "write the name of an option before the ':' (in quotes if it is meant)")
         return None
 
     def _scalar(self, event: Any, path: KeyPath, line: int) -> Any:
@@ -343,9 +335,7 @@ class _Reader:
             return _plain(text)
         if _UNSTORABLE.search(text):
             self.faulty.add(path)
-            self._note(
-                line, path, "holds a character that can't be stored as UTF-8 text", "remove the character"
-            )
+            self._note(line, path, "holds a character that can't be stored as UTF-8 text", "remove the character")
         return text
 
     def _interpolate(self, text: str, path: KeyPath, line: int) -> str:
@@ -382,16 +372,12 @@ class _Reader:
     def _note(self, line: int, path: KeyPath, message: str, fix: str) -> None:
         self._add(line, path, message, fix)
         if len(self.problems) >= MAX_PROBLEMS:
-            self._add(
-                line, (), f"reading stops here after {MAX_PROBLEMS} mistakes", "correct these and check again"
-            )
+            self._add(line, (), f"reading stops here after {MAX_PROBLEMS} mistakes", "correct these and check again")
             raise _UnreadableError
 
     def _add(self, line: int, path: KeyPath, message: str, fix: str) -> None:
         key = key_text(path)
-        self.problems.append(
-            Problem(file=self._file, line=line, key=key, value=None, message=message, fix=fix)
-        )
+        self.problems.append(Problem(file=self._file, line=line, key=key, value=None, message=message, fix=fix))
 
     def _unreadable(self, line: int, message: str, fix: str) -> _UnreadableError:
         self._add(line, (), message, fix)
@@ -433,6 +419,4 @@ def _short(text: str) -> str:
 
 
 def _looks_secret(text: str) -> bool:
-    return any(
-        any(c.isdigit() for c in word) and any(c.isalpha() for c in word) for word in _TOKEN.findall(text)
-    )
+    return any(any(c.isdigit() for c in word) and any(c.isalpha() for c in word) for word in _TOKEN.findall(text))

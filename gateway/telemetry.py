@@ -35,9 +35,7 @@ _FLOORS = {
     "websockets": logging.INFO,
 }
 #: Escape sequences in a log could repaint the operator's terminal; tab and newline belong to tracebacks.
-_CONTROLS = {
-    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)
-}
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 #: Nested fields deeper than this are written as their repr.
 _DEPTH = 6
 

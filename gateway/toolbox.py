@@ -21,15 +21,11 @@ class NowArguments(BaseModel):
 
 
 class SearchArguments(BaseModel):
-    query: str = Field(
-        description="what to look for, in the person's own words", min_length=1, max_length=500
-    )
+    query: str = Field(description="what to look for, in the person's own words", min_length=1, max_length=500)
 
 
 class RememberArguments(BaseModel):
-    text: str = Field(
-        description="one statement to keep, as short as it can be", min_length=1, max_length=2_000
-    )
+    text: str = Field(description="one statement to keep, as short as it can be", min_length=1, max_length=2_000)
     key: str = Field(default="", description="what it is about, such as home, allergy, likes", max_length=128)
 
 

@@ -133,9 +133,7 @@ class Turns:
             outcome = _failed(texts("error.internal"), "given_up")
         await self._memory.finish_turn(turn, view, outcome)
 
-    async def _open(
-        self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], turn_id: int | None
-    ) -> Turn:
+    async def _open(self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], turn_id: int | None) -> Turn:
         if turn_id is not None:
             return await self._memory.resume_turn(where, who, turn_id, [one.inbox_id for one in heard])
         said = [
@@ -186,7 +184,8 @@ class Turns:
 
         async def keep_step(n: int, completion: Completion) -> None:
             spent.append(_spent(completion))
-            await self._memory.keep_step(turn, n, completion.to_json())
+            if not served.offline:  # what costs nothing and always comes out the same need not be replayed
+                await self._memory.keep_step(turn, n, completion.to_json())
 
         reply = await agent.run(
             served.provider,
@@ -204,8 +203,7 @@ class Turns:
         return Outcome(
             chunks=(shown,),
             utterances=tuple(
-                self._utterance(m)
-                for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
+                self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
             ),
             learned=None if learned is None else tuple(learned),
             spent=tuple(spent),
@@ -223,9 +221,7 @@ class Turns:
         spec = served.spec
         snapshot = view.recall.snapshot
         originals = {
-            message.id: one.original
-            for message, one in zip(turn.said, heard, strict=True)
-            if one.original is not None
+            message.id: one.original for message, one in zip(turn.said, heard, strict=True) if one.original is not None
         }
         notes = tuple(
             texts("note.long", length=len(message.text), shown=self._limits.message_chars // 2)
@@ -240,9 +236,7 @@ class Turns:
             fence=self._new_id(),
             active_task=turn.context.session.active_task,
             newer=tuple(_line(memory, texts) for memory in snapshot.newer),
-            recalled=tuple(
-                _line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"
-            ),
+            recalled=tuple(_line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"),
             notes=notes,
         )
         return Request(
@@ -268,11 +262,7 @@ class Turns:
     def _history(self, window: Sequence[Message], turn: Turn, originals: dict[int, str]) -> list[ChatMessage]:
         """The window as chat messages: this turn's messages last and as one, too long ones shortened."""
         current = {message.id for message in turn.said}
-        history = [
-            _chat_message(message, self._short(message.text))
-            for message in window
-            if message.id not in current
-        ]
+        history = [_chat_message(message, self._short(message.text)) for message in window if message.id not in current]
         said = "\n".join(self._short(originals.get(message.id, message.text)) for message in turn.said)
         return [*history, ChatMessage(role="user", content=said)]
 
@@ -288,9 +278,7 @@ class Turns:
             text=message.content,
             tokens=self._count_tokens(message.content),
             said_at=self._now(),
-            tool_calls=json.dumps([asdict(call) for call in message.tool_calls])
-            if message.tool_calls
-            else None,
+            tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
             tool_call_id=message.tool_call_id,
         )
 
@@ -363,7 +351,9 @@ def _spent(completion: Completion) -> Spent:
 
 
 def _clock(moment: int, timezone: str) -> str:
-    return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)):%A %Y-%m-%d %H:%M %z} ({timezone})"
+    return (
+        f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)):%A %Y-%m-%d %H:%M %z} ({timezone})"
+    )
 
 
 def _place(inbound: Inbound) -> str:

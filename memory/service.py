@@ -17,7 +17,7 @@ from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
 from memory.recall import index
 from memory.recall.recall import Budget, Recall, Snapshot, recall, stored_snapshot, take_snapshot
-from memory.recall.search import Hit, search
+from memory.recall.search import Find, Hit, search, searching
 from memory.store import extractions, history, mailbox, memories, people, questions, recalls, usage
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
@@ -338,27 +338,30 @@ class Service:
         """Everything the prompt of a turn is made of; changes nothing."""
         session, scope = turn.context.session, turn.context.scope
 
-        def act(reader: Reader) -> tuple[list[Message], Snapshot, bool]:
-            messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
-            return messages, *self._snapshot(reader, turn.context, budget)
+        query = "\n".join(message.text for message in turn.said)
 
-        messages, snapshot, taken = await self._database.read(act)
-        window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
-        found = await recall(
-            self._database,
-            scope,
-            "\n".join(message.text for message in turn.said),
-            snapshot=snapshot,
-            in_window=frozenset(message.id for message in window),
-            budget=budget,
-            count_tokens=self._count_tokens,
-        )
-        return View(
-            window=tuple(window),
-            recall=found,
-            snapshot_taken=taken,
-            trimmed_to=window[0].id - 1 if window and len(window) < len(messages) else None,
-        )
+        def act(reader: Reader, find: Find) -> View:
+            messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
+            window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
+            snapshot, taken = self._snapshot(reader, turn.context, budget)
+            found = recall(
+                reader,
+                scope,
+                query,
+                find=find,
+                snapshot=snapshot,
+                in_window=frozenset(message.id for message in window),
+                budget=budget,
+                count_tokens=self._count_tokens,
+            )
+            return View(
+                window=tuple(window),
+                recall=found,
+                snapshot_taken=taken,
+                trimmed_to=window[0].id - 1 if window and len(window) < len(messages) else None,
+            )
+
+        return await searching(self._database, act)
 
     def propose(self, turn: Turn) -> list[Proposal]:
         """What this turn's own messages say, by patterns. Nothing is written."""
@@ -429,23 +432,22 @@ class Service:
         """The person talks of something else: the question is off the table."""
         await self._database.write(lambda tx: questions.settle(tx, question.id, None))
 
-    async def approach(self, where: Where, who: Who) -> tuple[Context, Question | None]:
-        """Who speaks where, and the question that stands open to them there."""
-
-        def act(tx: Transaction) -> tuple[Context, Question | None]:
-            context = self._context(tx, where, who)
-            return context, questions.open_question(
-                tx, context.session.id, context.speaker.id, now=self._now()
+    async def question(self, where: Where, who: Who) -> Question | None:
+        """The question that stands open to this person here."""
+        return await self._database.read(
+            lambda reader: questions.open_question(
+                reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
             )
-
-        return await self._database.write(act)
+        )
 
     async def flush(self, context: Context, reason: str) -> None:
         """Read what is unread in this session now."""
         await self._learner.flush(context.session.id, reason)
 
     async def search(self, context: Context, query: str, *, limit: int) -> list[Hit]:
-        return await search(self._database, context.scope, query, limit=limit)
+        return await searching(
+            self._database, lambda reader, find: search(reader, context.scope, query, find=find, limit=limit)
+        )
 
     async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
         """Live facts, styles, events and reflections of the scope, the ones that matter first."""

@@ -80,9 +80,7 @@ _UNSPACED_ACKNOWLEDGEMENTS = """
     고마워 고맙습니다 감사합니다 감사 안녕 안녕하세요 ㅋ ㅋㅋ ㅎ ㅎㅎ 좋아 알겠어 알겠습니다 그래 ขอบคุณ โอเค
     ได้ ใช่ สวัสดี
 """
-_UNSPACED_BESIDE = (
-    "啊 呀 哦 啦 了 吧 呢 的 哟 嘛 哈 们 你 您 です ね よ ございます ました 요 ครับ ค่ะ คะ นะ มาก"
-)
+_UNSPACED_BESIDE = "啊 呀 哦 啦 了 吧 呢 的 哟 嘛 哈 们 你 您 です ね よ ございます ました 요 ครับ ค่ะ คะ นะ มาก"
 
 
 def _longest_first(phrases: str) -> re.Pattern[str]:

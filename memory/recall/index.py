@@ -46,9 +46,7 @@ async def rebuild(database: Database) -> None:
 
     def act(tx: Transaction) -> None:
         tx.run("drop table if exists words")
-        tx.run(
-            "create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')"
-        )
+        tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
         if database.driver.fts_secure_delete:
             tx.run("insert into words (words, rank) values ('secure-delete', 1)")
         tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, str(words.TOKENS_VERSION)))
@@ -61,8 +59,22 @@ async def rebuild(database: Database) -> None:
 
 async def catch_up(database: Database) -> None:
     """Bring the index up to the last committed change, in short transactions."""
-    while await database.read(_is_behind):
-        await database.write(_index_batch)
+    while await database.read(is_behind):
+        await database.write(catch_up_some)
+
+
+def is_behind(reader: Reader) -> bool:
+    """Whether something was committed that the index does not hold yet."""
+    return reader.one("select 1 from changes limit 1") is not None
+
+
+def catch_up_some(tx: Transaction) -> None:
+    """Index the oldest changes, as many as make a short transaction."""
+    last = tx.one("select max(id) as id from (select id from changes order by id limit ?)", (_BATCH,))
+    assert last is not None
+    for row in tx.all("select distinct memory_id from changes where id <= ?", (last["id"],)):
+        _index(tx, row["memory_id"])
+    tx.run("delete from changes where id <= ?", (last["id"],))
 
 
 def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
@@ -71,8 +83,7 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
     owners = " OR ".join(f'"{token}"' for token in _readable(scope))
     held = " OR ".join(f'"{term}"' for term in terms)
     rows = reader.all(
-        "select m.id, w.tokens from words w join memories m on m.id = w.rowid"
-        f" where words match ? and {within.sql}",
+        f"select m.id, w.tokens from words w join memories m on m.id = w.rowid where words match ? and {within.sql}",
         (f"scope : ({owners}) AND tokens : ({held})", *within.parameters),
     )
     return [_match(row) for row in rows]
@@ -84,18 +95,6 @@ def _usable(reader: Reader) -> bool:
         return False
     reader.one("select rowid from words where words match '\"o0\"' limit 1")
     return True
-
-
-def _is_behind(reader: Reader) -> bool:
-    return reader.one("select 1 from changes limit 1") is not None
-
-
-def _index_batch(tx: Transaction) -> None:
-    last = tx.one("select max(id) as id from (select id from changes order by id limit ?)", (_BATCH,))
-    assert last is not None
-    for row in tx.all("select distinct memory_id from changes where id <= ?", (last["id"],)):
-        _index(tx, row["memory_id"])
-    tx.run("delete from changes where id <= ?", (last["id"],))
 
 
 def _index(tx: Transaction, memory_id: int) -> None:

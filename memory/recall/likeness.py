@@ -185,9 +185,7 @@ def _subject(spelled: list[str]) -> str:
         return ""
     first, second = spelled[0].casefold(), spelled[1].casefold()
     # "Likes cats" opens with a verb, "Anna likes" doesn't.
-    verb_follows = second in _AUXILIARIES or (
-        second.endswith(("s", "ed")) and not first.endswith(("s", "ed"))
-    )
+    verb_follows = second in _AUXILIARIES or (second.endswith(("s", "ed")) and not first.endswith(("s", "ed")))
     return stem(first) if verb_follows and stem(first) not in stop_tokens() else ""
 
 

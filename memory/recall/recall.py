@@ -13,10 +13,10 @@ from typing import Literal, TypeAlias
 from memory import profile
 from memory.recall.gate import should_search
 from memory.recall.likeness import differs_in_substance, jaccard
-from memory.recall.search import Hit, search
+from memory.recall.search import Find, Hit, search
 from memory.scope import Scope
 from memory.store import memories
-from memory.store.database import Database, Reader
+from memory.store.database import Reader
 from memory.store.memories import Memory
 
 #: "recalled": put into the prompt for this turn; "known": stood there already; "unused": found, not needed.
@@ -70,9 +70,7 @@ class Recall:
     searched: bool = False
 
 
-def take_snapshot(
-    reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]
-) -> Snapshot:
+def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
     """Profile, directive and the known facts, as many as the budget takes."""
     slots = profile.read(reader, scope)
     candidates = memories.current(reader, scope, ("fact", "style"), limit=budget.known * 2)
@@ -81,11 +79,7 @@ def take_snapshot(
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens)
-        if (
-            len(known) == budget.known
-            or cost > room
-            or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT)
-        ):
+        if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
         known.append(memory)
         styles += memory.kind == "style"
@@ -106,11 +100,12 @@ def stored_snapshot(
     )
 
 
-async def recall(
-    database: Database,
+def recall(
+    reader: Reader,
     scope: Scope,
     query: str,
     *,
+    find: Find,
     snapshot: Snapshot,
     in_window: frozenset[int],
     budget: Budget,
@@ -119,10 +114,9 @@ async def recall(
     """Find what bears on `query`. `in_window` names messages the model sees anyway."""
     if not should_search(query):
         return Recall(snapshot=snapshot)
-    hits = await search(database, scope, query, limit=budget.items * 8)
+    hits = search(reader, scope, query, find=find, limit=budget.items * 2)
     present = {memory.id for memory in (*snapshot.known, *snapshot.newer)}
-    found = [hit.memory.id for hit in hits]
-    sources = await database.read(lambda reader: memories.sources(reader, found)) if found else {}
+    sources = memories.sources(reader, [hit.memory.id for hit in hits]) if hits else {}
     items: list[Recalled] = []
     taken: list[Memory] = []
     room = budget.tokens
@@ -148,9 +142,7 @@ def _recalled(hit: Hit, placed: Placed) -> Recalled:
 def _repeats(memory: Memory, other: Memory) -> bool:
     if memory.key != other.key or memory.subject_id != other.subject_id:
         return False
-    return jaccard(memory.value, other.value) >= _ALIKE and not differs_in_substance(
-        memory.value, other.value
-    )
+    return jaccard(memory.value, other.value) >= _ALIKE and not differs_in_substance(memory.value, other.value)
 
 
 def _cost(memory: Memory, count_tokens: Callable[[str], int]) -> int:

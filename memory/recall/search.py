@@ -7,7 +7,9 @@ searched by substring, and the caller never notices but by quality.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
 import structlog
 
@@ -29,6 +31,10 @@ _IMPORTANCE_REACH = 0.1
 _ARCHIVED = 0.25
 
 
+#: Candidates fetched for each place in the result, so that there is room for what is put behind or dropped.
+_OVER_FETCH = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A memory that answers the query; `parts` says how its score came about, numbers only."""
@@ -38,22 +44,48 @@ class Hit:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-async def search(database: Database, scope: Scope, query: str, *, limit: int) -> list[Hit]:
+#: A way to find: (reader, scope, terms, limit) → hits in any order.
+Find: TypeAlias = Callable[[Reader, Scope, list[str], int], list[Hit]]
+T = TypeVar("T")
+
+
+def search(reader: Reader, scope: Scope, query: str, *, find: Find, limit: int) -> list[Hit]:
     """The best `limit` memories of the scope for `query`, best first."""
     terms = words.query_terms(query, limit=_TERMS)
     if not terms:
         return []
-    try:
-        await index.catch_up(database)
-        hits = await database.read(lambda reader: _by_words(reader, scope, terms))
-    except StorageError as exc:
-        log.warning("index.failed", error=str(exc), instead="substring search")
-        hits = await database.read(lambda reader: _by_substring(reader, scope, terms, limit))
+    hits = find(reader, scope, terms, limit * _OVER_FETCH)
     hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
     return _successors_first(hits)[:limit]
 
 
-def _by_words(reader: Reader, scope: Scope, terms: list[str]) -> list[Hit]:
+async def searching(database: Database, act: Callable[[Reader, Find], T]) -> T:
+    """Run `act` on one committed state with the best way to find that there is: the index brought up to date, or
+
+    the rows themselves where the index is broken.
+    """
+
+    def by_index(reader: Reader) -> T:
+        if index.is_behind(reader):
+            raise _Behind
+        return act(reader, _by_words)
+
+    try:
+        while True:
+            try:
+                return await database.read(by_index)
+            except _Behind:
+                await database.write(index.catch_up_some)
+    except StorageError as exc:
+        log.warning("index.failed", error=str(exc), instead="substring search")
+        return await database.read(lambda reader: act(reader, _by_substring))
+
+
+class _Behind(Exception):
+    """Something was committed that the index does not hold yet."""
+
+
+def _by_words(reader: Reader, scope: Scope, terms: list[str], limit: int) -> list[Hit]:
     matches = index.match(reader, scope, terms)
     if not matches:
         return []
@@ -66,13 +98,12 @@ def _by_words(reader: Reader, scope: Scope, terms: list[str]) -> list[Hit]:
         average_length=sum(match.length for match in matches) / len(matches),
     )
     score_of = {match.memory_id: score for match, score in zip(matches, scores, strict=True)}
-    # Only the front can be shown; loading eight times that leaves room for what is put behind or dropped.
-    front = sorted(score_of, key=lambda memory_id: -score_of[memory_id])[:400]
+    front = sorted(score_of, key=lambda memory_id: -score_of[memory_id])[:limit]
     return [_hit(memory, score_of[memory.id]) for memory in memories.by_ids(reader, scope, front)]
 
 
 def _by_substring(reader: Reader, scope: Scope, terms: list[str], limit: int) -> list[Hit]:
-    found = memories.containing(reader, scope, terms, limit=limit * 8)
+    found = memories.containing(reader, scope, terms, limit=limit)
     return [_hit(memory, float(sum(term in memory.value.casefold() for term in terms))) for memory in found]
 
 

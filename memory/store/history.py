@@ -164,9 +164,7 @@ def start_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, no
 
 def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
     """(state, result) of a tool call of this turn, or None when it never began."""
-    row = reader.one(
-        "select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i)
-    )
+    row = reader.one("select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i))
     return None if row is None else (row["state"], row["result"])
 
 

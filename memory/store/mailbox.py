@@ -93,9 +93,7 @@ def post(
 
 
 def sessions_with_mail(reader: Reader) -> list[str]:
-    rows = reader.all(
-        "select distinct session_key from outbox where state in ('pending', 'sending', 'unknown')"
-    )
+    rows = reader.all("select distinct session_key from outbox where state in ('pending', 'sending', 'unknown')")
     return [row["session_key"] for row in rows]
 
 

@@ -211,9 +211,7 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
 
-def current(
-    reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0
-) -> list[Memory]:
+def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
     """Live rows, the ones that matter first: pinned, then important, then freshly told."""
     within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)

@@ -70,18 +70,14 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
             (person_id, platform, user_id, name, now, now),
         )
         tx.run("insert into owners (kind, identity_id) values ('identity', ?)", (identity_id,))
-        return Speaker(
-            id=identity_id, person_id=person_id, name=name, language=None, timezone=None, learning=True
-        )
+        return Speaker(id=identity_id, person_id=person_id, name=name, language=None, timezone=None, learning=True)
     tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
     return _speaker(row, name)
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
     """The id of a chat, made on first sight."""
-    row = tx.one(
-        "select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference)
-    )
+    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
     if row is not None:
         return int(row["chat_id"])
     chat_id = tx.insert(
@@ -93,9 +89,7 @@ def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, titl
     return chat_id
 
 
-def session(
-    tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int
-) -> Session:
+def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int) -> Session:
     """The session under `key`, made on first sight."""
     if (found := session_by_key(tx, key)) is not None:
         return found

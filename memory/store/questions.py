@@ -49,11 +49,13 @@ def ask(
     )
 
 
-def open_question(reader: Reader, session_id: int, asker_id: int, *, now: int) -> Question | None:
+def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
+    """The question that waits for this person's answer in this session, if its time is not over."""
     row = reader.one(
-        "select id, purpose, payload, choices, preset from questions"
-        " where session_id = ? and asker_id = ? and state = 'open' and expires_at > ?",
-        (session_id, asker_id, now),
+        "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"
+        " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
+        " where s.key = ? and i.platform = ? and i.user_id = ? and q.state = 'open' and q.expires_at > ?",
+        (session_key, platform, user_id, now),
     )
     if row is None:
         return None

@@ -34,8 +34,6 @@ def of_turn(reader: Reader, turn_id: int) -> list[Entry]:
         (turn_id,),
     )
     return [
-        Entry(
-            memory_id=row["item_id"], placed=row["placed"], score=row["score"], parts=json.loads(row["parts"])
-        )
+        Entry(memory_id=row["item_id"], placed=row["placed"], score=row["score"], parts=json.loads(row["parts"]))
         for row in rows
     ]
