@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench requirements clean
+.PHONY: chat venv test check lint types format bench crash requirements clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -49,6 +49,11 @@ format:
 
 bench: venv
 	$(BIN)/python -m bench.turn
+	$(BIN)/python -m bench.patterns
+
+# Kills a chat many times over; the ordinary tests do it a few times.
+crash: venv
+	REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash
 
 # The pins cover Python 3.11 to 3.13 on every platform; run this after changing pyproject.toml.
 requirements: $(BIN)/python

@@ -115,7 +115,8 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 async def _help(call: Call) -> None:
     lines = [call.texts("help.head")]
-    lines += [f"  {command.usage:<34} {call.texts(f'help.{command.name}')}" for command in TABLE]
+    width = max(len(command.usage) for command in TABLE)
+    lines += [f"  {command.usage:<{width}}  {call.texts(f'help.{command.name}')}" for command in TABLE]
     await call.say("\n".join(lines))
 
 

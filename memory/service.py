@@ -89,11 +89,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a turn's prompt is made of. `trimmed_to` is set where older messages have just left the window."""
+    """What a turn's prompt is made of.
+
+    `snapshot_taken_at` is set where the snapshot was taken for this turn, `trimmed_to` where older messages have just
+    left the window.
+    """
 
     window: tuple[Message, ...]
     recall: Recall
-    snapshot_taken: bool
+    snapshot_taken_at: int | None = None
     trimmed_to: int | None = None
 
 
@@ -339,6 +343,8 @@ class Service:
         session, scope = turn.context.session, turn.context.scope
 
         query = "\n".join(message.text for message in turn.said)
+        # What is learned from here on, by this very turn too, is newer than a snapshot taken now.
+        now = self._now()
 
         def act(reader: Reader, find: Find) -> View:
             messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
@@ -357,7 +363,7 @@ class Service:
             return View(
                 window=tuple(window),
                 recall=found,
-                snapshot_taken=taken,
+                snapshot_taken_at=now if taken else None,
                 trimmed_to=window[0].id - 1 if window and len(window) < len(messages) else None,
             )
 
@@ -565,8 +571,8 @@ class Service:
     def _keep_view(self, tx: Transaction, turn: Turn, view: View) -> None:
         session_id = turn.context.session.id
         snapshot = view.recall.snapshot
-        if view.snapshot_taken:
-            people.keep_snapshot(tx, session_id, snapshot.ids, now=self._now())
+        if view.snapshot_taken_at is not None:
+            people.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
         if view.trimmed_to is not None:
             people.trim_window(tx, session_id, after=view.trimmed_to)
         found = {item.memory.id for item in view.recall.items}

@@ -248,10 +248,10 @@ def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Live facts and styles written after `since`, oldest first: what a snapshot taken then can't hold."""
+    """Live facts and styles written since `since`, oldest first: what a snapshot taken then can't hold."""
     within = scope.predicate("m")
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at > ? and {_LIVE}"
+        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {_LIVE}"
         f" and {within.sql} order by m.id limit ?",
         (since, *within.parameters, limit),
     )

@@ -459,3 +459,18 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
     assert (status.waiting, status.parked) == (0, 1)
     assert await facts(service, good.context) == [("home", "Lisbon")]
     await service.close(seconds=5)
+
+
+async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: Clock) -> None:
+    """Facts newer than the window's snapshot come along until the next one is taken."""
+    ada = private("ada")
+    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    after = await say(memory, ada, "hm", clock=clock)
+    view = await memory.look(after, Budget(), window_tokens=1_000, window_messages=50)
+    assert [m.value for m in view.recall.snapshot.known] == []
+    assert [m.value for m in view.recall.snapshot.newer] == ["Lisbon"]
+    clock.move(minutes=6)
+    later = await say(memory, ada, "hm hm", clock=clock)
+    view = await memory.look(later, Budget(), window_tokens=1_000, window_messages=50)
+    assert [m.value for m in view.recall.snapshot.known] == ["Lisbon"]
