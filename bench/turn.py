@@ -102,7 +102,7 @@ async def measure(folder: Path, *, sessions: int, turns: int, concurrent: int, s
 
         await asyncio.gather(*(one(person) for person in people))
         elapsed = time.perf_counter() - start
-        size = sum(file.stat().st_size for file in folder.rglob("remora.db*"))
+        size = _size(folder)
     expected = sessions + 2 * turns
     if channel.shown != expected:
         raise SystemExit(f"{channel.shown} answers for {expected} messages: the figures mean nothing")
@@ -116,6 +116,10 @@ async def measure(folder: Path, *, sessions: int, turns: int, concurrent: int, s
         resident_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         database_mb=round(size / 1e6, 1),
     )
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("remora.db*"))
 
 
 async def _turn(router: Router, person: str, text: str, number: int) -> None:

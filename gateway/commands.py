@@ -131,10 +131,12 @@ async def _new(call: Call) -> None:
 
 async def _status(call: Call) -> None:
     texts, spec = call.texts, call.agent.spec
+    model = texts("status.offline") if call.agent.offline else call.agent.provider.name
+    remembers = spec.memory.enabled
     status = await call.memory.status(call.context)
     lines = [
-        texts("status.agent", agent=spec.name, model=texts("status.offline") if call.agent.offline else call.agent.provider.name),
-        texts("status.memory", live=status.live, total=status.total) if spec.memory.enabled else texts("status.memory_off"),
+        texts("status.agent", agent=spec.name, model=model),
+        texts("status.memory", live=status.live, total=status.total) if remembers else texts("status.memory_off"),
         texts("status.window", messages=status.window_messages, tokens=status.window_tokens, limit=spec.window_tokens),
         texts(
             "status.learning",

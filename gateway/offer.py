@@ -1,4 +1,4 @@
-"""Which model a terminal chat may offer when none is configured: a key in the environment, or an Ollama on this machine.
+"""Which model a terminal chat may offer when none is configured: a key in the environment, or an Ollama here.
 
 Invariant: nothing is used without a yes, and only for this run; `serve` never asks, so that no stray key sends a chat
 to a vendor.

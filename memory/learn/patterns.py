@@ -1177,7 +1177,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           r"|just |usually |mostly |always )?calls? me (?P<v>[^\n,]{1,30}?)" + _END_ONE,
           _name_en("called")),
     _rule(r"(?:I go by|my nickname is|I (?:prefer|like) (?:to be|being) called|I'm known as|I'd (?:prefer"
-          r"|like) to be called|I'd rather be called|I usually go by) (?:the name )?(?P<v>[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
+          r"|like) to be called|I'd rather be called|I usually go by) (?:the name )?(?P<v>[^\n,]{1,30}?)" + _END_ONE,
+          _name_en("called")),
     _rule(rf"{_BE_EN}an? {_AGE_EN}[- ]?(?:years?[- ]old|yrs?[- ]old|y/?o)(?: (?:man|woman|guy|girl|boy|male|female"
           rf"|mom|dad)\b)?", _age),
     _rule(rf"{_BE_EN}(?:about |exactly )?{_AGE_EN}(?: ?(?:years? old|yrs? old|years? of age|y/?o|yrs?|years? young"
@@ -1261,7 +1262,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|terrible|very bad|pretty bad|occasional|frequent) )?(?P<v>{_CONDITIONS_EN})(?=\s*$|\s*[,()]| and "
           rf"| but | so |,| since | which | for | btw| too)(?: and (?P<w>{_CONDITIONS_EN}))?",
           lambda m, _: [_Pair("condition", _trim_en(v)) for v in (m["v"], m.get("w", "")) if v]),
-    _rule(r"(?:I|I've|I'm) (?:just |recently |was |got |been |been recently )*(?:diagnosed with|suffering from) " + _ONE, _single("condition", words=5)),
+    _rule(r"(?:I|I've|I'm) (?:just |recently |was |got |been |been recently )*(?:diagnosed with|suffering from) " + _ONE,
+          _single("condition", words=5)),
     _rule(rf"{_BE_EN}(?:a )?(?:type (?:1|2|one|two) )?(?P<v>{'|'.join(_AILING_EN)})(?=\s*$|\s*[,()]| and | but "
           rf"| so | since | I )",
           lambda m, _: [_Pair("condition", _AILING_EN[m["v"].lower()])]),
@@ -1361,7 +1363,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|'s) (?:definitely |probably |still |obviously |always |actually |currently |the color "
           rf"|the colour )?{_LIST}", _favourite_en),
     _rule(r"(?P<v>[\w'’ &.-]{2,50}?) (?:is|are|has to be|will always be|has always been) (?:definitely |still "
-          r"|also |one of )?my (?:all[- ]time |absolute )?favou?rite (?P<k>[\w -]{2,30}?)(?: of all time| ever)?" + _END_ONE, _favourite_en),
+          r"|also |one of )?my (?:all[- ]time |absolute )?favou?rite (?P<k>[\w -]{2,30}?)(?: of all time| ever)?" + _END_ONE,
+          _favourite_en),
     _rule(rf"(?:I|we) {_ADV}(?:like|love|enjoy|adore|am fond of|am into) (?!to (?:know|think|believe|see|hear"
           rf"|be called)\b|it\b){_LIST}", _several("likes")),
     _rule(rf"(?:I|we) {_ADV}prefer (?:to have |having )?(?P<v>[^\n]{{1,120}}?)(?=\s*$| (?:to|over|rather than"

@@ -28,10 +28,11 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """All shipped migrations, oldest first."""
-    found = []
-    for file in resources.files("memory.store").joinpath("migrations").iterdir():
-        if match := _FILE_NAME.fullmatch(file.name):
-            found.append(Migration(version=int(match[1]), name=match[2], sql=file.read_text("utf-8")))
+    found = [
+        Migration(version=int(match[1]), name=match[2], sql=file.read_text("utf-8"))
+        for file in resources.files("memory.store").joinpath("migrations").iterdir()
+        if (match := _FILE_NAME.fullmatch(file.name))
+    ]
     return sorted(found, key=lambda migration: migration.version)
 
 
@@ -54,7 +55,7 @@ def migrate(connection: sqlite3.Connection, known: list[Migration], *, now: int)
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration, now: int) -> None:
-    record = f"insert into migrations values ({migration.version}, '{migration.name}', {now});"  # noqa: S608
+    record = f"insert into migrations values ({migration.version}, '{migration.name}', {now});"
     try:
         connection.executescript(f"begin immediate;\n{migration.sql}\n{record}\ncommit;")
     except BaseException:

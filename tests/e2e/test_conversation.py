@@ -220,7 +220,7 @@ def test_two_processes_on_one_store_are_kept_apart(offline: Terminal) -> None:
     """The second says who holds it and what to do."""
     first = offline.start()
     assert first.stdin is not None
-    _wait(lambda: (offline.folder / "data" / "remora.db.pid").exists())
+    _wait((offline.folder / "data" / "remora.db.pid").exists)
     second = offline.start()
     _, errors = second.communicate(b"hi\n", timeout=60)
     assert second.returncode == 75

@@ -312,7 +312,6 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
     clock.move(minutes=10)
-    where, who = ada
     turn = await say(memory, ada, "what am I allergic to?", clock=clock)
     why = await memory.why(turn.context)
     assert why is not None
