@@ -112,8 +112,7 @@ class Score:
     def explain(self) -> str:
         """One line for every wrong and every missed fact, wrong ones first; empty when there are none."""
         return "\n".join(
-            [f"  wrong   {finding}" for finding in self.wrong]
-            + [f"  missed  {finding}" for finding in self.missed]
+            [f"  wrong   {finding}" for finding in self.wrong] + [f"  missed  {finding}" for finding in self.missed]
         )
 
 
@@ -185,11 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "negatives": score(negatives(), by_patterns),
     }
     if options.json:
-        print(
-            json.dumps(
-                {name: _figures(one, options.verbose) for name, one in scores.items()}, ensure_ascii=False
-            )
-        )
+        print(json.dumps({name: _figures(one, options.verbose) for name, one in scores.items()}, ensure_ascii=False))
         return
     for name, one in scores.items():
         if name == "negatives":

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from channels.base import CommandSpec
 from gateway import phrases
+from gateway.phrases import Language
 from gateway.texts import CATALOGUE, Texts
 from gateway.turn import Agent
 from memory.errors import NotFound
@@ -47,7 +48,7 @@ class Call:
         await self.memory.answer(self.context, self.inbox_id, act)
 
     def phrase(self, memory: Memory) -> str:
-        said = phrases.say(memory.key, memory.value, language="zh" if self.texts.language == "zh" else "en", to="you")
+        said = phrases.say(memory.key, memory.value, language=self.texts.language)
         return " ".join(said.split())
 
 
@@ -74,7 +75,7 @@ def find(name: str) -> Command | None:
     return _BY_NAME.get(name)
 
 
-def specs(language: str) -> list[CommandSpec]:
+def specs(language: Language) -> list[CommandSpec]:
     """The table as channels offer it."""
     texts = Texts(language)
     return [

@@ -18,7 +18,8 @@ from gateway import commands, policy
 from gateway.commands import Call
 from gateway.delivery import Delivery
 from gateway.lanes import LaneFull, Lanes
-from gateway.texts import Texts
+from gateway.phrases import Language
+from gateway.texts import Texts, spoken
 from gateway.turn import Agent, Heard, Turns
 from memory.errors import StorageError
 from memory.service import Service, Where, Who
@@ -71,7 +72,7 @@ class Router:
         burst_seconds: float,
         concurrent_turns: int,
         queue: int,
-        language: str,
+        language: Language,
     ) -> None:
         """`stores` maps each agent's name to its store."""
         self._stores = stores
@@ -243,7 +244,7 @@ class Router:
             await store.memory.cancel(question)
             return False
         context = await store.memory.context(where, who)
-        texts = Texts(context.speaker.language or served.spec.language, context.timezone)
+        texts = Texts(spoken(context.speaker.language, served.spec.language), context.timezone)
         name, arguments = typed or ("", "")
         command = commands.find(name)
         call = Call(

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from gateway.phrases import Language
+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-CATALOGUE: Mapping[str, Mapping[str, str]] = {
+CATALOGUE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "help.help": "what I can do",
         "help.new": "start afresh; what I remember stays",
@@ -193,11 +195,16 @@ CATALOGUE: Mapping[str, Mapping[str, str]] = {
 }
 
 
+def spoken(own: str | None, default: Language) -> Language:
+    """The person's own language where the catalogue has it, else `default`."""
+    return "en" if own == "en" else "zh" if own == "zh" else default
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """The catalogue in one person's language and timezone: `texts("new.done")`."""
 
-    language: str
+    language: Language
     timezone: str = "UTC"
 
     def __call__(self, key: str, /, **fields: Any) -> str:

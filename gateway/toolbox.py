@@ -53,7 +53,7 @@ def build(
             kept = desk.remember(arguments.text, key=arguments.key or None)
             if not kept:
                 return "Not saved: there is nothing in it to keep."
-            said = [f"{phrases.say(m.key, m.value, language='en', to='you')} [{m.short_id}]" for m in kept]
+            said = [f"{phrases.say(m.key, m.value, language='en')} [{m.short_id}]" for m in kept]
             return "Saved: " + "; ".join(said)
 
         return await memory.act(turn, n, i, "remember_fact", act)

@@ -33,7 +33,7 @@ from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
 from gateway import phrases, toolbox
-from gateway.texts import Texts
+from gateway.texts import Texts, spoken
 from memory.service import (
     Budget,
     Memory,
@@ -114,7 +114,7 @@ class Turns:
     ) -> None:
         """Answer `heard`, a burst of one person; `turn_id` names a turn that broke off and is taken up again."""
         turn = await self._open(served, where, who, heard, turn_id)
-        texts = Texts(turn.context.speaker.language or served.spec.language, turn.context.timezone)
+        texts = Texts(spoken(turn.context.speaker.language, served.spec.language), turn.context.timezone)
         view: View | None = None
         try:
             if turn.attempts > _MOST_ATTEMPTS:
@@ -334,7 +334,7 @@ def _remembered(memory: Memory, score: float, texts: Texts) -> Remembered:
 
 
 def _say(key: str, value: str, texts: Texts) -> str:
-    return phrases.say(key, value, language="zh" if texts.language == "zh" else "en", to="you")
+    return phrases.say(key, value, language=texts.language)
 
 
 def _spent(completion: Completion) -> Spent:

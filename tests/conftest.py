@@ -50,9 +50,7 @@ def private(person: str, *, agent: str = "assistant") -> tuple[Where, Who]:
     return where, Who(platform="console", user_id=person, name=person)
 
 
-def group(
-    chat: str, person: str, *, thread: str | None = None, agent: str = "assistant"
-) -> tuple[Where, Who]:
+def group(chat: str, person: str, *, thread: str | None = None, agent: str = "assistant") -> tuple[Where, Who]:
     """`person` speaking in a group."""
     where = Where(
         session_key=f"console:{chat}:{thread or '-'}",

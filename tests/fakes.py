@@ -64,6 +64,4 @@ def calls(*wanted: tuple[str, str], text: str = "") -> Completion:
     tool_calls: Sequence[ToolCall] = [
         ToolCall(id=f"call_{i}", name=name, arguments=arguments) for i, (name, arguments) in enumerate(wanted)
     ]
-    return Completion(
-        text=text, model="model", provider="scripted", tool_calls=tuple(tool_calls), finish="tool_calls"
-    )
+    return Completion(text=text, model="model", provider="scripted", tool_calls=tuple(tool_calls), finish="tool_calls")

@@ -69,9 +69,7 @@ def packages(path: Path) -> set[str]:
 def test_the_three_grounds_know_neither_each_other_nor_the_roof(package: str) -> None:
     """Only gateway composes them."""
     others = set(PACKAGES) - {package}
-    wrong = {
-        str(p.relative_to(ROOT)): hit for p in (ROOT / package).rglob("*.py") if (hit := packages(p) & others)
-    }
+    wrong = {str(p.relative_to(ROOT)): hit for p in (ROOT / package).rglob("*.py") if (hit := packages(p) & others)}
     assert wrong == {}
 
 
@@ -126,7 +124,5 @@ def test_sql_stands_in_memory_only() -> None:
 def test_the_terminal_chat_loads_no_other_platform() -> None:
     """A newcomer's first start must not pay for Telegram or Discord."""
     program = "import gateway.app, channels.console, sys; print({'aiogram', 'discord'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"

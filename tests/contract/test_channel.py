@@ -48,9 +48,7 @@ class Gateway:
 
     async def settled(self, place: Place) -> None:
         if self.answer is not None:
-            await self.channel.send(
-                Outbound(id=len(self.said), place=place, text=self.answer, turn=len(self.said))
-            )
+            await self.channel.send(Outbound(id=len(self.said), place=place, text=self.answer, turn=len(self.said)))
 
 
 def console(cleanup: ExitStack, folder: Path) -> Rig:
@@ -149,10 +147,7 @@ async def test_channel_shows_a_streamed_message_once(rig: Rig) -> None:
 
 async def test_channel_shows_two_equal_messages_twice(rig: Rig) -> None:
     """Showing once is meant per row: saying "yes" twice is two answers."""
-    ids = [
-        await rig.channel.send(Outbound(id=number, place=rig.place, text="yes", turn=number))
-        for number in (1, 2)
-    ]
+    ids = [await rig.channel.send(Outbound(id=number, place=rig.place, text="yes", turn=number)) for number in (1, 2)]
     assert rig.screen().count("yes") == 2
     assert all(ids)
     assert len(set(ids)) == 2

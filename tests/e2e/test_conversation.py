@@ -129,12 +129,7 @@ def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLM
     assert process.stdin is not None
     process.stdin.write(b"Are you there?\n")
     process.stdin.flush()
-    _wait(
-        lambda: (
-            any("Are you there?" in json.dumps(record.body) for record in llmock.requests)
-            or _claimed(terminal)
-        )
-    )
+    _wait(lambda: any("Are you there?" in json.dumps(record.body) for record in llmock.requests) or _claimed(terminal))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     llmock.reset()
@@ -154,9 +149,7 @@ def test_tools_run_and_memory_says_saved_only_then(tmp_path: Path, llmock: LLMoc
     assert "the spare key is under the blue pot" in terminal.chat("/memory search spare key")
 
 
-def test_a_model_that_fails_is_said_in_one_line_and_the_message_is_kept(
-    tmp_path: Path, llmock: LLMock
-) -> None:
+def test_a_model_that_fails_is_said_in_one_line_and_the_message_is_kept(tmp_path: Path, llmock: LLMock) -> None:
     """No stack trace, no silence, nothing lost."""
     terminal = Terminal(tmp_path, model_url=llmock.base_url())
     llmock.fail(status=401, times=None)

@@ -106,7 +106,5 @@ async def chat(report: Path, once: str | None) -> None:
 if __name__ == "__main__":
     if sys.stdin.isatty():  # Ctrl-C comes from the terminal that controls this process
         fcntl.ioctl(sys.stdin, termios.TIOCSCTTY, 0)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored when the tests run in a shell's background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored when the tests run in a shell's background
     asyncio.run(chat(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None))

@@ -120,9 +120,7 @@ def test_console_prints_a_row_whole_when_something_else_was_streamed(streamed: s
 def test_console_prints_no_control_characters(cut: tuple[str, list[str], list[str]]) -> None:
     """Text of models and memories must not move the cursor, set the title or read the clipboard."""
     text, pieces, _ = cut
-    assert not re.search(
-        r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed(pieces, row(text), row(text, earlier_run=True))
-    )
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed(pieces, row(text), row(text, earlier_run=True)))
 
 
 @given(cut_texts())
@@ -148,10 +146,7 @@ def test_console_puts_a_message_between_two_pieces_on_its_own_line(
 
 def test_console_joins_rows_that_the_stream_had_already_joined() -> None:
     """Two rows, the stream in the middle of the second."""
-    assert (
-        printed(["first", " part\n\nsec"], row("first part"), row("second part"))
-        == "first part\n\nsecond part\n"
-    )
+    assert printed(["first", " part\n\nsec"], row("first part"), row("second part")) == "first part\n\nsecond part\n"
 
 
 def test_console_marks_rows_of_an_earlier_run() -> None:
@@ -211,9 +206,7 @@ async def test_console_reports_rows_that_a_closed_output_did_not_show() -> None:
 def environment(home: Path, **extra: str) -> dict[str, str]:
     """A clean environment; a terminal in it answers no cursor position requests, and says so."""
     kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_START") if name in os.environ}
-    return (
-        kept | {"HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8", "PROMPT_TOOLKIT_NO_CPR": "1"} | extra
-    )
+    return kept | {"HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8", "PROMPT_TOOLKIT_NO_CPR": "1"} | extra
 
 
 def piped(folder: Path, typed: bytes, *arguments: str, **extra: str) -> tuple[str, dict[str, Any]]:

@@ -130,15 +130,11 @@ async def test_readers_cannot_write(tmp_path: Path, driver: drivers.Driver) -> N
     """A slip in a query must not change a row."""
     database = await _opened(tmp_path / "remora.db", driver)
     with pytest.raises(StoreUnwritable):
-        await database.read(
-            lambda reader: reader.all("insert into agents (name, created_at) values ('x', 1)")
-        )
+        await database.read(lambda reader: reader.all("insert into agents (name, created_at) values ('x', 1)"))
     await database.close()
 
 
-async def test_whatever_a_transaction_raises_rolls_all_of_it_back(
-    tmp_path: Path, driver: drivers.Driver
-) -> None:
+async def test_whatever_a_transaction_raises_rolls_all_of_it_back(tmp_path: Path, driver: drivers.Driver) -> None:
     """SQLite's errors come as ours, all others as they are."""
     database = await _opened(tmp_path / "remora.db", driver)
 
@@ -202,9 +198,7 @@ async def test_a_newer_database_is_refused_unchanged(tmp_path: Path) -> None:
         await _opened(path)
 
 
-async def test_a_failing_migration_leaves_the_schema_before_it(
-    tmp_path: Path, driver: drivers.Driver
-) -> None:
+async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, driver: drivers.Driver) -> None:
     """A migration and its record are one transaction."""
     path = tmp_path / "remora.db"
     broken = [
@@ -223,9 +217,7 @@ async def test_a_failing_migration_leaves_the_schema_before_it(
     assert tables == []
 
 
-async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(
-    tmp_path: Path, driver: drivers.Driver
-) -> None:
+async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(tmp_path: Path, driver: drivers.Driver) -> None:
     """After a clean stop the one file is complete and may be copied."""
     path = tmp_path / "remora.db"
     database = await _opened(path, driver)

@@ -16,7 +16,10 @@ async def test_every_text_column_is_declared(memory: Service) -> None:
         )
     )
     declared = {
-        (table, column) for known in (erasure.WORDS, erasure.PLAIN) for table, names in known.items() for column in names
+        (table, column)
+        for known in (erasure.WORDS, erasure.PLAIN)
+        for table, names in known.items()
+        for column in names
     }
     assert {(row["tbl"], row["col"]) for row in rows} == declared
     assert sum(len(names) for known in (erasure.WORDS, erasure.PLAIN) for names in known.values()) == len(declared)

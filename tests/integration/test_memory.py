@@ -154,9 +154,7 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
 
 async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
     """Only keys on the closed list replace; a second allergy must not hide the first."""
-    turn = await say(
-        memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock
-    )
+    turn = await say(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("allergy", "shellfish")]
 
@@ -190,9 +188,7 @@ async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clo
     assert await found(memory, other, "where do I live?") == ["Lisbon"]
 
 
-async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(
-    memory: Service, clock: Clock
-) -> None:
+async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(memory: Service, clock: Clock) -> None:
     """The group's memory stays in the group, but one's own words about oneself come along."""
     turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
@@ -236,9 +232,7 @@ async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Ser
     assert await found(memory, turn.context, "peanuts allergy") == []
 
 
-async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(
-    memory: Service, clock: Clock
-) -> None:
+async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(memory: Service, clock: Clock) -> None:
     """Somebody who removes their new address must not be moved back into the old one."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
@@ -316,16 +310,12 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
     why = await memory.why(turn.context)
     assert why is not None
     placed = {
-        memory.value: entry.placed
-        for entry, memory in why.entries
-        if memory is not None and memory.kind == "fact"
+        memory.value: entry.placed for entry, memory in why.entries if memory is not None and memory.kind == "fact"
     }
     assert placed == {"peanuts": "known"}
 
 
-async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(
-    memory: Service, clock: Clock
-) -> None:
+async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(memory: Service, clock: Clock) -> None:
     """Overflow of the snapshot is what recall is for."""
     ada = private("ada")
     context = await memory.context(*ada)
@@ -432,9 +422,7 @@ async def test_ids_of_removed_memories_are_never_given_again(memory: Service, cl
     ada = await memory.context(*private("ada"))
     (first,) = await act(memory, ada, lambda desk: desk.remember("it is under the blue pot", key="spare-key"))
     await act(memory, ada, lambda desk: desk.forget(first.id))
-    (second,) = await act(
-        memory, ada, lambda desk: desk.remember("it is with the neighbour", key="spare-key")
-    )
+    (second,) = await act(memory, ada, lambda desk: desk.remember("it is with the neighbour", key="spare-key"))
     assert second.id > first.id
 
 

@@ -68,9 +68,7 @@ async def test_stored_steps_are_not_paid_for_again() -> None:
     assert len(reply.completions) == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", ["", "{", "[1]", "null", '"x"', '{"amount": "many"}', '{"amount"', "\x00"]
-)
+@pytest.mark.parametrize("arguments", ["", "{", "[1]", "null", '"x"', '{"amount": "many"}', '{"amount"', "\x00"])
 async def test_malformed_arguments_are_answered_and_leave_a_sound_history(arguments: str) -> None:
     """One bad call in history would make every later request fail."""
     model = ScriptedModel(calls(("add", arguments)), "Sorry.")
@@ -106,9 +104,7 @@ async def test_an_empty_answer_is_an_error_not_a_message() -> None:
 
 async def test_secrets_in_what_the_model_writes_are_masked_before_anything_is_done_with_them() -> None:
     """Steps are stored and tools write: neither may see a secret."""
-    model = ScriptedModel(
-        calls(("add", '{"amount": 1, "note": "hunter2"}'), text="using hunter2"), "It is hunter2."
-    )
+    model = ScriptedModel(calls(("add", '{"amount": 1, "note": "hunter2"}'), text="using hunter2"), "It is hunter2.")
     reply = await run(model)
     assert "hunter2" not in repr(reply)
 

@@ -197,9 +197,7 @@ def test_tools_may_be_none() -> None:
 
 def test_answer_must_leave_room_in_the_context() -> None:
     """Otherwise every request is refused by the vendor."""
-    assert refusals(models=[openai(context=4096, max_tokens=4096)]) == [
-        (("models", 0, "max_tokens"), REFUSED)
-    ]
+    assert refusals(models=[openai(context=4096, max_tokens=4096)]) == [(("models", 0, "max_tokens"), REFUSED)]
 
 
 def test_window_must_fit_the_first_model() -> None:
@@ -234,9 +232,7 @@ def test_routing_rule_must_have_its_form(kind: str, good: str, bad: list[str]) -
         assert refusals(routing={kind: [rule]}) == [(("routing", kind, 0), "string_pattern_mismatch")]
 
 
-@pytest.mark.parametrize(
-    "database", ["../x.db", "a/b.db", "A.db", "x", ".db", "x.db-wal", "x.sqlite", "x.db\n", ""]
-)
+@pytest.mark.parametrize("database", ["../x.db", "a/b.db", "A.db", "x", ".db", "x.db-wal", "x.sqlite", "x.db\n", ""])
 def test_database_must_be_a_plain_file_name(database: str) -> None:
     """It must stay inside the data folder and be one file on every system."""
     assert refusals(database=database) == [(("database",), "string_pattern_mismatch")]

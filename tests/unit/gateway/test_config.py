@@ -436,12 +436,8 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
 def test_agent_with_a_mistake_does_not_count_as_missing(tmp_path: Path) -> None:
     """A second error that only follows from the first sends people the wrong way."""
     assert problem(write(tmp_path, "default_agent: a", a="name: a\nx: 1")).startswith("a.yaml:2: x: ")
-    assert problem(write(tmp_path, "default_agent: a", a="name: a\n---\n")).startswith(
-        "a.yaml:2: a second document"
-    )
-    assert problem(write(tmp_path, "default_agent: [x]", a="name: a")).startswith(
-        "config.yaml:1: default_agent: must"
-    )
+    assert problem(write(tmp_path, "default_agent: a", a="name: a\n---\n")).startswith("a.yaml:2: a second document")
+    assert problem(write(tmp_path, "default_agent: [x]", a="name: a")).startswith("config.yaml:1: default_agent: must")
 
 
 def test_unreadable_config_still_lets_the_agents_be_checked(tmp_path: Path) -> None:
@@ -479,9 +475,7 @@ def test_default_agent_must_exist_even_without_a_config(tmp_path: Path) -> None:
 
 def test_two_defaults_are_refused(tmp_path: Path) -> None:
     """Which of them answers would depend on the order of file names."""
-    path = write(
-        tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob\nrouting:\n  default: true"
-    )
+    path = write(tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob\nrouting:\n  default: true")
     assert problem(path).startswith(
         "b.yaml:3: routing.default = true: is already claimed by ada (a.yaml, line 2). Fix: "
     )

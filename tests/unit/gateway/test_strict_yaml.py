@@ -216,9 +216,7 @@ def test_filled_in_places_are_marked() -> None:
 def test_missing_variable_is_named_with_the_file_to_put_it_into(env: dict[str, str], state: str) -> None:
     """An empty key would be noticed only as the vendor's "unauthorized"."""
     told = only_problem("a: 1\nk: x${KEY}", **env)
-    assert told.startswith(
-        f"bot.yaml:2: k: the variable KEY is {state}. Fix: write KEY=... into /etc/bot/.env"
-    )
+    assert told.startswith(f"bot.yaml:2: k: the variable KEY is {state}. Fix: write KEY=... into /etc/bot/.env")
 
 
 @pytest.mark.parametrize("text", ["a: ${", "a: ${}", "a: '${1A}'", "a: ${A-B}", "a: ${A:b}"])
@@ -292,9 +290,7 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text("ab :#-'\"\n${é😀0", max_size=8),
-        lambda inner: (
-            st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=3)
-        ),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=3),
         max_leaves=8,
     )
 )

@@ -153,9 +153,7 @@ log_crashes()
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:
     """Run `code` after the set-up in a process of its own, with the token as its argument."""
-    return subprocess.run(
-        [sys.executable, "-c", SET_UP + code, TELEGRAM], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", SET_UP + code, TELEGRAM], capture_output=True, text=True, check=False)
 
 
 def test_a_record_that_can_t_be_formatted_is_reported_without_its_arguments() -> None:
@@ -227,9 +225,7 @@ def test_terminal_control_characters_in_values_are_shown_not_obeyed(
 
 def test_a_log_file_that_can_t_be_opened_is_told_with_what_to_do(tmp_path: Path) -> None:
     """A path error in a traceback helps nobody at the first start."""
-    with pytest.raises(
-        LogFileError, match=r"can't be opened: No such file or directory\..*Create its folder"
-    ):
+    with pytest.raises(LogFileError, match=r"can't be opened: No such file or directory\..*Create its folder"):
         to_json(tmp_path / "missing" / "log")
 
 

@@ -65,9 +65,7 @@ def test_bare_code_does_not_search(text: str) -> None:
     assert not should_search(text)
 
 
-@pytest.mark.parametrize(
-    "text", [f"{code}\nwhy does my usual setup refuse this" for code in CODE if "```" not in code]
-)
+@pytest.mark.parametrize("text", [f"{code}\nwhy does my usual setup refuse this" for code in CODE if "```" not in code])
 def test_code_with_a_line_of_prose_searches(text: str) -> None:
     """The line beside the code is what the person wants."""
     assert should_search(text)

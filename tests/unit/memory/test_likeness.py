@@ -103,9 +103,7 @@ def test_texts_that_differ_in_wording_only_do_not_differ_in_substance(a: str, b:
     assert not differs_in_substance(a, b)
 
 
-@given(
-    words=st.lists(plain_word, min_size=1, max_size=12), place=st.integers(0, 11), digit=st.integers(2, 999)
-)
+@given(words=st.lists(plain_word, min_size=1, max_size=12), place=st.integers(0, 11), digit=st.integers(2, 999))
 def test_a_number_put_into_any_text_differs_in_substance(words: list[str], place: int, digit: int) -> None:
     """Numbers must count wherever they stand and whatever is around them."""
     changed = [*words[:place], str(digit), *words[place:]]

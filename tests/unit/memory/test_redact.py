@@ -120,9 +120,7 @@ FORMATS = [
 @pytest.mark.parametrize(
     ("label", "before", "secret", "after"), FORMATS, ids=[f"{i}-{f[0]}" for i, f in enumerate(FORMATS)]
 )
-def test_a_secret_is_masked_and_nothing_around_it_changes(
-    label: str, before: str, secret: str, after: str
-) -> None:
+def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: str, secret: str, after: str) -> None:
     """People paste keys in the middle of a sentence; the sentence is what shall be remembered."""
     text = f"see: {before}{secret}{after}"
     assert redact(text) == f"see: {before}[secret: {label}]{after}"
@@ -175,11 +173,7 @@ def test_ordinary_talk_stays_as_it_is(text: str) -> None:
 
 
 FRAGMENTS = [
-    *(
-        part
-        for _, before, secret, after in FORMATS
-        for part in (before, secret, after, before + secret + after)
-    ),
+    *(part for _, before, secret, after in FORMATS for part in (before, secret, after, before + secret + after)),
     *(
         "password",
         "password: ",
@@ -219,9 +213,7 @@ FRAGMENTS = [
 PASTED = st.lists(
     st.one_of(
         st.sampled_from(FRAGMENTS),
-        st.builds(
-            lambda text, cut: text[: cut % (len(text) + 1)], st.sampled_from(FRAGMENTS), st.integers(0, 200)
-        ),
+        st.builds(lambda text, cut: text[: cut % (len(text) + 1)], st.sampled_from(FRAGMENTS), st.integers(0, 200)),
         st.text(max_size=8),
     ),
     max_size=8,
@@ -250,9 +242,7 @@ PROSE = st.text(alphabet="abc def,.!? \n我们今天去公园é🙂", max_size=6
 
 
 @given(PROSE, st.sampled_from(FORMATS), PROSE)
-def test_prose_around_a_secret_is_untouched(
-    before: str, found: tuple[str, str, str, str], after: str
-) -> None:
+def test_prose_around_a_secret_is_untouched(before: str, found: tuple[str, str, str, str], after: str) -> None:
     """Whatever people write before and after a secret, only the secret goes."""
     _, lead, secret, trail = found
     text = redact(f"{before} {lead}{secret}{trail}\n{after}")

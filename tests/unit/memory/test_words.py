@@ -49,9 +49,7 @@ plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z"
 def fts() -> Iterator[sqlite3.Connection]:
     """A real FTS5 table with the tokenizer that the index uses, and the list of terms it holds."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(
-            "create virtual table doc using fts5(body, tokenize='unicode61 remove_diacritics 0')"
-        )
+        connection.execute("create virtual table doc using fts5(body, tokenize='unicode61 remove_diacritics 0')")
         connection.execute("create virtual table term using fts5vocab('doc', 'row')")
         yield connection
 
@@ -91,9 +89,7 @@ def test_tokens_of_typical_texts(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["2026-03-05", "2026/3/5", "2026.03.05", "2026年3月5日", "２０２６年０３月０５日"]
-)
+@pytest.mark.parametrize("text", ["2026-03-05", "2026/3/5", "2026.03.05", "2026年3月5日", "２０２６年０３月０５日"])
 def test_a_date_has_one_token_however_it_is_written(text: str) -> None:
     """A question names a day in one way and the message in another."""
     found = tokens(text)
@@ -175,10 +171,7 @@ def test_long_texts_are_bounded() -> None:
 
 def test_stemming_in_several_threads_gives_what_one_gives() -> None:
     """The stemmers keep state while they work, and searches may run beside each other."""
-    texts = [
-        " ".join(f"{stem}{number}ing".translate(LETTERS) for number in range(300))
-        for stem in ("ba", "do", "ki")
-    ]
+    texts = [" ".join(f"{stem}{number}ing".translate(LETTERS) for number in range(300)) for stem in ("ba", "do", "ki")]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(tokens, texts * 8))
     assert together == [tokens(text) for text in texts] * 8
