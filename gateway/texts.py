@@ -5,6 +5,7 @@ Invariant: all languages have the same keys with the same fields (a test holds t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 from gateway.phrases import Language
 
+_HAN = re.compile("[\u3400-\u9fff]")
+_KANA = re.compile("[\u3040-\u30ff]")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {
@@ -198,6 +201,13 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
 def spoken(own: str | None, default: Language) -> Language:
     """The person's own language where the catalogue has it, else `default`."""
     return "en" if own == "en" else "zh" if own == "zh" else default
+
+
+def written_in(text: str, default: Language) -> Language:
+    """The language to answer `text` in, as far as its script tells; Japanese and the rest get `default`."""
+    if _KANA.search(text):
+        return default
+    return "zh" if _HAN.search(text) else default
 
 
 @dataclass(frozen=True, slots=True)

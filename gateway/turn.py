@@ -33,7 +33,7 @@ from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
 from gateway import phrases, toolbox
-from gateway.texts import Texts, spoken
+from gateway.texts import Texts, spoken, written_in
 from memory.service import (
     Budget,
     Memory,
@@ -114,7 +114,8 @@ class Turns:
     ) -> None:
         """Answer `heard`, a burst of one person; `turn_id` names a turn that broke off and is taken up again."""
         turn = await self._open(served, where, who, heard, turn_id)
-        texts = Texts(spoken(turn.context.speaker.language, served.spec.language), turn.context.timezone)
+        language = written_in(turn.said[-1].text, served.spec.language)
+        texts = Texts(spoken(turn.context.speaker.language, language), turn.context.timezone)
         view: View | None = None
         try:
             if turn.attempts > _MOST_ATTEMPTS:

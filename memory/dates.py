@@ -84,8 +84,10 @@ _NZ = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
 _WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
 
 _PARTS_RELATIVE = (
-    r"(?P<near>\b(?:the day (?:after tomorrow|before yesterday)|today|tonight|tomorrow|tmrw|yesterday|last night"
-    r"|this (?:morning|afternoon|evening))\b)",
+    (
+        r"(?P<near>\b(?:the day (?:after tomorrow|before yesterday)|today|tonight|tomorrow|tmrw|yesterday|last night"
+        r"|this (?:morning|afternoon|evening))\b)"
+    ),
     rf"(?P<weekday>\b(?:next|last|this|coming) {_WD}\b)",
     r"(?P<period>\b(?:next|last|this) (?:week(?:end)?|month|year)\b)",
     rf"(?P<later>\bin {_N} (?:day|week|month|year)s?\b|\b{_N} (?:day|week|month|year)s? from now\b)",
@@ -95,15 +97,19 @@ _PARTS_RELATIVE = (
     r"(?P<monthday_zh>(?:下下?个?|下下?個?|这个|這個|本|上个?|上個?)月\d{1,2}[号號日])",
     rf"(?P<weekday_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本){_WEEK_ZH}[一二三四五六日天末])",
     rf"(?P<period_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本)(?:{_WEEK_ZH}|月)(?!\d))",
-    r"(?P<month_zh>[今明去][年](?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?:份|(?!\d|[一二三四五六七八九十]))"
-    r"(?!\d{1,2}[号號日]))",
+    (
+        r"(?P<month_zh>[今明去][年](?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?:份|(?!\d|[一二三四五六七八九十]))"
+        r"(?!\d{1,2}[号號日]))"
+    ),
     r"(?P<year_zh>[今明去][年](?!\d)|(?<![年以])前年|(?<![年以今])[后後]年)",
     rf"(?P<shift_zh>{_NZ}(?:天|个?星期|個?星期|周|週|个?礼拜|個?禮拜|个月|個月|年)(?:以|之)?[后後前])",
 )
 _PARTS_AHEAD = (
     rf"(?P<bare>\b(?:on )?{_WD}\b)",
-    rf"(?P<dated>\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?!,? \d{{4}}))",
+    (
+        rf"(?P<dated>\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?!,? \d{{4}}))"
+    ),
     rf"(?P<bare_zh>(?<![上下这這本个個]){_WEEK_ZH}[一二三四五六日天末])",
     r"(?P<dated_zh>(?<![\d年])\d{1,2}月\d{1,2}[号號日])",
 )
@@ -276,9 +282,7 @@ def _shift_zh(match: re.Match[str], today: date) -> _Span:
     number = re.match(_NZ, text)
     amount = number_zh(number.group() if number else "")
     sign = -1 if text.endswith("前") else 1
-    unit = next(
-        u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text
-    )
+    unit = next(u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text)
     return _shifted(today, sign * amount, unit)
 
 

@@ -18,6 +18,8 @@ from memory.store.memories import Draft, Memory
 #: Characters of a whole profile (DESIGN 5.1), and so what one of its slots may take.
 LIMIT = 1_500
 _SLOT_LIMIT = LIMIT // len(keys.PROFILE_SLOTS)
+#: Keys whose slot says what the value is; all others stand before their value.
+_PLAIN = frozenset({"name", "language", "timezone", "home", "occupation", "likes", "goal", "instruction"})
 
 
 def refresh(
@@ -58,7 +60,7 @@ def _summed(slot: str, facts: Sequence[Memory]) -> tuple[str, list[Memory]]:
     parts: list[str] = []
     used: list[Memory] = []
     for memory in facts:
-        part = memory.value if memory.key == slot or len(facts) == 1 else f"{memory.key} {memory.value}"
+        part = memory.value if memory.key in _PLAIN else f"{memory.key} {memory.value}"
         if len("; ".join([*parts, part])) > _SLOT_LIMIT and parts:
             break
         parts.append(part[:_SLOT_LIMIT])

@@ -40,15 +40,23 @@ CATEGORIES: Final[Mapping[str, float | None]] = MappingProxyType(
     }
 )
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 #: Relation words as keys, for both languages. Only the first group can be held by one person at a time.
-SINGLE_RELATIONS: Final = frozenset({"partner", "wife", "husband", "mother", "father"})
-RELATIONS: Final = SINGLE_RELATIONS | frozenset(
-    ["fiance", "girlfriend", "boyfriend", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "roommate", "neighbour", "boss", "manager", "colleague", "teacher", "doctor", "therapist"]
+SINGLE_RELATIONS: Final = _set("partner wife husband mother father")
+RELATIONS: Final = SINGLE_RELATIONS | _set(
+    "fiance girlfriend boyfriend sister brother twin son daughter child grandmother grandfather grandson granddaughter"
+    " aunt uncle cousin niece nephew mother-in-law father-in-law sister-in-law brother-in-law stepmother stepfather"
+    " stepson stepdaughter friend roommate neighbour boss manager supervisor colleague mentor teacher doctor dentist"
+    " therapist"
 )
 
 #: Keys for which a new value replaces the old one. Favourites (`favourite-…`) are the only open family.
-SINGLE_VALUED: Final = SINGLE_RELATIONS | frozenset(
-    ["name", "called", "home", "hometown", "birthday", "age", "native-language", "language", "timezone", "occupation", "employer"]
+SINGLE_VALUED: Final = SINGLE_RELATIONS | _set(
+    "name called home hometown birthday age native-language language timezone occupation employer"
 )
 
 #: The category of each known key. "note" (what followed "remember that") is filed under decisions: the person chose to
@@ -56,8 +64,7 @@ SINGLE_VALUED: Final = SINGLE_RELATIONS | frozenset(
 KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
-            ["name", "called", "birthday", "age", "nationality", "native-language", "language", "speaks", "timezone"],
-            "identity",
+            _set("name called birthday age nationality native-language language speaks timezone"), "identity"
         ),
         **dict.fromkeys(("home", "hometown"), "place"),
         **dict.fromkeys(("occupation", "employer", "studies"), "work"),

@@ -165,6 +165,12 @@ _WORD = re.compile(r"[A-Za-z]{2}|\b[Ii]\b")
 
 
 def _facts(text: str, today: date) -> Iterator[_Fact]:
+    for language, pair in _pairs(text, today):
+        if _is_keepable(pair.value):
+            yield _Fact(language, pair.key, pair.value)
+
+
+def _pairs(text: str, today: date) -> Iterator[tuple[Language, _Pair]]:
     if len(text) > 2 * WINDOW:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     text = _own_words(text)
@@ -174,17 +180,13 @@ def _facts(text: str, today: date) -> Iterator[_Fact]:
     english, chinese = _Context(today, tasked=tasked), _Context(today, tasked=tasked)
     for sentence in _sentences(text):
         if _NOT_ONESELF.search(sentence):
-            return
+            break
         if _HAN.search(sentence):
-            for pair in _chinese(sentence, chinese):
-                yield _Fact("zh", pair.key, pair.value)
+            yield from (("zh", pair) for pair in _chinese(sentence, chinese))
         if _WORD.search(sentence):
-            for pair in _english(sentence, english):
-                yield _Fact("en", pair.key, pair.value)
-    for pair in _still_nameless(chinese):
-        yield _Fact("zh", pair.key, pair.value)
-    for pair in _still_nameless(english):
-        yield _Fact("en", pair.key, pair.value)
+            yield from (("en", pair) for pair in _english(sentence, english))
+    yield from (("zh", pair) for pair in _still_nameless(chinese))
+    yield from (("en", pair) for pair in _still_nameless(english))
 
 
 def _own_words(text: str) -> str:
@@ -266,9 +268,10 @@ _NOT_ONESELF = re.compile(
     r"\b(?:pretend\w{0,3}|role-?\s?play\w{0,3}|let's play|lets play|imagin(?:e|ing)|suppos(?:e|ing)"
     r"|hypothetical\w{0,2}|act(?:ing)? (?:as|like)|in character|you are an?|you're an?|translat(?:e|ion)|proofread"
     r"|paraphrase|rephrase|rewrite|correct (?:this|the|my)|how (?:do|would|to) (?:you |i |we )?say|(?:this|the"
-    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|the story|a story|a poem|an essay"
-    r"|a novel|screenplay|cover letter|write (?:an?|me|my)|example:|for example|dear (?:sir|madam|mr|ms|mrs"
-    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)|假装|假裝"
+    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?|my) (?:story"
+    r"|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
+    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)"
+    r"|(?:^|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝"
     r"|扮演|假设|假設|想象一?下?|翻译|翻譯|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事"
     r"|作文|[写寫]一?[首篇封段个個]|例如|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
     re.IGNORECASE,
@@ -365,7 +368,7 @@ def _bare_en(clause: str) -> str:
         if not match:
             break
         clause = clause[match.end() :].lstrip(" ,-–—:()")
-    return clause
+    return _DATE_FIRST_EN.sub(r"\2 \1", clause)
 
 
 def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
@@ -431,9 +434,9 @@ def _requests_en(clause: str, context: _Context) -> Iterator[_Pair]:
     if remember:
         told = _bare_en(clause[remember.end() :])
         facts = list(_clause_en(told, context)) if told else []
-        if facts:
+        if any(pair.key != "plan" for pair in facts):
             yield from facts
-        elif told and _HOLE not in told:
+        elif told:
             yield _Pair("note", anchor(told, context.today))
         return
     applied = _apply(_REQUESTS_EN, clause, context.today)
@@ -468,7 +471,7 @@ _LONG_FORMS = {
     "i": "I", "im": "I'm", "i'm": "I'm", "i m": "I'm", "i am": "I'm", "ive": "I've", "i've": "I've", "i'd": "I'd",
     "i'll": "I'll", "i've got": "I have", "ive got": "I have", "i have got": "I have", "we've got": "we have",
     "i'm called": "my name is", "im called": "my name is", "i am called": "my name is", "name's": "name is",
-    "dont": "don't", "do not": "don't", "doesnt": "doesn't", "cant": "can't", "cannot": "can't", "isnt": "isn't",
+    "dont": "don't", "do not": "don't", "doesnt": "doesn't", "w/": "with", "cant": "can't", "cannot": "can't", "isnt": "isn't",
     "wanna": "want to", "gonna": "going to", "u": "you", "ur": "your", "pls": "please", "plz": "please",
     "tmrw": "tomorrow", "fav": "favourite", "fave": "favourite", "favorite": "favourite", "favorit": "favourite",
     "favourit": "favourite", "favrite": "favourite", "bday": "birthday", "b-day": "birthday",
@@ -533,7 +536,13 @@ _OPENING_EN = re.compile(
     r"|currently|at the moment|right now|today|recently|lately|tonight|overall|mostly|usually|in addition"
     r"|apart from that|on top of that|more about me|speaking of which|welp|dude|man|bro|(?:hey|hi|hello|hiya|heya"
     r"|howdy|good (?:morning|evening|afternoon)|greetings)(?: there| all| everyone| everybody| bot| again| remora"
-    r"| friend)?|remora|since last \w+|for (?:\w+ ){1,2}years)(?=[\s,:!.…\-–—]|$)[\s,:!.…\-–—]*",
+    r"| friend)?|remora|for next time|next time|since last \w+|for (?:\w+ ){1,2}years)(?=[\s,:!.…\-–—]|$)[\s,:!.…\-–—]*",
+    re.IGNORECASE,
+)
+#: "Next month I'm visiting …" is read as "I'm visiting … next month".
+_DATE_FIRST_EN = re.compile(
+    r"(tomorrow|next \w{3,9}|this weekend|on \w{3,6}day|in \w{1,6} (?:days|weeks|months)|in (?:january|february|march|april|may"
+    r"|june|july|august|september|october|november|december)),? (?=(?:I|I'm|we|we're|we are)\b)(.{1,300})",
     re.IGNORECASE,
 )
 _GREETING_EN = re.compile(
@@ -580,7 +589,7 @@ _SUBJECT_EN = re.compile(
 #: Clauses that speak of the speaker even when they open the message without "I".
 _ALONE_EN = re.compile(
     r"(?:(?:severely |also |super )?allergic to|based in|originally from|born and raised|diagnosed with"
-    r"|been (?:vegan|vegetarian)|adopted|bought|moved to|turned \d|living in|work(?:ing)? (?:as|at) |(?:not (?:a "
+    r"|been (?:vegan|vegetarian|working)|got an? |studying |adopted|bought|moved to|turned \d|living in|work(?:ing)? (?:as|at) |(?:not (?:a "
     r"|really a |much of a )?)?(?:big |huge |massive )?fan of|not into|\d\d,? )",
     re.IGNORECASE,
 )
@@ -595,7 +604,10 @@ _STOP_EN = (
     r"|can|can't|don't|am|have|live|living|work|working|speak|love|like|hate|prefer|enjoy|also|want|come|study"
     r"|grew|moved|is|was|our|never|always|please|just|now|currently|looking)|I|I'm|I've|my"
 )
-_END_LIST = rf"(?=\s*$|\s*[()\[\]–—:]|,? (?:{_STOP_EN})(?![\w'])|, (?:and )?(?:I|I'm|my|please)(?![\w']))"
+_END_LIST = (
+    rf"(?=\s*$|\s*[()\[\]–—:]|,? (?:{_STOP_EN})(?![\w'])"
+    r"|, (?:and )?(?:I|I'm|my|please|especially|particularly|mainly|most of all)(?![\w']))"
+)
 _END_ONE = (
     rf"(?=\s*$|\s*[,()\[\]–—:]|\s+-|\s*/| (?:{_STOP_EN}|and|with|for|at|on|near|from|living|based|working|as|now"
     rf"|right now|currently|rn|these days|at the"
@@ -661,7 +673,7 @@ _JOBS_EN = _words(
 )
 _NOT_JOB_EN = re.compile(
     r"\b(?:terrible|bad|awful|good|great|horrible|decent|amazing|natural|real|true|fake|wannabe|lousy|nervous|slow"
-    r"|fast|careful|safe|fan|bit|control|happy|proud|pet|dog|cat|car|home|secret|kind of|type|huge|better|worse"
+    r"|fast|careful|safe|fan|bit|control|happy|proud|pet|dog|cat|car|secret|kind of|type|huge|better|worse"
     r"|excellent|mean|passable|heavy|hopeless|not|your|own|my|free|early)\b",
     re.IGNORECASE,
 )
@@ -1148,7 +1160,7 @@ _ORG_EN = r"(?P<e>[^\n,]{2,50}?)" + _END_ONE
 
 
 def _employer_en(groups: dict[str, str], _today: date) -> list[_Pair]:
-    value = _trim_en(groups["e"])
+    value = _trim_en(re.sub(r".* (?:called|named) ", "", groups["e"]))
     if re.match(
         r"(?:home|night|myself|free|fun|money|least|all|him|her|them|you|it|this|that|my|his|their|your|day"
         r"|weekends?|hours?|years?|\d|minimum|peanuts|the moment|work|odd|a living|long|several|many|two|three"
@@ -1184,7 +1196,7 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|hard\b)(?P<v>[^\n,]{{1,50}}?){_END_ONE}", _name_en("name")),
     _rule(rf"(?:the )?name is (?P<v>{_NAMES_EN}){_END_ONE}", _name_en("name")),
     _rule(rf"(?P<v>{_NAME_EN}) here$", _name_en("name")),
-    _rule(r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!when|if|later|back"
+    _rule(r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!sometime|soon|when|if|later|back"
           r"|tomorrow|at|on|a |an |maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by|whatever|stupid"
           r"|out|names|again|your|every|old-fashioned)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
     _rule(r"(?:everyone|everybody|people|(?:most of )?my friends|friends|they|most people|my family|folks) (?:all "
@@ -1403,6 +1415,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           _several("dislikes")),
     _rule(r"(?P<v>[\w' -]{2,40}?) (?:isn't|aren't|is not|are not) (?:really )?(?:my thing|my cup of tea|for me)$",
           _several("dislikes")),
+    _rule(r"(?:I|we) (?:really |just |absolutely )?(?:hate|can't stand|dislike) (?:it )?"
+          r"(?P<v>when (?:people|someone|somebody|others|kids|men|women) [^\n,]{3,60})", _single("dislikes", words=10)),
     # what they have and what they are after
     _rule(rf"(?:I|we) {_ADV}own (?P<v>(?!up\b|it\b|my\b|nothing)[^\n,]{{2,60}}?){_END_ONE}", _owns_en),
     _rule(rf"(?:I|we) {_ADV}(?:drive|ride|play on|fly) (?P<v>an? [^\n,]{{2,40}}?){_END_ONE}", _owns_en),
@@ -1434,7 +1448,7 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|going) (?P<v>(?!be (?:back|late)|sleep|bed)[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:I'll|we'll) be (?P<v>[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:{_BE_EN}|we're )(?P<v>(?:moving|flying|travelling|traveling|getting|starting|visiting|taking"
-          rf"|having|leaving|meeting|running|hosting|turning|quitting|retiring|graduating|heading|driving|planning"
+          rf"|having|leaving|meeting|running|hosting|quitting|retiring|graduating|heading|driving|planning"
           rf"|giving|doing|attending|celebrating|changing|joining|switching|buying|selling|off|throwing|returning"
           rf"|presenting|competing|playing|seeing|organi[sz]ing|expecting)\b[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:I|we) {_ADV}have (?:an? |my |the |our )?(?P<v>(?:[\w'-]+ ){{0,3}}(?:appointment|exam|interview"
@@ -1521,7 +1535,7 @@ def _boundary_en(groups: dict[str, str], _today: date) -> list[_Pair]:
 
 # fmt: off
 _REQUESTS_EN: tuple[_Rule, ...] = (
-    _rule(r"(?:just |only )?call me (?:just )?(?P<v>(?!when|if|later|back|tomorrow|at|on|a |an |maybe|crazy|old"
+    _rule(r"(?:just |only )?call me (?:just )?(?P<v>(?!sometime|soon|when|if|later|back|tomorrow|at|on|a |an |maybe|crazy|old"
           r"|asap|in |today|tonight|after|before|anytime|by |whatever|stupid|out|names|again|your"
           r"|every)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
     _rule(r"(?:address|refer to) me (?:as|by) (?:my nickname,? )?" + _ONE, _name_en("called")),
@@ -1575,7 +1589,7 @@ _NOT_ORDERS_EN = re.compile(
 _STYLE_EN = re.compile(
     rf"(?:(?:answer|reply|respond|write|speak|talk|text|chat)(?:ing)?(?: to me| me| back| with me)?(?: only"
     rf"| always| just)? (?:in|using|with) (?:{_LANGUAGES_EN}|bullets?|bullet points|short|simple|plain|full|one|a"
-    rf"|british|american|lower ?case|fewer|less|more|metric|prose|haiku|rhymes?|english)|(?:speak|talk|use|write"
+    rf"|british|american|lower ?case|fewer|less|more|metric|prose|haiku|rhymes?|english)|(?:speak|talk|write) to me (?:like|as)|(?:speak|talk|use|write"
     rf"|switch to|stick to) (?:only )?(?:{_LANGUAGES_EN})\b(?! (?:word|for)s?)|keep (?:it|things|your (?:answers?"
     rf"|replies|responses|messages|explanations)|answers|replies|responses|messages|explanations"
     rf"|everything) (?:\w+ )?(?:short|brief|simple|concise|casual|formal|light|to the point|under|below"
@@ -1606,7 +1620,7 @@ def _chinese(sentence: str, context: _Context) -> Iterator[_Pair]:
     asked = "?" in text[-6:] or "？" in text[-6:]
     text = _TOLD_TO_ZH.sub(r"\1：", text.strip(" .!?！？。；;…~～\n"))
     segments = [segment for segment in _SEGMENT_ZH.split(text) if segment.strip()]
-    bare = [_Clause.of(segment[:_CLAUSE]) for segment in segments]
+    bare = [_Clause.of(segment[:_CLAUSE]).without_particles() for segment in segments]
     asked_from = len(bare) - 1 if asked else len(bare)
     if asked and bare and not _QUESTION_ZH.search(bare[-1].simple):
         asked_from = 0
@@ -1652,6 +1666,10 @@ class _Clause:
         ]
         simple = "".join(written[i] for i in kept).translate(_SIMPLIFIED)
         return cls(simple=simple, written=written, origin=tuple(kept))
+
+    def without_particles(self) -> _Clause:
+        """The clause without the particles that only colour its end."""
+        return self.piece(0, len(self.simple.rstrip("哦啊呀啦哟喔噢耶嘛哈")))
 
     def piece(self, start: int, end: int | None = None) -> _Clause:
         end = len(self.simple) if end is None else end
@@ -1871,7 +1889,7 @@ _ONE_OFF_ZH = re.compile(
 )
 _REMEMBER_ZH = re.compile(
     r"(?:请|麻烦|你)?(?:要|一定|务必|一定要|得)?(?:帮我|给我|替我)?(?:记住|记得|记一下|记下来?|牢记|别忘了?"
-    r"|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|给|来|按时|吃药|带|去|要|提醒"
+    r"|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|明天|后天|今晚|今天|到时|待会|下周|给|来|按时|吃药|带|去|要|提醒"
     r"|多|早点|早|买|叫我起|回|打|关|把)"
 )
 _STANDING_ZH = re.compile(
@@ -1890,7 +1908,7 @@ _ALWAYS_ZH = re.compile(
     r"|(?:我(?:问|说)[^，]{1,12}(?:时|的时候)[，,]?)"
 )
 _ORDER_ZH = re.compile(
-    r"(?:请|都|每天|每周|每次|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用|使用|别|不要|不用"
+    r"(?:请|都|每天|每周|每次|早上|晚上|睡前|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用|使用|别|不要|不用"
     r"|不许|不准|回答|回复|回|答|说|讲|叫|称|给|跟|对|和|写|聊|提醒|解释|保持|加|带|发|简|短|详细|说话|语气|称呼"
     r"|以|把|按|避免|停止|控制|举|列|推荐|问|夸|鼓励|管)"
 )
@@ -1902,7 +1920,7 @@ _END_ZH = (
     r"(?=$|[，,。！!~～：:（(]|但|不过|所以|因为|而且|然后|并且|，|了$|的$|啦|呀|哦|啊$|呢$|哈$|嘛$|吧$|目前|现在)"
 )
 _V = r"(?P<v>.{1,60}?)" + _END_ZH
-_VL = r"(?P<v>.{1,80}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|特别是|我)"
+_VL = r"(?P<v>.{1,80}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|特别是|我(?!$))"
 _TAIL_ZH = re.compile(
     r"(?:[啦呀啊哦喔哟呢哈嘛吧呗噢耶咯]|的哦|了哦|就好了?|就行了?|就可以了?|就是了|来着|而已|的说|好吗|好不好"
     r"|可以吗|行吗|谢谢你?|多谢|拜托了?|吗|～|~|等等?|什么的|之类的?)+$"
@@ -2018,7 +2036,7 @@ _EMPTY_ZH = re.compile(
 
 def _several_zh(key: str) -> _Read:
     def read(groups: dict[str, str], _today: date) -> list[_Pair]:
-        values = _listed_zh(groups["v"])
+        values = [value.removesuffix("了") for value in _listed_zh(groups["v"])]
         if any(_EMPTY_ZH.search(_simple(value)) or len(value) > 24 for value in values):
             return []
         return [_Pair(key, value) for value in values]
@@ -2159,7 +2177,7 @@ def _studies_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
             for value in _listed_zh(subject)
             if len(value) <= 14
             and not re.search(
-                r"^(?:[高初大研][一二三四]|博士|硕士|研究生|本科|习|会|到|着|了|校|不|得|你|他|她|一下|过|以|点"
+                r"^(?:[高初大研][一二三四]|高中|初中|大学|小学|中学|博士|硕士|研究生|本科|习|会|到|着|了|校|不|得|你|他|她|一下|过|以|点"
                 r"|书$|坏|好)|你|怎么|如何|一点|东西|做人",
                 _simple(value),
             )
@@ -2282,7 +2300,7 @@ def _boundary_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
 
 
 _ADV_ZH = (
-    r"(?:(?:也|还|都|就|真的|其实|平时|一直|从小就?|特别|非常|最|很|超级?|挺|蛮|比较|尤其|可|好|十分|相当|巨|贼|更"
+    r"(?:(?:特|也|还|都|就|真的|其实|平时|一直|从小就?|特别|非常|最|很|超级?|挺|蛮|比较|尤其|可|好|十分|相当|巨|贼|更"
     r"|最近|有点|有些|确实|一向|向来|平常|本来就|老|总|经常|周末|没事就?|现在|目前|通常|永远|只|闲的时候|空闲时"
     r"|有空就?|的确|其实也|偏|实在|真心|是真的|天生|主要|个人|严重|轻度|轻微|重度|极度|极其|稍微|完全|绝对|一般"
     r"|也是|偶尔|太|并|怎么|一点也|一点都|从来|根本|都很|不太会?)){0,4}"
@@ -2390,7 +2408,7 @@ _RULES_ZH: tuple[_Rule, ...] = (
           _several_zh("allergy")),
     _Rule(rf"(?:我|俺|本人){_ADV_ZH}有(?:严重的?|很严重的|轻微的?|点)?(?P<v>[^，性]{{1,12}}?)过敏(?:症)?(?!性)",
           _several_zh("allergy")),
-    _Rule(rf"(?:我|俺|本人){_ADV_ZH}吃(?P<v>[^，]{{1,12}}?)(?:就|会|都会|就会|容易){{0,2}}(?:严重)?过敏",
+    _Rule(rf"(?:我|俺|本人){_ADV_ZH}一?吃(?P<v>[^，]{{1,12}}?)(?:就|会|都会|就会|容易){{0,2}}(?:严重)?过敏",
           _several_zh("allergy")),
     _Rule(r"(?:我|俺|本人)(?P<v>(?:花生|海鲜|牛奶|鸡蛋|坚果|花粉|尘螨|青霉素|头孢|芒果|虾|螃蟹|酒精|小麦|大豆|猫毛"
           r"|狗毛|紫外线|乳糖|麸质|桃子|菠萝|[^，]{1,4}))(?:严重|重度|会)?过敏$",

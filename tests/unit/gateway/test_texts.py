@@ -7,7 +7,7 @@ from string import Formatter
 import pytest
 
 from gateway.commands import TABLE
-from gateway.texts import CATALOGUE, Texts
+from gateway.texts import CATALOGUE, Texts, spoken, written_in
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
@@ -46,3 +46,12 @@ def test_dates_are_read_where_the_person_lives() -> None:
     assert Texts("en", "UTC").date(late) == "21 Nov 2026"
     assert Texts("en", "Asia/Shanghai").date(late) == "22 Nov 2026"
     assert Texts("zh", "Asia/Shanghai").date(late) == "2026年11月22日"
+
+
+def test_an_answer_is_in_the_language_of_the_message() -> None:
+    """Unless the person has chosen one."""
+    assert written_in("我住在里斯本", "en") == "zh"
+    assert written_in("I live in Lisbon", "zh") == "zh"
+    assert written_in("I live in Lisbon", "en") == "en"
+    assert written_in("東京に住んでいます", "en") == "en"
+    assert spoken("zh", "en") == "zh" and spoken(None, "en") == "en" and spoken("fr", "zh") == "zh"
