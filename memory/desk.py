@@ -179,9 +179,7 @@ class Desk:
         """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
         if memory.kind == "fact" and self._context.scope.private:
             slot = keys.profile_slot(category=memory.category, key=memory.key)
-            profile.refresh(
-                self._tx, self._context.scope, memory.owner_id, slot, now=self._now, new_id=self._new_id
-            )
+            profile.refresh(self._tx, self._context.scope, memory.owner_id, slot, now=self._now, new_id=self._new_id)
         people.drop_snapshots(self._tx)
 
     def _fingerprint(self, memory: Memory) -> bytes:

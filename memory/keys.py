@@ -1,1 +1,162 @@
-from memory.learn.keys import *  # temporary
+"""The vocabulary of facts: categories with their half-lives, known keys, and what makes two keys or values equal.
+
+Invariants: every key that leaves `normalise_key` is lower case, hyphenated and at most `KEY_LIMIT` characters;
+normalising twice changes nothing; the list of single-valued keys is closed, every other key holds many values.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+#: Longest key and longest value of a fact, in characters.
+KEY_LIMIT: Final = 128
+VALUE_LIMIT: Final = 2048
+
+#: Every category of a fact and the days in which it loses half its strength; None never fades.
+CATEGORIES: Final[Mapping[str, float | None]] = MappingProxyType(
+    {
+        "identity": None,
+        "relation": None,
+        "boundary": None,
+        "health": None,
+        "instruction": None,
+        "preference": 365.0,
+        "place": 365.0,
+        "work": 365.0,
+        "decision": 180.0,
+        "solution": 180.0,
+        "config": 180.0,
+        "project": 180.0,
+        "plan": 60.0,
+        "happening": 60.0,
+        "artifact": 60.0,
+        "conversation": 14.0,
+        "temp": 3.0,
+        "debug": 3.0,
+    }
+)
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+#: Relation words as keys, for both languages.
+RELATIONS: Final = _set(
+    "partner wife husband mother father fiance girlfriend boyfriend sister brother twin son daughter child grandmother grandfather grandson"
+    " granddaughter aunt uncle cousin niece nephew mother-in-law father-in-law sister-in-law brother-in-law stepmother stepfather"
+    " stepson stepdaughter friend roommate neighbour boss manager supervisor colleague mentor teacher doctor dentist"
+    " therapist"
+)
+
+#: Keys for which a new value replaces the old one. Favourites (`favourite-…`) are the only open family. Relatives are
+#: not among them: "my mother is a doctor" must not replace her name.
+SINGLE_VALUED: Final = _set(
+    "name called home hometown birthday age native-language language timezone occupation employer"
+)
+
+#: The category of each known key. "note" (what followed "remember that") is filed under decisions: the person chose to
+#: have it kept, and it should outlive a conversation without standing for ever.
+KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            _set("name called birthday age nationality native-language language speaks timezone"), "identity"
+        ),
+        **dict.fromkeys(("home", "hometown"), "place"),
+        **dict.fromkeys(("occupation", "employer", "studies"), "work"),
+        **dict.fromkeys(("likes", "dislikes", "interest", "hobby"), "preference"),
+        **dict.fromkeys(("allergy", "diet", "condition"), "health"),
+        **dict.fromkeys(("goal", "plan"), "plan"),
+        **dict.fromkeys(RELATIONS | {"pet"}, "relation"),
+        "owns": "artifact",
+        "note": "decision",
+        "instruction": "instruction",
+        "boundary": "boundary",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSlot:
+    """What feeds one slot of a profile: these keys whatever their category, and every other key of these categories."""
+
+    keys: frozenset[str] = frozenset()
+    categories: frozenset[str] = frozenset()
+
+
+#: The slots of a profile in the order they are shown. A key named by one slot never feeds another through its category.
+#: Health has no slot of its own: an allergy or a diet bounds what may be suggested, so it stands with the boundaries.
+PROFILE_SLOTS: Final[Mapping[str, ProfileSlot]] = MappingProxyType(
+    {
+        "name": ProfileSlot(keys=frozenset({"name", "called"})),
+        "language": ProfileSlot(keys=frozenset({"language", "native-language", "speaks"})),
+        "timezone": ProfileSlot(keys=frozenset({"timezone"})),
+        "place": ProfileSlot(keys=frozenset({"nationality"}), categories=frozenset({"place"})),
+        "work": ProfileSlot(categories=frozenset({"work"})),
+        "relations": ProfileSlot(categories=frozenset({"relation"})),
+        "likes": ProfileSlot(categories=frozenset({"preference"})),
+        "boundaries": ProfileSlot(categories=frozenset({"boundary", "health"})),
+        "goals": ProfileSlot(keys=frozenset({"goal"})),
+        "interests": ProfileSlot(keys=frozenset({"interest", "hobby"})),
+        "how-to-talk": ProfileSlot(categories=frozenset({"instruction"})),
+    }
+)
+
+_SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "favourite", "colour": "color"}
+
+
+def normalise_key(text: str) -> str:
+    """A key as it is stored: lower case, letters and digits of any script joined by single hyphens, `KEY_LIMIT` long.
+
+    British and American spellings of the vocabulary become one. Empty when the text holds no letter or digit.
+    """
+    folded = _fold(text)
+    words = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in folded).split()
+    return "-".join(_SPELLINGS.get(word, word) for word in words)[:KEY_LIMIT].rstrip("-")
+
+
+def normalise_value(text: str) -> str:
+    """A value as it is compared, not as it is shown: NFKC, case folded, single spaces, no punctuation around it."""
+    folded = " ".join(_fold(text).split())
+    start, end = 0, len(folded)
+    while start < end and _is_edge(folded[start]):
+        start += 1
+    while end > start and _is_edge(folded[end - 1]):
+        end -= 1
+    return folded[start:end] or folded
+
+
+def category_of(key: str) -> str | None:
+    """The category of a known normalised key; None for a key outside the vocabulary."""
+    return "preference" if key.startswith("favourite-") else KEY_CATEGORIES.get(key)
+
+
+def is_single_valued(key: str) -> bool:
+    """Whether a new value of this normalised key replaces the old one."""
+    return key in SINGLE_VALUED or key.startswith("favourite-")
+
+
+def profile_slot(*, category: str, key: str) -> str | None:
+    """The profile slot a fact feeds, or None."""
+    for name, slot in PROFILE_SLOTS.items():
+        if key in slot.keys:
+            return name
+    for name, slot in PROFILE_SLOTS.items():
+        if category in slot.categories:
+            return name
+    return None
+
+
+def _fold(text: str) -> str:
+    # Twice, because folding can leave characters that NFKC changes once more (Unicode 3.13, D146).
+    once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFKC", once.casefold())
+
+
+def _is_edge(character: str) -> bool:
+    # Signs that carry meaning at the edge of a value ("C++", "C#", "€5", "-3") are not punctuation to lose.
+    return character.isspace() or (unicodedata.category(character)[0] == "P" and character not in "#%-@&*")

@@ -39,9 +39,7 @@ class Scope:
         parameters = self.owners
         if self.selves:
             marks = ", ".join("?" for _ in self.selves)
-            owned = (
-                f"({owned} or ({table}.author_id in ({marks}) and {table}.subject_id = {table}.author_id))"
-            )
+            owned = f"({owned} or ({table}.author_id in ({marks}) and {table}.subject_id = {table}.author_id))"
             parameters += self.selves
         return Predicate(
             sql=f"{owned} and ({table}.agent_id is null or {table}.agent_id = ?)",

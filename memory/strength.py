@@ -23,9 +23,7 @@ def rate(half_life_days: float | None) -> float:
     if half_life_days is None:
         return 0.0
     if not (math.isfinite(half_life_days) and half_life_days > 0):
-        raise ValueError(
-            f"half-life must be a positive number of days, or None for no decay; got {half_life_days!r}"
-        )
+        raise ValueError(f"half-life must be a positive number of days, or None for no decay; got {half_life_days!r}")
     return math.log(2) / half_life_days
 
 

@@ -58,16 +58,12 @@ def keep(
     return kept
 
 
-def _place(
-    tx: Transaction, draft: Draft, present: list[Memory], *, now: int, new_id: Callable[[], str]
-) -> Kept:
+def _place(tx: Transaction, draft: Draft, present: list[Memory], *, now: int, new_id: Callable[[], str]) -> Kept:
     for memory in present:
         if _same(memory, draft):
             memories.reinforce(tx, memory.id, at=draft.learned_at)
             return Kept(memory_id=memory.id, outcome="again")
-    rival = (
-        next((m for m in present if m.key == draft.key), None) if keys.is_single_valued(draft.key) else None
-    )
+    rival = next((m for m in present if m.key == draft.key), None) if keys.is_single_valued(draft.key) else None
     if rival is not None and rival.valid_from > draft.learned_at:
         # Told earlier than what we know, though read later: it is history from the start.
         older = replace(draft, valid_until=rival.valid_from, superseded_by=rival.id)
@@ -85,6 +81,4 @@ def _same(memory: Memory, draft: Draft) -> bool:
         return True
     if keys.is_single_valued(draft.key) or memory.key != draft.key:
         return False
-    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(
-        memory.value, draft.value
-    )
+    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)

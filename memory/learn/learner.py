@@ -68,9 +68,7 @@ class Learner:
         """Read what is unread in a session, now. A failure is kept for later, not raised."""
         self._disarm(session_id)
         async with self._sessions[session_id]:
-            await self._database.write(
-                lambda tx: extractions.schedule(tx, session_id, reason, now=self._now())
-            )
+            await self._database.write(lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
             ):
@@ -127,13 +125,9 @@ class Learner:
             if message.author_id is None:
                 continue
             scope = people.scope_of(tx, session, message.author_id)
-            timezone = people.speaker_by_id(tx, message.author_id).timezone or self._timezone_of(
-                session.agent_id
-            )
+            timezone = people.speaker_by_id(tx, message.author_id).timezone or self._timezone_of(session.agent_id)
             for proposal in extract.read([message], scope=scope, timezone=timezone):
-                keep.keep(
-                    tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
-                )
+                keep.keep(tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id)
                 found += 1
         extractions.done(tx, work.id, found=found, now=self._now())
         return found

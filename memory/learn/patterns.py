@@ -19,7 +19,7 @@ from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from memory.dates import anchor, mentions, number_zh
-from memory.learn.keys import RELATIONS, VALUE_LIMIT, category_of, normalise_key, normalise_value
+from memory.keys import RELATIONS, VALUE_LIMIT, category_of, normalise_key, normalise_value
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -268,12 +268,12 @@ _NOT_ONESELF = re.compile(
     r"\b(?:pretend\w{0,3}|role-?\s?play\w{0,3}|let's play|lets play|imagin(?:e|ing)|suppos(?:e|ing)"
     r"|hypothetical\w{0,2}|act(?:ing)? (?:as|like)|in character|you are an?|you're an?|translat(?:e|ion)|proofread"
     r"|paraphrase|rephrase|rewrite|correct (?:this|the|my)|how (?:do|would|to) (?:you |i |we )?say|(?:this|the"
-    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?|my) (?:story"
-    r"|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
-    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)"
-    r"|(?:^|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝"
-    r"|扮演|假设|假設|想象一?下?|翻译|翻譯|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事"
-    r"|作文|[写寫]一?[首篇封段个個]|例如|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
+    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?"
+    r"|my) (?:story|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
+    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)|(?:^"
+    r"|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝|扮演|假设|假設|想象一?下?|翻译|翻譯"
+    r"|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事|作文|[写寫]一?[首篇封段个個]|例如"
+    r"|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
     re.IGNORECASE,
 )
 _JOKE = re.compile(
@@ -317,6 +317,7 @@ _WEIGHTS = {
 
 
 def _english(sentence: str, context: _Context) -> Iterator[_Pair]:
+    """What the clauses of a sentence say that are neither asked, doubted, reported nor supposed."""
     asked = "?" in sentence[-6:] or "？" in sentence[-6:]
     text = _SHORT_FORMS.sub(_long_form, sentence.replace("’", "'").strip(" .!?！？。；;…~\n"))
     if text.isupper() and len(text) > 12:
@@ -338,7 +339,7 @@ def _english(sentence: str, context: _Context) -> Iterator[_Pair]:
         if _TURN_EN.match(segment):
             poisoned = False
         refused = poisoned or number >= asked_from
-        for clause in _RUN_ON_EN.split(segment):
+        for clause in _RUN_ON_EN.split(_DATE_FIRST_EN.sub(r"\2 \1", segment)):
             bare = _bare_en(clause)
             refused = refused or bool(_QUESTION_EN.match(bare)) or bool(_HAN.match(bare))
             said, condition = clause, _CONDITION_EN.search(clause)
@@ -368,7 +369,7 @@ def _bare_en(clause: str) -> str:
         if not match:
             break
         clause = clause[match.end() :].lstrip(" ,-–—:()")
-    return _DATE_FIRST_EN.sub(r"\2 \1", clause)
+    return clause
 
 
 def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
@@ -384,7 +385,8 @@ def _clause_en(clause: str, context: _Context) -> Iterator[_Pair]:
                 yield _with_name(context.nameless, name)
             context.nameless = None
             return
-        yield from _still_nameless(context)
+        if not leftover:
+            yield from _still_nameless(context)
         requests = list(_requests_en(clause, context))
         if requests:
             yield from requests
@@ -471,10 +473,10 @@ _LONG_FORMS = {
     "i": "I", "im": "I'm", "i'm": "I'm", "i m": "I'm", "i am": "I'm", "ive": "I've", "i've": "I've", "i'd": "I'd",
     "i'll": "I'll", "i've got": "I have", "ive got": "I have", "i have got": "I have", "we've got": "we have",
     "i'm called": "my name is", "im called": "my name is", "i am called": "my name is", "name's": "name is",
-    "dont": "don't", "do not": "don't", "doesnt": "doesn't", "w/": "with", "cant": "can't", "cannot": "can't", "isnt": "isn't",
-    "wanna": "want to", "gonna": "going to", "u": "you", "ur": "your", "pls": "please", "plz": "please",
-    "tmrw": "tomorrow", "fav": "favourite", "fave": "favourite", "favorite": "favourite", "favorit": "favourite",
-    "favourit": "favourite", "favrite": "favourite", "bday": "birthday", "b-day": "birthday",
+    "dont": "don't", "do not": "don't", "doesnt": "doesn't", "w/": "with", "cant": "can't", "cannot": "can't",
+    "isnt": "isn't", "wanna": "want to", "gonna": "going to", "u": "you", "ur": "your", "pls": "please",
+    "plz": "please", "tmrw": "tomorrow", "fav": "favourite", "fave": "favourite", "favorite": "favourite",
+    "favorit": "favourite", "favourit": "favourite", "favrite": "favourite", "bday": "birthday", "b-day": "birthday",
     "birthday's": "birthday is", "alergic": "allergic", "vegitarian": "vegetarian", "vegeterian": "vegetarian",
 }  # fmt: skip
 _SHORT_FORMS = re.compile(
@@ -536,13 +538,15 @@ _OPENING_EN = re.compile(
     r"|currently|at the moment|right now|today|recently|lately|tonight|overall|mostly|usually|in addition"
     r"|apart from that|on top of that|more about me|speaking of which|welp|dude|man|bro|(?:hey|hi|hello|hiya|heya"
     r"|howdy|good (?:morning|evening|afternoon)|greetings)(?: there| all| everyone| everybody| bot| again| remora"
-    r"| friend)?|remora|for next time|next time|since last \w+|for (?:\w+ ){1,2}years)(?=[\s,:!.…\-–—]|$)[\s,:!.…\-–—]*",
+    r"| friend)?|remora|for next time|next time|since last \w+|for (?:\w+ ){1,2}years)(?=[\s,:!.…\-–—]"
+    r"|$)[\s,:!.…\-–—]*",
     re.IGNORECASE,
 )
 #: "Next month I'm visiting …" is read as "I'm visiting … next month".
 _DATE_FIRST_EN = re.compile(
-    r"(tomorrow|next \w{3,9}|this weekend|on \w{3,6}day|in \w{1,6} (?:days|weeks|months)|in (?:january|february|march|april|may"
-    r"|june|july|august|september|october|november|december)),? (?=(?:I|I'm|we|we're|we are)\b)(.{1,300})",
+    r"^(tomorrow|next \w{3,9}|this weekend|on \w{3,6}day|in \w{1,6} (?:days|weeks|months)|in (?:january|february"
+    r"|march|april|may|june|july|august|september|october|november|december)),? (?=(?:I|I'm|we|we're"
+    r"|we are)\b)(.{1,300})",
     re.IGNORECASE,
 )
 _GREETING_EN = re.compile(
@@ -589,8 +593,9 @@ _SUBJECT_EN = re.compile(
 #: Clauses that speak of the speaker even when they open the message without "I".
 _ALONE_EN = re.compile(
     r"(?:(?:severely |also |super )?allergic to|based in|originally from|born and raised|diagnosed with"
-    r"|been (?:vegan|vegetarian|working)|got an? |studying |adopted|bought|moved to|turned \d|living in|work(?:ing)? (?:as|at) |(?:not (?:a "
-    r"|really a |much of a )?)?(?:big |huge |massive )?fan of|not into|\d\d,? )",
+    r"|been (?:vegan|vegetarian|working)|got an? |studying |adopted|bought|moved to|turned \d|living in"
+    r"|work(?:ing)? (?:as|at) |(?:not (?:a |really a |much of a )?)?(?:big |huge |massive )?fan of|not into"
+    r"|\d\d,? )",
     re.IGNORECASE,
 )
 _SELF_EN = re.compile(r"(?:I|I'm|I've|we|we're|my name|my birthday)(?![\w'])")
@@ -912,7 +917,9 @@ def _name_en(key: str) -> _Read:
     def read(groups: dict[str, str], _today: date) -> list[_Pair]:
         value = _strip_signs(_TAIL_EN.sub("", groups["v"]))
         first = value.split(" ")[0]
-        taken = _NOT_NAMES.fullmatch(first) or re.fullmatch(_NATIONS_EN + "|" + _LANGUAGES_EN, value, re.IGNORECASE)
+        taken = _NOT_NAMES.fullmatch(first) or re.fullmatch(
+            f"{_NATIONS_EN}|{_LANGUAGES_EN}|{_JOBS_EN}|{_DIETS_EN}", value, re.IGNORECASE
+        )
         if taken or len(value.split()) > 4 or value.isdigit() or re.search(r"(?-i:^[a-z]\w*(?:ing|ed)$)", value):
             return []
         return [_Pair(key, value)]
@@ -1196,9 +1203,9 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|hard\b)(?P<v>[^\n,]{{1,50}}?){_END_ONE}", _name_en("name")),
     _rule(rf"(?:the )?name is (?P<v>{_NAMES_EN}){_END_ONE}", _name_en("name")),
     _rule(rf"(?P<v>{_NAME_EN}) here$", _name_en("name")),
-    _rule(r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!sometime|soon|when|if|later|back"
-          r"|tomorrow|at|on|a |an |maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by|whatever|stupid"
-          r"|out|names|again|your|every|old-fashioned)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
+    _rule(r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!sometime|soon|when|if"
+          r"|later|back|tomorrow|at|on|a |an |maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by"
+          r"|whatever|stupid|out|names|again|your|every|old-fashioned)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
     _rule(r"(?:everyone|everybody|people|(?:most of )?my friends|friends|they|most people|my family|folks) (?:all "
           r"|just |usually |mostly |always )?calls? me (?P<v>[^\n,]{1,30}?)" + _END_ONE,
           _name_en("called")),
@@ -1326,7 +1333,8 @@ _RULES_EN: tuple[_Rule, ...] = (
     _rule(rf"{_BE_EN}(?:working|employed|interning|an intern|employed) (?:remotely |part[- ]time "
           rf"|full[- ]time )?(?:at|for|by) {_ORG_EN}", _employer_en),
     _rule(rf"(?:my (?:employer|company) is(?: called)?|I (?:just )?joined|the company I work (?:for"
-          rf"|at) is(?: called)?|I've worked (?:at|for)|I've been (?:at|with|working at|working for)) {_ORG_EN}",
+          rf"|at) is(?: called)?|I've worked (?:at|for)|I(?:'ve)? been (?:at|with|working at"
+          rf"|working for)) {_ORG_EN}",
           _employer_en),
     _rule(rf"(?:I|I'm|we) {_ADV}(?:study|studying|major in|majoring in|doing a degree in|am studying"
           rf"|have a degree in|do a master's in|doing a (?:master'?s?|phd|bachelor'?s?|degree|course) in"
@@ -1415,8 +1423,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           _several("dislikes")),
     _rule(r"(?P<v>[\w' -]{2,40}?) (?:isn't|aren't|is not|are not) (?:really )?(?:my thing|my cup of tea|for me)$",
           _several("dislikes")),
-    _rule(r"(?:I|we) (?:really |just |absolutely )?(?:hate|can't stand|dislike) (?:it )?"
-          r"(?P<v>when (?:people|someone|somebody|others|kids|men|women) [^\n,]{3,60})", _single("dislikes", words=10)),
+    _rule(r"(?:I|we) (?:really |just |absolutely )?(?:hate|can't stand|dislike) (?:it )?(?P<v>when (?:people"
+          r"|someone|somebody|others|kids|men|women) [^\n,]{3,60})", _single("dislikes", words=10)),
     # what they have and what they are after
     _rule(rf"(?:I|we) {_ADV}own (?P<v>(?!up\b|it\b|my\b|nothing)[^\n,]{{2,60}}?){_END_ONE}", _owns_en),
     _rule(rf"(?:I|we) {_ADV}(?:drive|ride|play on|fly) (?P<v>an? [^\n,]{{2,40}}?){_END_ONE}", _owns_en),
@@ -1448,8 +1456,8 @@ _RULES_EN: tuple[_Rule, ...] = (
           rf"|going) (?P<v>(?!be (?:back|late)|sleep|bed)[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:I'll|we'll) be (?P<v>[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:{_BE_EN}|we're )(?P<v>(?:moving|flying|travelling|traveling|getting|starting|visiting|taking"
-          rf"|having|leaving|meeting|running|hosting|quitting|retiring|graduating|heading|driving|planning"
-          rf"|giving|doing|attending|celebrating|changing|joining|switching|buying|selling|off|throwing|returning"
+          rf"|having|leaving|meeting|running|hosting|quitting|retiring|graduating|heading|driving|planning|giving"
+          rf"|doing|attending|celebrating|changing|joining|switching|buying|selling|off|throwing|returning"
           rf"|presenting|competing|playing|seeing|organi[sz]ing|expecting)\b[^\n]{{4,160}}?){_END_LIST}", _plan_en),
     _rule(rf"(?:I|we) {_ADV}have (?:an? |my |the |our )?(?P<v>(?:[\w'-]+ ){{0,3}}(?:appointment|exam|interview"
           rf"|flight|meeting|trip|wedding|surgery|deadline|party|concert|marathon|race|presentation|vacation"
@@ -1535,8 +1543,8 @@ def _boundary_en(groups: dict[str, str], _today: date) -> list[_Pair]:
 
 # fmt: off
 _REQUESTS_EN: tuple[_Rule, ...] = (
-    _rule(r"(?:just |only )?call me (?:just )?(?P<v>(?!sometime|soon|when|if|later|back|tomorrow|at|on|a |an |maybe|crazy|old"
-          r"|asap|in |today|tonight|after|before|anytime|by |whatever|stupid|out|names|again|your"
+    _rule(r"(?:just |only )?call me (?:just )?(?P<v>(?!sometime|soon|when|if|later|back|tomorrow|at|on|a |an "
+          r"|maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by |whatever|stupid|out|names|again|your"
           r"|every)[^\n,]{1,30}?)" + _END_ONE, _name_en("called")),
     _rule(r"(?:address|refer to) me (?:as|by) (?:my nickname,? )?" + _ONE, _name_en("called")),
     _rule(r"(?:don't|never|stop|avoid|quit|no|let's not|let's never|I don't (?:want|like"
@@ -1589,9 +1597,10 @@ _NOT_ORDERS_EN = re.compile(
 _STYLE_EN = re.compile(
     rf"(?:(?:answer|reply|respond|write|speak|talk|text|chat)(?:ing)?(?: to me| me| back| with me)?(?: only"
     rf"| always| just)? (?:in|using|with) (?:{_LANGUAGES_EN}|bullets?|bullet points|short|simple|plain|full|one|a"
-    rf"|british|american|lower ?case|fewer|less|more|metric|prose|haiku|rhymes?|english)|(?:speak|talk|write) to me (?:like|as)|(?:speak|talk|use|write"
-    rf"|switch to|stick to) (?:only )?(?:{_LANGUAGES_EN})\b(?! (?:word|for)s?)|keep (?:it|things|your (?:answers?"
-    rf"|replies|responses|messages|explanations)|answers|replies|responses|messages|explanations"
+    rf"|british|american|lower ?case|fewer|less|more|metric|prose|haiku|rhymes?|english)|(?:speak|talk"
+    rf"|write) to me (?:like|as)|(?:speak|talk|use|write|switch to"
+    rf"|stick to) (?:only )?(?:{_LANGUAGES_EN})\b(?! (?:word|for)s?)|keep (?:it|things|your (?:answers?|replies"
+    rf"|responses|messages|explanations)|answers|replies|responses|messages|explanations"
     rf"|everything) (?:\w+ )?(?:short|brief|simple|concise|casual|formal|light|to the point|under|below"
     rf"|professional|clear|friendly|minimal|sweet)"
     r"|be (?:more |less |very |a bit |a little |really |super |brutally |as )*(?:brief|concise|short|honest|direct"
@@ -1616,6 +1625,7 @@ _STYLE_EN = re.compile(
 
 
 def _chinese(sentence: str, context: _Context) -> Iterator[_Pair]:
+    """As `_english`; a Chinese question is known by its words, so each clause is judged by itself."""
     text = sentence.replace("\u3000", " ").strip()
     asked = "?" in text[-6:] or "？" in text[-6:]
     text = _TOLD_TO_ZH.sub(r"\1：", text.strip(" .!?！？。；;…~～\n"))
@@ -1747,6 +1757,7 @@ def _clause_zh(clause: _Clause, context: _Context, *, leftovers: int = 8) -> Ite
 
 
 def _requests_zh(clause: _Clause, context: _Context) -> Iterator[_Pair]:
+    """As `_requests_en`."""
     simple = clause.simple
     if _ONE_OFF_ZH.search(simple):
         return
@@ -1841,9 +1852,9 @@ _OPENING_ZH = re.compile(
     r"|跟你(?:说|讲)(?:一下|个事|一声|哦|啊|说)?|和你说(?:一下)?|告诉你(?:一下|哦|个事|一件事)?|我(?:想)?(?:跟|和"
     r"|告诉|同)你(?:说|讲|提)?(?:一下|过|一声|哦)?|我(?:之前|上次|刚才|已经)?(?:说|提|讲)过(?:了)?|因为|因|由于"
     r"|所以|但是|但|不过|而且|并且|还有|另外|然后|同时|此外|以及|嗯+|哦+|啊+|呃+|额+|诶|哎|唉|好的?|好吧|行|可以"
-    r"|是的|没错|对|谢谢(?:你|啦|了)?|多谢|不好意思|抱歉|说实话|老实说|坦白说|实话实说|讲真|真的|补充一下|补充"
-    r"|更正一下|更正|纠正一下|备注|注意|提醒一下|提醒你|你知道吗|要知道|你要知道|你得知道|众所周知|反正|总之|首先"
-    r"|其次|最后|第一|第二|虽然|尽管|既然|毕竟|就是|那|哈+|嘿+|哎呀|哇|喂|是这样|是这样的|事情是这样的|其实呢"
+    r"|是的|没错|对(?=我|$)|谢谢(?:你|啦|了)?|多谢|不好意思|抱歉|说实话|老实说|坦白说|实话实说|讲真|真的|补充一下"
+    r"|补充|更正一下|更正|纠正一下|备注|注意|提醒一下|提醒你|你知道吗|要知道|你要知道|你得知道|众所周知|反正|总之"
+    r"|首先|其次|最后|第一|第二|虽然|尽管|既然|毕竟|就是|那|哈+|嘿+|哎呀|哇|喂|是这样|是这样的|事情是这样的|其实呢"
     r"|目前(?=我)|现在(?=我)|最近(?=我)|平时(?=我)|今年(?=我)|如你所知|一般来说|个人来说|对我来说|至于我|至于"
     r"|关于我|你记一下|remora)[，,：:！!。~～、\s]*",
     re.IGNORECASE,
@@ -1889,13 +1900,13 @@ _ONE_OFF_ZH = re.compile(
 )
 _REMEMBER_ZH = re.compile(
     r"(?:请|麻烦|你)?(?:要|一定|务必|一定要|得)?(?:帮我|给我|替我)?(?:记住|记得|记一下|记下来?|牢记|别忘了?"
-    r"|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|明天|后天|今晚|今天|到时|待会|下周|给|来|按时|吃药|带|去|要|提醒"
-    r"|多|早点|早|买|叫我起|回|打|关|把)"
+    r"|不要忘记?了?|记着|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|明天|后天|今晚|今天|到时|待会"
+    r"|下周|给|来|按时|吃药|带|去|要|提醒|多|早点|早|买|叫我起|回|打|关|把)"
 )
 _STANDING_ZH = re.compile(
-    r"(?:从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后(?=请|都|就|你"
-    r"|别|不要|不许|不准|用|回|跟|和|叫|给|说|尽量|每次|只|多|少|一律|要|麻烦|对|称|讲|全|统一|能|可|聊|提|答|我问"
-    r"|我说|记得|咱|直接|所有)|之后(?=请|都|别|不要|用|回|叫)|以后[,，])(?:开始)?(?:请|你|您|就|都|麻烦|记得"
+    r"(?:从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后(?=每|请|都|就"
+    r"|你|别|不要|不许|不准|用|回|跟|和|叫|给|说|尽量|每次|只|多|少|一律|要|麻烦|对|称|讲|全|统一|能|可|聊|提|答"
+    r"|我问|我说|记得|咱|直接|所有)|之后(?=请|都|别|不要|用|回|叫)|以后[,，])(?:开始)?(?:请|你|您|就|都|麻烦|记得"
     r"|能不能|可以|可不可以|能|，|,)*"
 )
 _PLEASE_ZH = re.compile(
@@ -1908,18 +1919,14 @@ _ALWAYS_ZH = re.compile(
     r"|(?:我(?:问|说)[^，]{1,12}(?:时|的时候)[，,]?)"
 )
 _ORDER_ZH = re.compile(
-    r"(?:请|都|每天|每周|每次|早上|晚上|睡前|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用|使用|别|不要|不用"
-    r"|不许|不准|回答|回复|回|答|说|讲|叫|称|给|跟|对|和|写|聊|提醒|解释|保持|加|带|发|简|短|详细|说话|语气|称呼"
-    r"|以|把|按|避免|停止|控制|举|列|推荐|问|夸|鼓励|管)"
+    r"(?:请|都|每天|每周|每次|早上|晚上|睡前|要|就|只|多|少|尽量|直接|先|再|也|全部?|一律|必须|可以){0,4}(?:用"
+    r"|使用|别|不要|不用|不许|不准|回答|回复|回|答|说|讲|叫|称|给|跟|对|和|写|聊|提醒|解释|保持|加|带|发|简|短"
+    r"|详细|说话|语气|称呼|以|把|按|避免|停止|控制|举|列|推荐|问|夸|鼓励|管)"
 )
 
 
 # ------------------------------------------------------------------------------------------ Chinese: readers, rules
 
-_END_ZH = (
-    r"(?=$|[，,。！!~～：:（(]|但|不过|所以|因为|而且|然后|并且|，|了$|的$|啦|呀|哦|啊$|呢$|哈$|嘛$|吧$|目前|现在)"
-)
-_V = r"(?P<v>.{1,60}?)" + _END_ZH
 _VL = r"(?P<v>.{1,80}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后|并且|尤其|特别是|我(?!$))"
 _TAIL_ZH = re.compile(
     r"(?:[啦呀啊哦喔哟呢哈嘛吧呗噢耶咯]|的哦|了哦|就好了?|就行了?|就可以了?|就是了|来着|而已|的说|好吗|好不好"
@@ -2177,8 +2184,8 @@ def _studies_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
             for value in _listed_zh(subject)
             if len(value) <= 14
             and not re.search(
-                r"^(?:[高初大研][一二三四]|高中|初中|大学|小学|中学|博士|硕士|研究生|本科|习|会|到|着|了|校|不|得|你|他|她|一下|过|以|点"
-                r"|书$|坏|好)|你|怎么|如何|一点|东西|做人",
+                r"^(?:[高初大研][一二三四]|高中|初中|大学|小学|中学|博士|硕士|研究生|本科|习|会(?!计)|到|着|了|校"
+                r"|不|得|你|他|她|一下|过|以|点|书$|坏|好)|你|怎么|如何|一点|东西|做人",
                 _simple(value),
             )
         ]
@@ -2300,8 +2307,8 @@ def _boundary_zh(groups: dict[str, str], _today: date) -> list[_Pair]:
 
 
 _ADV_ZH = (
-    r"(?:(?:特|也|还|都|就|真的|其实|平时|一直|从小就?|特别|非常|最|很|超级?|挺|蛮|比较|尤其|可|好|十分|相当|巨|贼|更"
-    r"|最近|有点|有些|确实|一向|向来|平常|本来就|老|总|经常|周末|没事就?|现在|目前|通常|永远|只|闲的时候|空闲时"
+    r"(?:(?:特|也|还|都|就|真的|其实|平时|一直|从小就?|特别|非常|最|很|超级?|挺|蛮|比较|尤其|可|好|十分|相当|巨|贼"
+    r"|更|最近|有点|有些|确实|一向|向来|平常|本来就|老|总|经常|周末|没事就?|现在|目前|通常|永远|只|闲的时候|空闲时"
     r"|有空就?|的确|其实也|偏|实在|真心|是真的|天生|主要|个人|严重|轻度|轻微|重度|极度|极其|稍微|完全|绝对|一般"
     r"|也是|偶尔|太|并|怎么|一点也|一点都|从来|根本|都很|不太会?)){0,4}"
 )
@@ -2361,8 +2368,8 @@ _RULES_ZH: tuple[_Rule, ...] = (
           _languages_zh("native-language")),
     _Rule(rf"(?P<v>{_LANGUAGES_ZH})(?:才)?是我的?母语", _languages_zh("native-language")),
     _Rule(rf"(?:我|本人|俺){_ADV_ZH}(?:会|能|可以|懂)(?:一点点?|一些|点|说|讲|流利地?|流利的|用|简单的?|基本的?|些"
-          rf"|几句){{0,3}}(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与|以及|还有|跟|同|，)?(?:一点点?|一些|点|说|讲"
-          rf"|流利的|会|简单的)?(?:{_LANGUAGES_ZH})){{0,5}})",
+          rf"|几句|一口){{0,3}}(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与|以及|还有|跟|同|，)?(?:一点点?|一些|点|说"
+          rf"|讲|流利的|会|简单的)?(?:{_LANGUAGES_ZH})){{0,5}})",
           _languages_zh("speaks")),
     _Rule(rf"(?:我|本人|俺)(?:平时|在家|日常|一般|家里|只|都)?(?:说|讲)(?P<v>(?:{_LANGUAGES_ZH})(?:(?:、|和|与"
           rf"|以及|还有|跟)(?:{_LANGUAGES_ZH})){{0,4}})", _languages_zh("speaks")),
@@ -2498,8 +2505,8 @@ _RULES_ZH: tuple[_Rule, ...] = (
     _Rule(rf"(?:我|俺)(?:家)?的?(?P<r>{_RELATION_ZH})(?:也|现在|目前)?(?:是|做|当)(?:一名|一个|一位|个|名|位"
           rf"|做)?(?P<v>[^，我你]{{0,8}}?(?:{_JOBS_ZH}))(?:的)?$", _relative_is_zh),
     _Rule(rf"(?:我|俺)(?:家)?的?(?P<r>{_RELATION_ZH})(?:现在|目前|也|今年)?(?P<v>(?:住在"
-          rf"|在)[^，你我]{{2,12}}(?:工作|上班|读书|上学|留学)?|对[^，]{{1,10}}过敏|(?:今年)?\d{{1,2}}岁"
-          rf"|有(?:{_CONDITIONS_ZH}))(?:了)?$",
+          rf"|在)[^，你我]{{2,12}}(?:工作|上班|读书|上学|留学)?|对[^，]{{1,10}}过敏|(?:今年)?(?:\d{{1,2}}"
+          rf"|[一二三四五六七八九十]{{1,3}})岁|有(?:{_CONDITIONS_ZH}))(?:了)?$",
           lambda g, t: _kin_does_zh(g, t) if not re.search(
         r"^在(?!.*(?:工作|上班|读书|上学|留学)$)|家$|医院$|这里$|旁边$|路上$",
         _simple(g["v"])) else []),

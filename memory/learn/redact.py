@@ -390,9 +390,7 @@ def _value(text: str, match: re.Match[str], kind: str) -> tuple[int, int, int] |
     explicit = sign != "" and not sign.strip(":：=＝><-")
     if kind in ("phrase", "line"):
         source = _SEED_PHRASE if kind == "phrase" else r"([^\n]{4,200})"
-        phrase = (
-            _pattern(source).match(text, match.end()) if explicit or (sign and kind == "phrase") else None
-        )
+        phrase = _pattern(source).match(text, match.end()) if explicit or (sign and kind == "phrase") else None
         return (*phrase.span(1), phrase.end()) if phrase else None
     span = _stretch(text, match.end(), _BARE if kind == "password" else _BARE_KEY)
     if span is None:
@@ -402,9 +400,7 @@ def _value(text: str, match: re.Match[str], kind: str) -> tuple[int, int, int] |
         plural = bool(match["plural"])
         # A plain word is taken when the sentence ends with it. Chinese and its neighbours go on without a
         # space; what stands there in Latin letters is the value.
-        final = (
-            match.group()[0] >= _FIRST_CJK or sign in ("=", ":=", "：", "＝") or _ends_sentence(text, span[1])
-        )
+        final = match.group()[0] >= _FIRST_CJK or sign in ("=", ":=", "：", "＝") or _ends_sentence(text, span[1])
         plain = sign != "" and final and not plural and _may_be_plain_password(value)
         secret = plain or _is_password(value, bare=not sign, plural=plural)
     elif kind == "header":

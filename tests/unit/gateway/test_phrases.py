@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.phrases import say
-from memory.learn.keys import KEY_CATEGORIES
+from memory.keys import KEY_CATEGORIES
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.learn.keys import (
+from memory.keys import (
     CATEGORIES,
     KEY_CATEGORIES,
     KEY_LIMIT,
@@ -40,7 +40,7 @@ def test_every_known_key_has_a_known_category() -> None:
     assert category_of("shoe-size") is None
 
 
-@pytest.mark.parametrize("key", ["name", "home", "employer", "birthday", "timezone", "wife", "favourite-color"])
+@pytest.mark.parametrize("key", ["name", "home", "employer", "birthday", "timezone", "favourite-color"])
 def test_single_valued_keys_are_replaced(key: str) -> None:
     """Somebody who moves must not be remembered as living in two places."""
     assert is_single_valued(key)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.learn.keys import CATEGORIES, VALUE_LIMIT, normalise_key
+from memory.keys import CATEGORIES, VALUE_LIMIT, normalise_key
 from memory.learn.patterns import MOST_FACTS, WINDOW, discloses, extract
 
 TODAY = date(2026, 11, 21)
