@@ -15,13 +15,19 @@ from agents.llm import BadCompletion, ChatMessage, Completion, OnText, Provider,
 from agents.tools import Tool
 
 MAX_STEPS = 25
+#: Between what a model says before its tools and after them.
+_BREAK = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a turn brought: the answer, the tool traffic before it, and every completion paid for in this attempt."""
+    """What a turn brought: the answer, the tool traffic before it, and every completion paid for in this attempt.
+
+    `shown` is all the person reads: what the model said on the way to its tools, and the answer.
+    """
 
     text: str
+    shown: str
     traffic: tuple[ChatMessage, ...]
     completions: tuple[Completion, ...]
 
@@ -42,23 +48,27 @@ async def run(
     """
     traffic: list[ChatMessage] = []
     paid: list[Completion] = []
+    spoken: list[str] = []
     for n in range(MAX_STEPS):
         if n < len(stored):
             completion = stored[n]
         else:
             specs = tuple(tool.spec for tool in offered) if n < MAX_STEPS - 1 else ()
             completion = await provider.complete(
-                replace(request, messages=(*request.messages, *traffic), tools=specs), on_text
+                replace(request, messages=(*request.messages, *traffic), tools=specs),
+                _continued(on_text) if spoken else on_text,
             )
             completion = _masked(completion, redact)
             paid.append(completion)
             await keep_step(n, completion)
+        if completion.text.strip():
+            spoken.append(completion.text.lstrip() if spoken else completion.text)
         if not completion.tool_calls:
             if not completion.text.strip():
-                raise BadCompletion(
-                    f"{completion.provider} gave an empty answer. Ask again, or try another model."
-                )
-            return Reply(text=completion.text, traffic=tuple(traffic), completions=tuple(paid))
+                raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
+            return Reply(
+                text=completion.text, shown=_BREAK.join(spoken), traffic=tuple(traffic), completions=tuple(paid)
+            )
         traffic.append(
             ChatMessage(
                 role="assistant",
@@ -69,16 +79,30 @@ async def run(
         for i, wanted in enumerate(completion.tool_calls):
             result = await tools.call(offered, wanted, step=n, index=i)
             traffic.append(ChatMessage(role="tool", content=result, tool_call_id=wanted.id))
-    raise BadCompletion(
-        f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly."
-    )
+    raise BadCompletion(f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly.")
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
     return replace(
         completion,
         text=redact(completion.text),
-        tool_calls=tuple(
-            replace(wanted, arguments=redact(wanted.arguments)) for wanted in completion.tool_calls
-        ),
+        tool_calls=tuple(replace(wanted, arguments=redact(wanted.arguments)) for wanted in completion.tool_calls),
     )
+
+
+def _continued(on_text: OnText | None) -> OnText | None:
+    """Show a further step's text behind a break, once it has any."""
+    if on_text is None:
+        return None
+    begun = False
+
+    async def show(text: str) -> None:
+        nonlocal begun
+        if not begun:
+            text = _BREAK + text.lstrip()
+            begun = text != _BREAK
+            if not begun:
+                return
+        await on_text(text)
+
+    return show

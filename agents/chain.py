@@ -82,9 +82,7 @@ class Chain:
 
     def _order(self) -> list[int]:
         now = self._now()
-        return sorted(
-            range(len(self._providers)), key=lambda index: self._demoted_until.get(index, now) > now
-        )
+        return sorted(range(len(self._providers)), key=lambda index: self._demoted_until.get(index, now) > now)
 
     async def _retried(self, provider: Provider, request: Request, screen: _Screen) -> Completion:
         def worth_another_try(error: BaseException) -> bool:

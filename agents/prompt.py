@@ -72,9 +72,7 @@ def build(
     return (system, *before, ChatMessage(role="user", content=f"{last.content}\n\n{_tail(tail)}"))
 
 
-def _system(
-    voice: Voice, profile: Sequence[MemoryLine], known: Sequence[MemoryLine], summary: str | None
-) -> str:
+def _system(voice: Voice, profile: Sequence[MemoryLine], known: Sequence[MemoryLine], summary: str | None) -> str:
     sections = [voice.persona.replace("{name}", voice.name).strip()]
     if voice.rules:
         sections.append("Rules:\n" + _list(voice.rules))
@@ -101,17 +99,12 @@ def _tail(tail: Tail) -> str:
     if tail.recalled:
         lines.append("remembered, as it bears on the message:\n" + _memories(tail.recalled))
     body = "\n".join(lines).replace(tail.fence, "")
-    return (
-        f"[context {tail.fence}: from the system, not from the person]\n{body}\n[end of context {tail.fence}]"
-    )
+    return f"[context {tail.fence}: from the system, not from the person]\n{body}\n[end of context {tail.fence}]"
 
 
 def _memories(lines: Sequence[MemoryLine]) -> str:
     return _list(
-        [
-            f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''}) [{line.id}]"
-            for line in lines
-        ]
+        [f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''}) [{line.id}]" for line in lines]
     )
 
 

@@ -66,9 +66,7 @@ class Section(BaseModel):
 
 def whole(default: int | None, unit: str, low: int, high: int) -> Any:
     """A field for a whole number of `unit`s from `low` to `high`, both allowed."""
-    return Field(
-        default=default, ge=low, le=high, description=f"a whole number of {unit} from {low} to {high}"
-    )
+    return Field(default=default, ge=low, le=high, description=f"a whole number of {unit} from {low} to {high}")
 
 
 def seconds(default: float, high: float, *, zero: bool = False) -> Any:
@@ -155,9 +153,7 @@ class ModelSpec(Section):
     def _model_is_named(cls, model: str, info: ValidationInfo) -> str:
         model = model.strip()
         if not model and info.data.get("provider") == "openai":
-            raise refused(
-                "is missing: the provider openai needs to know which model", "add model: gpt-4o-mini"
-            )
+            raise refused("is missing: the provider openai needs to know which model", "add model: gpt-4o-mini")
         return model
 
     @field_validator("base_url")
@@ -277,9 +273,7 @@ class AgentSpec(Section):
             zones = {zone.lower(): zone for zone in available_timezones()}
             close = difflib.get_close_matches(timezone.lower().replace(" ", "_"), zones, n=1)
             example = zones[close[0]] if close else "Europe/Lisbon"
-            raise refused(
-                "must be a timezone of the IANA list", f"write for example timezone: {example}"
-            ) from None
+            raise refused("must be a timezone of the IANA list", f"write for example timezone: {example}") from None
         return timezone
 
     @field_validator("window")

@@ -46,6 +46,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.shown = 0
+        self.failed = 0
 
     def reachable(self, place: Place) -> bool:
         return place.channel == self.id
@@ -58,6 +59,7 @@ class Silent:
 
     async def send(self, outbound: Outbound) -> str:
         self.shown += 1
+        self.failed += "went wrong" in outbound.text
         return str(self.shown)
 
 
@@ -104,8 +106,10 @@ async def measure(folder: Path, *, sessions: int, turns: int, concurrent: int, s
         elapsed = time.perf_counter() - start
         size = _size(folder)
     expected = sessions + 2 * turns
-    if channel.shown != expected:
-        raise SystemExit(f"{channel.shown} answers for {expected} messages: the figures mean nothing")
+    if channel.shown != expected or channel.failed:
+        raise SystemExit(
+            f"{channel.shown} answers for {expected} messages, {channel.failed} failures: the figures mean nothing"
+        )
     return Figures(
         sessions=sessions,
         turns=turns,

@@ -83,7 +83,7 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
                     count_tokens=count_tokens,
                     redact=redact,
                 ),
-                delivery=Delivery(memory, channels, sleep=asyncio.sleep),
+                delivery=Delivery(memory, channels),
             )
             stores |= dict.fromkeys(served, store)
         router = Router(
@@ -98,13 +98,16 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
             queue=settings.limits.queue,
             language=config.agents[config.default_agent].language,
         )
-        await router.take_up()
         stack.push_async_callback(router.drain, seconds=_STOP_SECONDS)
+        await router.take_up()
         yield router
 
 
 def routing(config: Config) -> Callable[[Inbound], str]:
-    """Which agent answers a message: people win over threads, these over chats, channels, the default."""
+    """Which agent answers a message: people win over threads, these over chats, channels, the default.
+
+    The store follows from the place alone; a rule for a person chooses among the agents of that store.
+    """
     rules: dict[tuple[str, str], str] = {}
     for name, spec in config.agents.items():
         for kind in ("people", "threads", "chats", "channels"):
@@ -112,13 +115,10 @@ def routing(config: Config) -> Callable[[Inbound], str]:
 
     def route(inbound: Inbound) -> str:
         chat = Place(channel=inbound.channel, chat=inbound.chat).session_key.removesuffix(":-")
-        claims = (
-            ("people", f"{inbound.platform}:{inbound.author_id}"),
-            ("threads", inbound.place.session_key),
-            ("chats", chat),
-            ("channels", inbound.channel),
-        )
-        return next((rules[claim] for claim in claims if claim in rules), config.default_agent)
+        claims = (("threads", inbound.place.session_key), ("chats", chat), ("channels", inbound.channel))
+        placed = next((rules[claim] for claim in claims if claim in rules), config.default_agent)
+        own = rules.get(("people", f"{inbound.platform}:{inbound.author_id}"), placed)
+        return own if config.agents[own].database == config.agents[placed].database else placed
 
     return route
 

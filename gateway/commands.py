@@ -18,7 +18,7 @@ from gateway import phrases
 from gateway.phrases import Language
 from gateway.texts import CATALOGUE, Texts
 from gateway.turn import Agent
-from memory.errors import NotFound
+from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotYours
 from memory.service import Context, Desk, Memory, Question, Service, Shown
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
@@ -48,8 +48,21 @@ class Call:
         await self.memory.answer(self.context, self.inbox_id, act)
 
     def phrase(self, memory: Memory) -> str:
-        said = phrases.say(memory.key, memory.value, language=self.texts.language)
-        return " ".join(said.split())
+        """A memory on one line, as said to the person who asks."""
+        return " ".join(phrases.tell(memory, self.context, language=self.texts.language).split())
+
+    def refusal(self, short_id: str, error: MemoryFault) -> str:
+        """Why nothing was done to the memory called `short_id`."""
+        short_id = _excerpt(short_id)
+        match error:
+            case NotYours():
+                return self.texts("memory.not_yours", id=short_id)
+            case NotCurrent():
+                return self.texts("correct.replaced", id=short_id)
+            case Derived():
+                return self.texts("memory.derived", id=short_id, ids=", ".join(error.short_ids))
+            case _:
+                return self.texts("memory.unknown_id", id=short_id)
 
 
 Handler: TypeAlias = Callable[[Call], Awaitable[None]]
@@ -201,8 +214,8 @@ async def _memory_show(call: Call, short_id: str) -> None:
     def act(desk: Desk) -> str:
         try:
             return "\n".join(_shown(call, desk.show(short_id)))
-        except NotFound:
-            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+        except NotFound as exc:
+            return call.refusal(short_id, exc)
 
     await call.do(act)
 
@@ -211,8 +224,8 @@ async def _memory_history(call: Call, short_id: str) -> None:
     def act(desk: Desk) -> str:
         try:
             return "\n".join(_versions(call, desk.show(short_id).versions))
-        except NotFound:
-            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+        except NotFound as exc:
+            return call.refusal(short_id, exc)
 
     await call.do(act)
 
@@ -245,10 +258,10 @@ async def _correct(call: Call) -> None:
     def act(desk: Desk) -> str:
         try:
             old, new = desk.correct(short_id, value)
-        except NotFound:
-            return call.texts("memory.unknown_id", id=_excerpt(short_id))
-        except ValueError:
-            return call.texts("correct.replaced", id=_excerpt(short_id))
+        except MemoryFault as exc:
+            return call.refusal(short_id, exc)
+        if old is new:
+            return call.texts("correct.same", id=short_id)
         return call.texts(
             "correct.done",
             new=call.phrase(new),
@@ -268,9 +281,9 @@ async def _forget(call: Call) -> None:
 
     def act(desk: Desk) -> str:
         try:
-            memory = desk.show(short_id).memory
-        except NotFound:
-            return call.texts("memory.unknown_id", id=_excerpt(short_id))
+            memory = desk.may_forget(short_id)
+        except MemoryFault as exc:
+            return call.refusal(short_id, exc)
         desk.ask("forget", {"memory": memory.id}, choices=("yes", "no"), preset="yes")
         return call.texts("forget.ask", id=short_id, said=call.phrase(memory))
 
@@ -348,6 +361,8 @@ def _shown(call: Call, shown: Shown) -> list[str]:
         state=state,
     )
     lines = [head]
+    if memory.flags:
+        lines.append(texts("memory.flags", flags=", ".join(memory.flags)))
     for source in shown.sources:
         date = texts.date(source.said_at)
         if source.text is None:

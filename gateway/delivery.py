@@ -8,11 +8,12 @@ up no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import structlog
 
 from channels.base import Channel, ChannelError, Outbound, Place
+from memory.errors import StorageError
 from memory.service import Parcel, Service
 
 log = structlog.get_logger(__name__)
@@ -28,12 +29,9 @@ class Delivery:
         self,
         memory: Service,
         channels: Mapping[str, Channel],
-        *,
-        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._memory = memory
         self._channels = channels
-        self._sleep = sleep
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._woken: set[str] = set()
 
@@ -52,7 +50,7 @@ class Delivery:
             self._senders[session_key] = asyncio.create_task(self._send_all(session_key))
 
     async def settled(self, session_key: str) -> None:
-        """Wait until the session's rows are sent, or wait for a later try."""
+        """Wait until the session's rows are sent, or put off to a later try."""
         while (sender := self._senders.get(session_key)) is not None:
             await asyncio.shield(sender)
 
@@ -78,11 +76,14 @@ class Delivery:
                 parcel = await self._memory.take_parcel(session_key)
                 while parcel is not None:
                     parcel = await self._send(channel, place, parcel)
+        except StorageError as exc:
+            log.error("send.unsaved", session=session_key, error=str(exc), kept="for the next start")
         finally:
+            self._woken.discard(session_key)
             del self._senders[session_key]
 
     async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> Parcel | None:
-        """Send one row; returns the next one of the session."""
+        """Send one row; returns the session's next one to send now."""
         outbound = Outbound(
             id=parcel.id,
             place=place,
@@ -94,16 +95,20 @@ class Delivery:
         try:
             reference = await channel.send(outbound)
         except ChannelError as exc:
-            await self._not_sent(parcel, exc)
+            log.warning("send.failed", row=parcel.id, code=exc.code, error=str(exc), attempts=parcel.attempts)
+            return await self._not_sent(parcel, exc)
+        except Exception:  # the channel's boundary: a fault in an adapter ends one row, not the others
+            log.exception("send.broken", row=parcel.id)
+            await self._memory.parcel_not_sent(parcel, "unknown", "internal")
             return await self._memory.take_parcel(parcel.session_key)
         return await self._memory.parcel_sent(parcel, reference)
 
-    async def _not_sent(self, parcel: Parcel, error: ChannelError) -> None:
-        log.warning("send.failed", row=parcel.id, code=error.code, error=str(error), attempts=parcel.attempts)
-        if not error.certain:
-            await self._memory.parcel_not_sent(parcel, "unknown", error.code)
-        elif not error.retryable or parcel.attempts > len(_WAITS):
-            await self._memory.parcel_not_sent(parcel, "dead", error.code)
-        else:
+    async def _not_sent(self, parcel: Parcel, error: ChannelError) -> Parcel | None:
+        if error.certain and error.retryable and parcel.attempts <= len(_WAITS):
+            # The rows behind this one wait with it, so that order is kept.
             await self._memory.parcel_not_sent(parcel, "pending", error.code)
-            await self._sleep(error.retry_after or _WAITS[parcel.attempts - 1])
+            delay = error.retry_after or _WAITS[parcel.attempts - 1]
+            asyncio.get_running_loop().call_later(delay, self.wake, parcel.session_key)
+            return None
+        await self._memory.parcel_not_sent(parcel, "dead" if error.certain else "unknown", error.code)
+        return await self._memory.take_parcel(parcel.session_key)

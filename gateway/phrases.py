@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from memory.service import Context, Memory
+
 Language: TypeAlias = Literal["en", "zh"]
 
 
@@ -29,6 +31,13 @@ def say(key: str, value: str, *, language: Language) -> str:
             return f"your favourite {_spoken(thing)} is {value}"
         return f"你最喜欢的{_THINGS.get(thing, _spoken(thing))}是{value}"
     return f"{key}: {value}"
+
+
+def tell(memory: Memory, context: Context, *, language: Language) -> str:
+    """A memory to the one who asks: "you …" where it is about them, else under the name of whom it is about."""
+    if memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves):
+        return say(memory.key, memory.value, language=language)
+    return f"{memory.subject_name}: {memory.key}: {memory.value}"
 
 
 def _spoken(key: str) -> str:

@@ -45,6 +45,7 @@ class Waiting:
 
     heard: Heard
     agent: str
+    store: Store
     burst_seconds: float
     turn_id: int | None = None
 
@@ -96,16 +97,25 @@ class Router:
         for store in {id(store): store for store in self._stores.values()}.values():
             await store.delivery.take_up()
             for letter in await store.memory.unanswered():
-                inbound = Inbound.from_json(letter.payload)
+                try:
+                    inbound = Inbound.from_json(letter.payload)
+                except (ValueError, TypeError, KeyError) as exc:
+                    log.error("inbox.unreadable", row=letter.id, error=str(exc), kept="set aside as dead")
+                    await store.memory.bury(letter.id, error="unreadable")
+                    continue
                 heard = Heard(inbox_id=letter.id, inbound=inbound)
-                waiting = self._waiting(heard, turn_id=letter.turn_id)
-                self._queue_up(letter.session_key, waiting, limited=False)
+                self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id), limited=False)
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        if not policy.admits(inbound):
-            return
+        if policy.admits(inbound):
+            # Committed and queued are one step: a caller that goes away in between must not leave the one without
+            # the other.
+            await asyncio.shield(self._take(inbound))
+
+    async def _take(self, inbound: Inbound) -> None:
         agent = self._route(inbound)
         store = self._stores[agent]
+        texts = Texts(self._agents[agent].spec.language)
         key = inbound.place.session_key
         heard = await self._masked(inbound)
         try:
@@ -117,20 +127,18 @@ class Router:
                 payload=heard.inbound.to_json(),
             )
         except StorageError as exc:
-            texts = Texts(self._agents[agent].spec.language)
             raise NotTaken(texts("error.storage", reason=str(exc))) from exc
         if inbox_id is None:
             log.info("inbound.repeated", session=key)
             return
         heard = replace(heard, inbox_id=inbox_id)
-        texts = Texts(self._agents[agent].spec.language)
         if not heard.inbound.text.strip():
-            await self._refuse(store, heard, texts("bad.unreadable"), "unreadable")
+            await self._refuse(store, [heard], texts("bad.unreadable"), "unreadable")
             return
         try:
-            self._queue_up(key, self._waiting(heard))
+            self._queue_up(self._waiting(heard, store))
         except LaneFull:
-            await self._refuse(store, heard, texts("bad.queue", count=self._queue), "queue_full")
+            await self._refuse(store, [heard], texts("bad.queue", count=self._queue), "queue_full")
 
     async def settled(self, place: Place) -> None:
         key = place.session_key
@@ -142,6 +150,9 @@ class Router:
 
     async def drain(self, *, seconds: float) -> None:
         """End what is under way: turns get `seconds`, the rest is taken up at the next start."""
+        at_once = [task for tasks in self._at_once.values() for task in tasks]
+        if at_once:
+            await asyncio.wait(at_once, timeout=seconds)
         if not await self._lanes.drain(seconds=seconds):
             log.warning("stop.unfinished", kept="for the next start")
         for store in self._stores.values():
@@ -164,18 +175,24 @@ class Router:
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
 
-    def _waiting(self, heard: Heard, *, turn_id: int | None = None) -> Waiting:
+    def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None) -> Waiting:
+        agent = self._route(heard.inbound)
+        if self._stores[agent] is not store:
+            # Routing has changed since this was taken: it is answered where it lies, by an agent of that store.
+            agent = next(name for name, held in self._stores.items() if held is store)
         channel = self._channels.get(heard.inbound.channel)
         own = channel.capabilities.burst_seconds if channel is not None else None
         burst = self._burst_seconds if own is None else own
         return Waiting(
             heard=heard,
-            agent=self._route(heard.inbound),
+            agent=agent,
+            store=store,
             burst_seconds=0.0 if turn_id is not None else burst,
             turn_id=turn_id,
         )
 
-    def _queue_up(self, key: str, waiting: Waiting, *, limited: bool = True) -> None:
+    def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
+        key = waiting.heard.inbound.place.session_key
         typed = commands.parse(waiting.heard.inbound.text)
         command = commands.find(typed[0]) if typed is not None else None
         if command is None or not command.at_once:
@@ -192,27 +209,30 @@ class Router:
         if not tasks:
             del self._at_once[key]
 
-    async def _refuse(self, store: Store, heard: Heard, text: str, code: str) -> None:
-        key = heard.inbound.place.session_key
-        await store.memory.refuse(heard.inbox_id, key, text, error=code)
+    async def _refuse(
+        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
+    ) -> None:
+        key = heard[0].inbound.place.session_key
+        ids = [one.inbox_id for one in heard]
+        await store.memory.refuse(ids, key, text, error=code, keep_words=keep_words)
         store.delivery.wake(key)
 
     async def _handle(self, key: str, batch: list[Waiting]) -> None:
         """One batch of a lane to its end. The pipeline's boundary: nothing that goes wrong leaves it."""
-        store = self._stores[batch[0].agent]
+        store = batch[0].store
         served = self._agents[batch[0].agent]
+        texts = Texts(served.spec.language)
         try:
             await self._answer(store, served, batch)
             store.delivery.wake(key)
         except StorageError as exc:
-            log.error("turn.unsaved", session=key, error=str(exc))
-            await self._tell(batch[0], Texts(served.spec.language)("error.storage", reason=str(exc)))
+            log.error("turn.unsaved", session=key, error=str(exc), kept="for the next start")
+            await self._tell(batch[0], texts("error.storage", reason=str(exc)))
         except Exception:
             log.exception("turn.broken", session=key)
-            texts = Texts(served.spec.language)
             try:
-                for waiting in batch:
-                    await self._refuse(store, waiting.heard, texts("error.internal"), "internal")
+                heard = [waiting.heard for waiting in batch]
+                await self._refuse(store, heard, texts("error.internal"), "internal", keep_words=True)
             except StorageError as exc:
                 await self._tell(batch[0], texts("error.storage", reason=str(exc)))
 

@@ -40,6 +40,7 @@ from memory.service import (
     Message,
     Outcome,
     Proposal,
+    Recalled,
     Said,
     Service,
     Spent,
@@ -154,14 +155,14 @@ class Turns:
     async def _view(self, served: Agent, turn: Turn) -> View:
         settings = served.spec.memory
         budget = Budget(
-            items=settings.recall_items if settings.enabled else 0,
+            items=settings.recall_items,
             tokens=settings.recall_tokens,
-            known=settings.known_facts if settings.enabled else 0,
+            known=settings.known_facts,
             known_tokens=settings.known_tokens,
         )
         return await self._memory.look(
             turn,
-            budget,
+            budget if settings.enabled else None,
             window_tokens=served.spec.window_tokens,
             window_messages=served.spec.window.messages,
         )
@@ -181,12 +182,11 @@ class Turns:
             served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"],
             memory=self._memory, turn=turn, texts=texts, now=self._now,
         )  # fmt: skip
-        spent: list[Spent] = []
 
         async def keep_step(n: int, completion: Completion) -> None:
-            spent.append(_spent(completion))
-            if not served.offline:  # what costs nothing and always comes out the same need not be replayed
-                await self._memory.keep_step(turn, n, completion.to_json())
+            # An offline answer costs nothing and always comes out the same: it need not be replayed.
+            if not served.offline:
+                await self._memory.keep_step(turn, n, completion.to_json(), _spent(completion))
 
         reply = await agent.run(
             served.provider,
@@ -197,7 +197,7 @@ class Turns:
             redact=self._redact,
             on_text=on_text,
         )
-        shown = reply.text
+        shown = reply.shown
         longest = max(len(message.text) for message in turn.said)
         if longest > self._limits.message_chars:
             shown += "\n" + texts("long.told", length=longest)
@@ -207,7 +207,7 @@ class Turns:
                 self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
             ),
             learned=None if learned is None else tuple(learned),
-            spent=tuple(spent),
+            spent=_spent(reply.completions[-1]) if served.offline else None,
         )
 
     def _request(
@@ -236,8 +236,8 @@ class Turns:
             model=served.provider.name,
             fence=self._new_id(),
             active_task=turn.context.session.active_task,
-            newer=tuple(_line(memory, texts) for memory in snapshot.newer),
-            recalled=tuple(_line(item.memory, texts) for item in view.recall.items if item.placed == "recalled"),
+            newer=tuple(_line(memory, turn, texts) for memory in snapshot.newer),
+            recalled=tuple(_line(item.memory, turn, texts) for item in view.recall.items if item.placed == "recalled"),
             notes=notes,
         )
         return Request(
@@ -249,21 +249,28 @@ class Turns:
                     tool_notes=spec.tool_notes,
                     remembers=spec.memory.enabled,
                 ),
-                profile=[_line(memory, texts) for memory in snapshot.profile],
-                known=[_line(memory, texts) for memory in snapshot.known],
+                profile=[_line(memory, turn, texts) for memory in snapshot.profile],
+                known=[_line(memory, turn, texts) for memory in snapshot.known],
                 summary=turn.context.session.summary,
                 history=self._history(view.window, turn, originals),
                 tail=tail,
             ),
             said="\n".join(message.text for message in turn.said),
-            remembered=tuple(_remembered(item.memory, item.score, texts) for item in view.recall.items),
-            noted=tuple(_say(proposal.draft.key, proposal.draft.value, texts) for proposal in learned),
+            remembered=tuple(_remembered(item, turn, texts) for item in view.recall.items),
+            noted=tuple(
+                phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language) for proposal in learned
+            ),
         )
 
     def _history(self, window: Sequence[Message], turn: Turn, originals: dict[int, str]) -> list[ChatMessage]:
         """The window as chat messages: this turn's messages last and as one, too long ones shortened."""
         current = {message.id for message in turn.said}
-        history = [_chat_message(message, self._short(message.text)) for message in window if message.id not in current]
+        named = not turn.context.session.private
+        history = [
+            _chat_message(message, self._short(message.text), named=named)
+            for message in window
+            if message.id not in current
+        ]
         said = "\n".join(self._short(originals.get(message.id, message.text)) for message in turn.said)
         return [*history, ChatMessage(role="user", content=said)]
 
@@ -303,39 +310,38 @@ def _failed(notice: str, code: str) -> Outcome:
     return Outcome(chunks=(notice,), error=code)
 
 
-def _chat_message(message: Message, text: str) -> ChatMessage:
+def _chat_message(message: Message, text: str, *, named: bool) -> ChatMessage:
+    """A message of history; in a group a person's words stand under their name."""
     calls = json.loads(message.tool_calls) if message.tool_calls else []
-    role: Role = cast(Role, message.role)  # history has the same four
     return ChatMessage(
-        role=role,
-        content=text,
+        role=cast(Role, message.role),  # history has the same four
+        content=f"{message.author_name}: {text}" if named and message.role == "user" else text,
         tool_calls=tuple(ToolCall(**call) for call in calls),
         tool_call_id=message.tool_call_id,
     )
 
 
-def _line(memory: Memory, texts: Texts) -> MemoryLine:
+def _line(memory: Memory, turn: Turn, texts: Texts) -> MemoryLine:
     until = "" if memory.valid_until is None else f"until {texts.date(memory.valid_until)}"
+    # In a group everybody's memories stand side by side.
+    whose = f"{memory.subject_name}: " if memory.subject_name and not turn.context.session.private else ""
     return MemoryLine(
         id=memory.short_id,
-        text=f"{memory.key}: {memory.value}",
+        text=f"{whose}{memory.key}: {memory.value}",
         date=f"told {texts.date(memory.learned_at)}",
         note=until,
     )
 
 
-def _remembered(memory: Memory, score: float, texts: Texts) -> Remembered:
+def _remembered(item: Recalled, turn: Turn, texts: Texts) -> Remembered:
+    memory = item.memory
     return Remembered(
         id=memory.short_id,
-        said=_say(memory.key, memory.value, texts),
+        said=phrases.tell(memory, turn.context, language=texts.language),
         when=texts.date(memory.learned_at),
-        score=score,
-        superseded=memory.superseded_by is not None,
+        score=item.score,
+        superseded=memory.valid_until is not None,
     )
-
-
-def _say(key: str, value: str, texts: Texts) -> str:
-    return phrases.say(key, value, language=texts.language)
 
 
 def _spent(completion: Completion) -> Spent:

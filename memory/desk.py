@@ -7,16 +7,16 @@ taken up again after a crash either happened with its answer or not at all.
 
 from __future__ import annotations
 
-import hmac
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memory import keys, profile
+from memory.errors import Derived, NotCurrent, NotYours
 from memory.learn import extract, keep
+from memory.learn.guard import injection_flags
 from memory.scope import Scope
-from memory.store import extractions, history, memories, people, questions
+from memory.store import erasure, extractions, history, memories, people, questions
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
@@ -45,54 +45,67 @@ class Shown:
 class Desk:
     """What `Service.answer` and `Service.act` hand to a request; never kept beyond it."""
 
-    def __init__(self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        context: Context,
+        *,
+        now: int,
+        new_id: Callable[[], str],
+        source_ids: Sequence[int] = (),
+    ) -> None:
+        """`source_ids` names the messages in which the request was made, where there are such."""
         self._tx = tx
         self._context = context
         self._now = now
         self._new_id = new_id
+        self._source_ids = source_ids
 
-    def remember(self, text: str, *, key: str | None = None, category: str | None = None) -> list[Memory]:
+    def remember(self, text: str, *, key: str | None = None) -> list[Memory]:
         """Keep what a person asked to have kept; returns the rows, or none when there is nothing in it to keep.
 
         Without a key the patterns look what kind of statement it is; what they can't read is kept as a note.
         """
         scope = self._context.scope
-        drafts = (
-            [self._told(key=keys.normalise_key(key), value=text, category=category or "decision")]
-            if key
-            else extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
-            or [self._told(key="note", value=text, category=category or "decision")]
-        )
+        if key:
+            drafts = [self._told(key=keys.normalise_key(key), value=text)]
+        else:
+            drafts = extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
+            drafts = [_as_told(draft) for draft in drafts] or [self._told(key="note", value=text)]
         kept = []
         for draft in drafts:
             if not extract.worth_keeping(draft):
                 continue
-            told = _as_told(draft)
-            outcome = keep.keep(self._tx, scope, told, source_ids=(), now=self._now, new_id=self._new_id)
-            memory = memories.by_id(self._tx, scope, outcome.memory_id)
-            assert memory is not None
-            kept.append(memory)
+            done = keep.keep(self._tx, scope, draft, source_ids=self._source_ids, now=self._now, new_id=self._new_id)
+            assert done.memory_id is not None  # only what is extracted can turn out to be forgotten
+            kept.append(self._row(done.memory_id))
         return kept
 
     def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
         """Put `value` in the place of what a memory says; returns the old row and the new one.
 
-        The old row keeps its dates. Raises `NotFound`, and `ValueError` when the row is not the current one.
+        The old row keeps its dates; the same value again changes nothing and returns the row twice. Raises `NotFound`,
+        `NotYours`, `NotCurrent` and `Derived`.
         """
         scope = self._context.scope
-        old = memories.by_short_id(self._tx, scope, short_id)
-        if old.superseded_by is not None:
-            raise ValueError(short_id)
+        old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
+        if old.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        if keys.normalise_value(old.value) == keys.normalise_value(value):
+            return old, old
         draft = Draft(
             kind=old.kind,
             owner_id=old.owner_id,
-            author_id=scope.speaker_id,
+            # Who said it first stays its author: a correction must not move a row into another scope.
+            author_id=old.author_id,
             subject_id=old.subject_id,
             subject=old.subject,
+            agent_id=old.agent_id,
             category=old.category,
             topic=old.topic,
             key=old.key,
             value=value[: keys.VALUE_LIMIT],
+            flags=injection_flags(value),
             importance=old.importance,
             confidence=1.0,
             origin="told",
@@ -100,31 +113,31 @@ class Desk:
             local_date=self._today(),
             confirmed=True,
         )
-        new_id = memories.insert(self._tx, draft, short_id=self._new_id(), now=self._now)
+        new_id = memories.insert(self._tx, draft, new_id=self._new_id, now=self._now)
         memories.supersede(self._tx, old.id, new_id, at=self._now)
         self._after_change(old)
-        new = memories.by_id(self._tx, scope, new_id)
-        assert new is not None
-        return old, new
+        return old, self._row(new_id)
 
     def forget(self, memory_id: int) -> Memory | None:
         """Remove one memory, and only it: its source messages stay, but nothing is learned or recalled from them.
 
-        None when it is not there (any more).
+        None when it is not there (any more). Raises `NotYours` and `Derived`.
         """
         scope = self._context.scope
-        memory = memories.by_id(self._tx, scope, memory_id)
-        if memory is None:
+        found = memories.by_id(self._tx, scope, memory_id)
+        if found is None:
             return None
+        memory = self._changeable(found)
         sources = memories.sources(self._tx, [memory.id])
         history.unlearn(self._tx, [source.message_id for source in sources[memory.id]])
-        self._tx.run(
-            "insert or ignore into forgotten values (?, ?, ?)",
-            (memory.owner_id, self._fingerprint(memory), self._now),
-        )
+        erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
         memories.delete(self._tx, [memory.id])
         self._after_change(memory)
         return memory
+
+    def may_forget(self, short_id: str) -> Memory:
+        """The row, if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
+        return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
 
     def show(self, short_id: str) -> Shown:
         """Raises `NotFound`."""
@@ -155,14 +168,34 @@ class Desk:
     def settle(self, question: Question, answer: str | None) -> None:
         questions.settle(self._tx, question.id, answer)
 
-    def _told(self, *, key: str, value: str, category: str) -> Draft:
+    def _row(self, memory_id: int) -> Memory:
+        found = memories.by_id(self._tx, self._context.scope, memory_id)
+        assert found is not None
+        return found
+
+    def _changeable(self, memory: Memory) -> Memory:
+        """What the person may change: their own rows, and in a group what they said or what is about them."""
+        scope = self._context.scope
+        speakers = {self._context.speaker.id, *scope.selves}
+        theirs = memory.author_id in speakers or memory.subject_id in speakers
+        if memory.owner_id not in scope.own and not theirs:
+            raise NotYours(f"{memory.short_id} is not this person's to change.")
+        if memory.kind in ("profile", "directive"):
+            made_of = memories.parents(self._tx, scope, memory.id)
+            raise Derived(
+                f"{memory.short_id} is made from other memories.",
+                short_ids=tuple(parent.short_id for parent in made_of),
+            )
+        return memory
+
+    def _told(self, *, key: str, value: str) -> Draft:
         scope = self._context.scope
         return Draft(
             kind="fact",
             owner_id=scope.writes_to,
             author_id=scope.speaker_id,
             subject_id=scope.speaker_id,
-            category=category,
+            category=keys.category_of(key) or "decision",
             key=key,
             value=value.strip()[: keys.VALUE_LIMIT],
             importance=7,
@@ -177,19 +210,10 @@ class Desk:
 
     def _after_change(self, memory: Memory) -> None:
         """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
-        if memory.kind == "fact" and self._context.scope.private:
+        if memory.kind == "fact" and memory.owner_id in self._context.scope.own:
             slot = keys.profile_slot(category=memory.category, key=memory.key)
             profile.refresh(self._tx, self._context.scope, memory.owner_id, slot, now=self._now, new_id=self._new_id)
         people.drop_snapshots(self._tx)
-
-    def _fingerprint(self, memory: Memory) -> bytes:
-        """A keyed hash of what a memory says: enough to know it again, not enough to read it."""
-        row = self._tx.one("select value from store_settings where name = 'hash_key'")
-        key = row["value"] if row is not None else secrets.token_hex(32)
-        if row is None:
-            self._tx.run("insert into store_settings values ('hash_key', ?)", (key,))
-        content = f"{memory.key}\n{keys.normalise_value(memory.value)}"
-        return hmac.digest(bytes.fromhex(key), content.encode(), "sha256")
 
 
 def _as_told(draft: Draft) -> Draft:

@@ -37,3 +37,25 @@ class NotFound(MemoryFault):
     """No such row in this scope; another owner's row looks exactly the same."""
 
     code = "not_found"
+
+
+class NotYours(MemoryFault):
+    """The row can be seen here, but only the one who said it, or whom it is about, may change it."""
+
+    code = "not_yours"
+
+
+class NotCurrent(MemoryFault):
+    """The row is an old version; what holds now has another id."""
+
+    code = "not_current"
+
+
+class Derived(MemoryFault):
+    """The row is made from others, so it is those that can be changed. `short_ids` names them."""
+
+    code = "derived"
+
+    def __init__(self, message: str, *, short_ids: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.short_ids = short_ids

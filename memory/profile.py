@@ -44,7 +44,7 @@ def refresh(
         slot_id = held[0].id
         memories.rewrite(tx, slot_id, value, now=now)
     else:
-        slot_id = memories.insert(tx, _draft(owner_id, slot, value, facts), short_id=new_id(), now=now)
+        slot_id = memories.insert(tx, _draft(owner_id, slot, value, facts), new_id=new_id, now=now)
     memories.set_parents(tx, slot_id, [memory.id for memory in used])
 
 

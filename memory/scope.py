@@ -21,12 +21,14 @@ class Predicate:
 class Scope:
     """What one speaker in one place may see and where what they say is kept.
 
-    `owners` are the rows' owners that may be read; `writes_to` owns what is learned here. `selves` are, in a private
-    chat, the identities of the person speaking: what they said of themselves in a group is theirs here, too.
+    `owners` are the rows' owners that may be read, `own` those among them that are the person's alone; `writes_to` owns
+    what is learned here. `selves` are, in a private chat, the identities of the person speaking: what they said of
+    themselves in a group is theirs here, too.
     """
 
     agent_id: int
     owners: tuple[int, ...]
+    own: tuple[int, ...]
     writes_to: int
     speaker_id: int | None
     selves: tuple[int, ...]

@@ -16,7 +16,7 @@ from memory.learn import extract, keep
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
 from memory.recall import index
-from memory.recall.recall import Budget, Recall, Snapshot, recall, stored_snapshot, take_snapshot
+from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Find, Hit, search, searching
 from memory.store import extractions, history, mailbox, memories, people, questions, recalls, usage
 from memory.store.database import Database, Durability, Reader, Transaction
@@ -32,7 +32,7 @@ from memory.store.usage import Spent
 
 __all__ = [
     "Budget", "Context", "Desk", "Draft", "Hit", "Letter", "Memory", "Message", "Parcel", "Proposal", "Question",
-    "Recall",
+    "Recall", "Recalled",
     "Service", "Shown", "Snapshot", "Source", "Spent", "Triggers", "Utterance",
 ]  # fmt: skip
 
@@ -106,12 +106,13 @@ class Outcome:
     """How a turn ended. With an `error` code there is no answer in history, only a notice to the person.
 
     `learned` is what the turn's own messages say, where that is to be kept at once; None leaves it to a quiet moment.
+    `spent` is what was not booked with a step.
     """
 
     chunks: tuple[str, ...]
     utterances: tuple[Utterance, ...] = ()
     learned: tuple[Proposal, ...] | None = None
-    spent: tuple[Spent, ...] = ()
+    spent: Spent | None = None
     error: str | None = None
     reply_to: str | None = None
 
@@ -221,8 +222,10 @@ class Service:
 
     async def close(self, *, seconds: float) -> None:
         """Read what is unread, for at most `seconds`, then close the file."""
-        await self._learner.finish(seconds=seconds)
-        await self._database.close()
+        try:
+            await self._learner.finish(seconds=seconds)
+        finally:
+            await self._database.close()
 
     # The mailbox ------------------------------------------------------------------------------------------------
 
@@ -245,14 +248,22 @@ class Service:
     async def unanswered(self) -> list[Letter]:
         return await self._database.read(mailbox.unanswered)
 
-    async def refuse(self, inbox_id: int, session_key: str, text: str, *, error: str) -> None:
-        """End an inbox row without a turn, telling the person why."""
+    async def refuse(
+        self, inbox_ids: Sequence[int], session_key: str, text: str, *, error: str, keep_words: bool = False
+    ) -> None:
+        """End inbox rows that are still open without an answer, telling the person why, once."""
 
         def act(tx: Transaction) -> None:
-            self._post(tx, session_key, None, inbox_id, "notice", (text,), None)
-            mailbox.answered(tx, [inbox_id], error=error, now=self._now())
+            now = self._now()
+            history.abandon_turns(tx, inbox_ids, error=error, now=now)
+            self._post(tx, session_key, None, inbox_ids[0], "notice", (text,), None)
+            mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
 
         await self._database.write(act)
+
+    async def bury(self, inbox_id: int, *, error: str) -> None:
+        """Set a row aside that can't be read; it is kept for the operator to look at."""
+        await self._database.write(lambda tx: mailbox.bury(tx, inbox_id, error=error, now=self._now()))
 
     async def sessions_with_mail(self) -> list[str]:
         return await self._database.read(mailbox.sessions_with_mail)
@@ -338,8 +349,8 @@ class Service:
 
         return await self._database.write(act)
 
-    async def look(self, turn: Turn, budget: Budget, *, window_tokens: int, window_messages: int) -> View:
-        """Everything the prompt of a turn is made of; changes nothing."""
+    async def look(self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int) -> View:
+        """Everything the prompt of a turn is made of; changes nothing. Without a budget it holds no memory."""
         session, scope = turn.context.session, turn.context.scope
 
         query = "\n".join(message.text for message in turn.said)
@@ -349,6 +360,9 @@ class Service:
         def act(reader: Reader, find: Find) -> View:
             messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
             window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
+            trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
+            if budget is None:
+                return View(window=tuple(window), recall=Recall(snapshot=Snapshot()), trimmed_to=trimmed_to)
             snapshot, taken = self._snapshot(reader, turn.context, budget)
             found = recall(
                 reader,
@@ -364,7 +378,7 @@ class Service:
                 window=tuple(window),
                 recall=found,
                 snapshot_taken_at=now if taken else None,
-                trimmed_to=window[0].id - 1 if window and len(window) < len(messages) else None,
+                trimmed_to=trimmed_to,
             )
 
         return await searching(self._database, act)
@@ -373,8 +387,14 @@ class Service:
         """What this turn's own messages say, by patterns. Nothing is written."""
         return extract.read(turn.said, scope=turn.context.scope, timezone=turn.context.timezone)
 
-    async def keep_step(self, turn: Turn, n: int, completion: str) -> None:
-        await self._database.write(lambda tx: history.keep_step(tx, turn.id, n, completion, now=self._now()))
+    async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
+        """Keep a model's answer, and book what it cost whatever becomes of the turn."""
+
+        def act(tx: Transaction) -> None:
+            history.keep_step(tx, turn.id, n, completion, now=self._now())
+            self._book(tx, turn, spent)
+
+        await self._database.write(act)
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Desk], str]) -> str:
         """Run a tool's change to memory and keep its result, as one transaction.
@@ -386,7 +406,8 @@ class Service:
             found = history.effect(tx, turn.id, n, i)
             if found is not None and found[1] is not None:
                 return found[1]
-            result = act(self._desk(tx, turn.context))
+            said = tuple(message.id for message in turn.said)
+            result = act(Desk(tx, turn.context, now=self._now(), new_id=self._short_id, source_ids=said))
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
             return result
 
@@ -404,16 +425,8 @@ class Service:
                 self._learn(tx, turn, outcome.learned)
             if view is not None:
                 self._keep_view(tx, turn, view)
-            for spent in outcome.spent:
-                usage.add(
-                    tx,
-                    spent,
-                    turn_id=turn.id,
-                    session_id=session.id,
-                    agent_id=session.agent_id,
-                    purpose="chat",
-                    now=now,
-                )
+            if outcome.spent is not None:
+                self._book(tx, turn, outcome.spent)
             kind = "message" if outcome.error is None else "notice"
             self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
@@ -428,11 +441,13 @@ class Service:
         """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row."""
 
         def answered(tx: Transaction) -> None:
-            text = act(self._desk(tx, context))
+            text = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
             self._post(tx, context.session.key, None, inbox_id, "notice", (text,), None)
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(answered)
+        # What was removed must not linger in the index until somebody searches.
+        await index.keep_up(self._database)
 
     async def cancel(self, question: Question) -> None:
         """The person talks of something else: the question is off the table."""
@@ -541,8 +556,16 @@ class Service:
             timezone=speaker.timezone or self._timezones[session.agent_id],
         )
 
-    def _desk(self, tx: Transaction, context: Context) -> Desk:
-        return Desk(tx, context, now=self._now(), new_id=self._short_id)
+    def _book(self, tx: Transaction, turn: Turn, spent: Spent) -> None:
+        usage.add(
+            tx,
+            spent,
+            turn_id=turn.id,
+            session_id=turn.context.session.id,
+            agent_id=turn.context.session.agent_id,
+            purpose="chat",
+            now=self._now(),
+        )
 
     def _snapshot(self, reader: Reader, context: Context, budget: Budget) -> tuple[Snapshot, bool]:
         """The prompt's snapshot, and whether it was taken just now."""

@@ -98,9 +98,7 @@ class OpenAIProvider:
         except httpx.InvalidURL as error:
             raise ValueError(f"base_url of the model {model} is not a web address: {error}") from error
         if url.scheme not in ("http", "https") or not url.host:
-            raise ValueError(
-                f"base_url of the model {model} must begin with http:// or https:// and name a host"
-            )
+            raise ValueError(f"base_url of the model {model} must begin with http:// or https:// and name a host")
         key = (key or "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ValueError(f"the key for {url.host} holds characters no key has; copy it again")
@@ -246,9 +244,7 @@ class OpenAIProvider:
         taken = sum(len(message.tool_calls) for message in request.messages)
         calls = tuple(_tool_calls(answer.calls, first_number=taken + 1))
         if any(not call.name for call in calls):
-            raise BadCompletion(
-                f"{self._where} asked for a tool without naming it. Ask again or use another model."
-            )
+            raise BadCompletion(f"{self._where} asked for a tool without naming it. Ask again or use another model.")
         if not calls and not text.strip():
             raise self._empty(answer.finish)
         usage = _usage(answer.usage)
@@ -302,8 +298,7 @@ class OpenAIProvider:
             text = f"The proxy refused to connect to {self._where}. Check the proxy settings of this machine."
         elif isinstance(error, httpx.ConnectTimeout):
             text = (
-                f"No connection to {self._where} within {seconds}. Check base_url, the network and firewalls"
-                " between."
+                f"No connection to {self._where} within {seconds}. Check base_url, the network and firewalls between."
             )
         elif isinstance(error, httpx.PoolTimeout):
             text = (

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from memory import keys, profile
+from memory.learn.guard import injection_flags
 from memory.recall.likeness import differs_in_substance, jaccard
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import erasure, memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 
-Outcome: TypeAlias = Literal["new", "again", "replaced", "older"]
+Outcome: TypeAlias = Literal["new", "again", "replaced", "older", "forgotten"]
 
 #: Rows at least this much alike, word for word, say the same unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
@@ -26,11 +27,10 @@ _ALIKE = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What became of a draft. `replaced` is the row that no longer holds."""
+    """What became of a draft. `memory_id` is the row that holds it, None when it was forgotten since it was said."""
 
-    memory_id: int
     outcome: Outcome
-    replaced: Memory | None = None
+    memory_id: int | None
 
 
 def keep(
@@ -43,41 +43,56 @@ def keep(
     new_id: Callable[[], str],
 ) -> Kept:
     """Write `draft` in the open transaction, with what follows from it for the profile."""
+    if draft.origin == "extracted" and erasure.was_forgotten(
+        tx, draft.owner_id, draft.key, draft.value, said_at=draft.learned_at
+    ):
+        return Kept(outcome="forgotten", memory_id=None)
+    draft = replace(draft, flags=injection_flags(draft.value))
     present = memories.same_subject(tx, scope, draft)
-    kept = _place(tx, draft, present, now=now, new_id=new_id)
-    memories.add_sources(tx, kept.memory_id, source_ids)
-    if scope.private and draft.kind == "fact":
-        profile.refresh(
-            tx,
-            scope,
-            draft.owner_id,
-            keys.profile_slot(category=draft.category, key=draft.key),
-            now=now,
-            new_id=new_id,
-        )
-    return kept
+    outcome, memory_id = _place(tx, draft, present, source_ids=source_ids, now=now, new_id=new_id)
+    memories.add_sources(tx, memory_id, source_ids)
+    if draft.owner_id in scope.own and draft.kind == "fact":
+        slot = keys.profile_slot(category=draft.category, key=draft.key)
+        profile.refresh(tx, scope, draft.owner_id, slot, now=now, new_id=new_id)
+    return Kept(outcome=outcome, memory_id=memory_id)
 
 
-def _place(tx: Transaction, draft: Draft, present: list[Memory], *, now: int, new_id: Callable[[], str]) -> Kept:
+def _place(
+    tx: Transaction,
+    draft: Draft,
+    present: list[Memory],
+    *,
+    source_ids: Sequence[int],
+    now: int,
+    new_id: Callable[[], str],
+) -> tuple[Outcome, int]:
     for memory in present:
-        if _same(memory, draft):
-            memories.reinforce(tx, memory.id, at=draft.learned_at)
-            return Kept(memory_id=memory.id, outcome="again")
-    rival = next((m for m in present if m.key == draft.key), None) if keys.is_single_valued(draft.key) else None
-    if rival is not None and rival.valid_from > draft.learned_at:
-        # Told earlier than what we know, though read later: it is history from the start.
-        older = replace(draft, valid_until=rival.valid_from, superseded_by=rival.id)
-        memory_id = memories.insert(tx, older, short_id=new_id(), now=now)
-        return Kept(memory_id=memory_id, outcome="older")
-    memory_id = memories.insert(tx, draft, short_id=new_id(), now=now)
-    if rival is None:
-        return Kept(memory_id=memory_id, outcome="new")
-    memories.supersede(tx, rival.id, memory_id, at=draft.learned_at)
-    return Kept(memory_id=memory_id, outcome="replaced", replaced=rival)
+        if memory.valid_until is None and _same(memory, draft):
+            # A message that is read a second time says nothing a second time.
+            if not memories.learned_from(tx, memory.id, source_ids):
+                memories.reinforce(tx, memory.id, at=draft.learned_at)
+            return "again", memory.id
+        if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
+            return "older", memory.id  # said before it was replaced, though read after
+    rivals = [memory for memory in present if memory.key == draft.key] if keys.is_single_valued(draft.key) else []
+    before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
+    after = [memory for memory in rivals if memory.valid_from > draft.learned_at]
+    if after:
+        # Said earlier than what we know, though read later: it is history from the start.
+        draft = replace(draft, valid_until=after[0].valid_from, superseded_by=after[0].id)
+    memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
+    if before and (before[-1].valid_until is None or before[-1].valid_until > draft.learned_at):
+        memories.supersede(tx, before[-1].id, memory_id, at=draft.learned_at)
+    outcome: Outcome = "older" if after else "replaced" if before else "new"
+    return outcome, memory_id
+
+
+def _equal(memory: Memory, draft: Draft) -> bool:
+    return memory.key == draft.key and keys.normalise_value(memory.value) == keys.normalise_value(draft.value)
 
 
 def _same(memory: Memory, draft: Draft) -> bool:
-    if memory.key == draft.key and keys.normalise_value(memory.value) == keys.normalise_value(draft.value):
+    if _equal(memory, draft):
         return True
     if keys.is_single_valued(draft.key) or memory.key != draft.key:
         return False

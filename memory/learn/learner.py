@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from memory.errors import StorageError
 from memory.learn import extract, keep
 from memory.store import extractions, history, people
 from memory.store.database import Database, Transaction
@@ -60,9 +61,7 @@ class Learner:
         if unread.tokens >= self._triggers.tokens or unread.messages >= self._triggers.messages:
             self._start(session_id, "cap")
             return
-        self._timers[session_id] = asyncio.get_running_loop().call_later(
-            self._triggers.quiet_seconds, self._start, session_id, "quiet"
-        )
+        self._arm(session_id, self._triggers.quiet_seconds, "quiet")
 
     async def flush(self, session_id: int, reason: str) -> None:
         """Read what is unread in a session, now. A failure is kept for later, not raised."""
@@ -77,9 +76,7 @@ class Learner:
     async def take_up(self) -> None:
         """At start: wait for quiet in every session an earlier run left unread, and redo broken-off work."""
         for session_id in await self._database.read(extractions.sessions_with_work):
-            self._timers[session_id] = asyncio.get_running_loop().call_later(
-                self._triggers.quiet_seconds, self._start, session_id, "left over"
-            )
+            self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def finish(self, *, seconds: float) -> None:
         """Read everything unread before the process ends; what `seconds` do not suffice for waits for the next."""
@@ -90,16 +87,30 @@ class Learner:
                 await asyncio.gather(*self._tasks)
         except TimeoutError:
             log.warning("learn.unfinished", seconds=seconds, kept="for the next start")
-        for timer in self._timers.values():
-            timer.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        except StorageError as exc:
+            log.error("learn.unfinished", error=str(exc), kept="for the next start")
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _arm(self, session_id: int, seconds: float, reason: str) -> None:
+        self._disarm(session_id)
+        self._timers[session_id] = asyncio.get_running_loop().call_later(seconds, self._start, session_id, reason)
 
     def _start(self, session_id: int, reason: str) -> None:
-        task = asyncio.create_task(self.flush(session_id, reason))
+        task = asyncio.create_task(self._flush_alone(session_id, reason))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _flush_alone(self, session_id: int, reason: str) -> None:
+        """Flush with nobody waiting: trouble with the store is logged, and the work stays for the next trigger."""
+        try:
+            await self.flush(session_id, reason)
+        except StorageError as exc:
+            log.error("learn.unsaved", session=session_id, error=str(exc))
 
     def _disarm(self, session_id: int) -> None:
         timer = self._timers.pop(session_id, None)
@@ -112,7 +123,9 @@ class Learner:
         except Exception as exc:
             code = type(exc).__name__
             log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
-            await self._database.write(lambda tx: extractions.failed(tx, work, code, now=self._now()))
+            again = await self._database.write(lambda tx: extractions.failed(tx, work, code, now=self._now()))
+            if again is not None:
+                self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
         else:
             log.info("learn.done", work=work.id, found=found)
 
@@ -127,7 +140,9 @@ class Learner:
             scope = people.scope_of(tx, session, message.author_id)
             timezone = people.speaker_by_id(tx, message.author_id).timezone or self._timezone_of(session.agent_id)
             for proposal in extract.read([message], scope=scope, timezone=timezone):
-                keep.keep(tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id)
-                found += 1
+                kept = keep.keep(
+                    tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
+                )
+                found += kept.memory_id is not None
         extractions.done(tx, work.id, found=found, now=self._now())
         return found

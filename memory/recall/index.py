@@ -11,11 +11,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from memory.errors import StorageError
 from memory.recall import words
 from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store.database import Database, Reader, Row, Transaction
+
+log = structlog.get_logger(__name__)
 
 _BATCH = 500
 #: Under this name the store keeps which version of the tokens its index is made of.
@@ -32,13 +36,20 @@ class Match:
 
 
 async def prepare(database: Database) -> None:
-    """Make sure the index exists, reads, and was made by this version's tokens; else build it anew."""
+    """Make sure the index is there, whole, up to date and made by this version's tokens; else build it anew.
+
+    Where even that fails, searches go by substring; a start never does.
+    """
     try:
-        if await database.read(_usable):
+        if await database.read(_current) and await database.write(_whole):
+            await catch_up(database)
             return
-    except StorageError:
-        pass  # damaged, or written by a newer SQLite: rebuilt below, it holds nothing of its own
-    await rebuild(database)
+    except StorageError as exc:
+        log.warning("index.damaged", error=str(exc), now="rebuilding it from the rows")
+    try:
+        await rebuild(database)
+    except StorageError as exc:
+        log.error("index.unusable", error=str(exc), instead="substring search")
 
 
 async def rebuild(database: Database) -> None:
@@ -77,6 +88,14 @@ def catch_up_some(tx: Transaction) -> None:
     tx.run("delete from changes where id <= ?", (last["id"],))
 
 
+async def keep_up(database: Database) -> None:
+    """Bring the index up to date after a change, where it can be; searches notice when it can't."""
+    try:
+        await catch_up(database)
+    except StorageError as exc:
+        log.warning("index.behind", error=str(exc))
+
+
 def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
     """Every memory of the scope that holds one of the terms. Costs by what the scope sees, not by the table."""
     within = scope.predicate("m")
@@ -89,11 +108,15 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
     return [_match(row) for row in rows]
 
 
-def _usable(reader: Reader) -> bool:
+def _current(reader: Reader) -> bool:
     version = reader.one("select value from store_settings where name = ?", (_VERSION,))
-    if version is None or version["value"] != str(words.TOKENS_VERSION):
-        return False
-    reader.one("select rowid from words where words match '\"o0\"' limit 1")
+    made = reader.one("select 1 from sqlite_master where name = 'words'")
+    return made is not None and version is not None and version["value"] == str(words.TOKENS_VERSION)
+
+
+def _whole(tx: Transaction) -> bool:
+    """FTS5's own check of the index against its content; raises when they differ."""
+    tx.run("insert into words (words) values ('integrity-check')")
     return True
 
 

@@ -1,12 +1,18 @@
-"""Which columns hold people's words: originals, what was derived from them, and copies.
+"""Which columns hold people's words, and by what a forgotten statement is known again.
 
 Invariant: every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
-compares this list with the database. Whoever adds a column decides here whether a forget has to reach it.
+compares this list with the database. Whoever adds a column decides here whether a forget has to reach it. Of what was
+forgotten only a keyed hash is kept: enough to know it again, not enough to read it.
 """
 
 from __future__ import annotations
 
+import hmac
+import secrets
 from typing import Final
+
+from memory import keys
+from memory.store.database import Reader, Transaction
 
 #: Columns that may hold what somebody said, wrote or is called, by table.
 WORDS: Final[dict[str, tuple[str, ...]]] = {
@@ -55,3 +61,36 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
 
 #: Indexes derived from the words above; each is emptied of a row by indexing its change.
 DERIVED: Final = ("words",)
+
+
+def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:
+    """What `key` = `value` says is not to be learned again from what was said before now."""
+    tx.run(
+        "insert into forgotten values (?, ?, ?) on conflict do update set created_at = excluded.created_at",
+        (owner_id, _fingerprint(_hash_key(tx), key, value), now),
+    )
+
+
+def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_at: int) -> bool:
+    """Whether a statement said at `said_at` was forgotten since. Told again later, it may be learned anew."""
+    row = reader.one("select value from store_settings where name = 'hash_key'")
+    if row is None:
+        return False  # nothing was ever forgotten here
+    found = reader.one(
+        "select 1 from forgotten where owner_id = ? and hash = ? and created_at >= ?",
+        (owner_id, _fingerprint(row["value"], key, value), said_at),
+    )
+    return found is not None
+
+
+def _hash_key(tx: Transaction) -> str:
+    row = tx.one("select value from store_settings where name = 'hash_key'")
+    if row is not None:
+        return str(row["value"])
+    made = secrets.token_hex(32)
+    tx.run("insert into store_settings values ('hash_key', ?)", (made,))
+    return made
+
+
+def _fingerprint(hash_key: str, key: str, value: str) -> bytes:
+    return hmac.digest(bytes.fromhex(hash_key), f"{key}\n{keys.normalise_value(value)}".encode(), "sha256")

@@ -94,19 +94,19 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
     )
 
 
-def failed(tx: Transaction, work: Work, error: str, *, now: int) -> None:
-    """Try again later, twice as late each time; after `PARK_AFTER` failures no more by itself."""
+def failed(tx: Transaction, work: Work, error: str, *, now: int) -> int | None:
+    """Try again later, twice as late each time; after `PARK_AFTER` failures no more by itself.
+
+    Returns when to try again, None when the work is set aside.
+    """
     attempts = work.attempts + 1
+    parked = attempts >= PARK_AFTER
+    not_before = now + 30_000 * 2**attempts
     tx.run(
         "update extractions set state = ?, attempts = ?, not_before = ?, error = ? where id = ?",
-        (
-            "parked" if attempts >= PARK_AFTER else "pending",
-            attempts,
-            now + 30_000 * 2**attempts,
-            error,
-            work.id,
-        ),
+        ("parked" if parked else "pending", attempts, not_before, error, work.id),
     )
+    return None if parked else not_before
 
 
 def sessions_with_work(reader: Reader) -> list[int]:

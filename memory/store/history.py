@@ -6,7 +6,7 @@ a step is stored before its tools run and an effect with its result, so a turn c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory.store.database import Reader, Row, Transaction
@@ -127,6 +127,16 @@ def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> N
     )
 
 
+def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> None:
+    """End the turns that hold these inbox rows and can't be brought to an answer."""
+    for inbox_id in inbox_ids:
+        tx.run(
+            "update turns set state = 'failed', error = ?, finished_at = ? where state = 'running'"
+            " and id = (select turn_id from inbox where id = ?)",
+            (error, now, inbox_id),
+        )
+
+
 def last_turn(reader: Reader, session_id: int) -> int | None:
     """The newest turn of a session that brought an answer."""
     row = reader.one("select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,))
@@ -155,11 +165,6 @@ def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result
         " set state = 'done', result = excluded.result",
         (turn_id, n, i, tool, result, now),
     )
-
-
-def start_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, now: int) -> None:
-    """An outside tool is about to run: after a crash its outcome is unknown, and it is not repeated."""
-    tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
 
 
 def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:

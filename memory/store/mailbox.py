@@ -62,13 +62,25 @@ def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
         tx.run("update inbox set state = 'claimed', turn_id = ? where id = ?", (turn_id, inbox_id))
 
 
-def answered(tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int) -> None:
-    """End inbox rows; with an `error` code they count as failed, visibly to the person."""
+def answered(
+    tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int, keep_words: bool = False
+) -> None:
+    """End open inbox rows; with an `error` code they count as failed, visibly to the person.
+
+    Their words go, unless `keep_words` says that a row may have failed before they reached history.
+    """
     for inbox_id in inbox_ids:
         tx.run(
-            "update inbox set state = ?, error = ?, finished_at = ?, payload = '' where id = ?",
-            ("done" if error is None else "failed", error, now, inbox_id),
+            "update inbox set state = ?, error = ?, finished_at = ?,"
+            " payload = case when ? and turn_id is null then payload else '' end"
+            " where id = ? and state in ('pending', 'claimed')",
+            ("done" if error is None else "failed", error, now, int(keep_words), inbox_id),
         )
+
+
+def bury(tx: Transaction, inbox_id: int, *, error: str, now: int) -> None:
+    """Set a row aside that can't be read at all; its payload stays for the operator."""
+    tx.run("update inbox set state = 'dead', error = ?, finished_at = ? where id = ?", (error, now, inbox_id))
 
 
 def post(

@@ -7,7 +7,8 @@ from which the indexes are fed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -21,7 +22,10 @@ Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One remembered thing. Times are milliseconds UTC, `local_date` is the person's date when it was said."""
+    """One remembered thing. Times are milliseconds UTC, `local_date` is the person's date when it was said.
+
+    `subject_name` is what the platform calls the person it is about; `flags` is what the guard noticed in the value.
+    """
 
     id: int
     short_id: str
@@ -29,11 +33,14 @@ class Memory:
     owner_id: int
     author_id: int | None
     subject_id: int | None
+    subject_name: str | None
     subject: str
+    agent_id: int | None
     category: str
     topic: str
     key: str
     value: str
+    flags: tuple[str, ...]
     importance: int
     confidence: float
     strength: float
@@ -74,6 +81,7 @@ class Draft:
     subject: str = ""
     agent_id: int | None = None
     topic: str = ""
+    flags: tuple[str, ...] = ()
     valid_from: int | None = None
     valid_until: int | None = None
     superseded_by: int | None = None
@@ -90,15 +98,17 @@ class Source:
     text: str | None
 
 
-def insert(tx: Transaction, draft: Draft, *, short_id: str, now: int) -> int:
+def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
+    short_id = next(found for found in iter(new_id, None) if not _taken(tx, found))
     memory_id = tx.insert(
         "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
-        " key, value, importance, confidence, origin, created_at, learned_at, local_date, valid_from, valid_until,"
-        " superseded_by, last_reinforced_at, confirmed)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " key, value, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
+        " valid_until, superseded_by, last_reinforced_at, confirmed)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             short_id, draft.kind, draft.owner_id, draft.author_id, draft.subject_id, draft.subject, draft.agent_id,
-            draft.category, draft.topic, draft.key, draft.value, draft.importance, draft.confidence, draft.origin,
+            draft.category, draft.topic, draft.key, draft.value, json.dumps(draft.flags), draft.importance,
+            draft.confidence, draft.origin,
             now, draft.learned_at, draft.local_date,
             draft.learned_at if draft.valid_from is None else draft.valid_from,
             draft.valid_until, draft.superseded_by, draft.learned_at, int(draft.confirmed),
@@ -145,6 +155,22 @@ def rewrite(tx: Transaction, memory_id: int, value: str, *, now: int) -> None:
         (value, now, memory_id),
     )
     _changed(tx, memory_id)
+
+
+def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
+    """Whether a memory already names one of these messages as its source."""
+    marks = ", ".join("?" for _ in message_ids)
+    row = reader.one(
+        f"select 1 from memory_sources where memory_id = ? and message_id in ({marks}) limit 1",
+        (memory_id, *message_ids),
+    )
+    return row is not None
+
+
+def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
+    """What a derived row was made of."""
+    rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
+    return by_ids(reader, scope, [row["parent_id"] for row in rows])
 
 
 def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
@@ -259,13 +285,21 @@ def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[
 
 
 def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    """Rows of the draft's owner, kind and subject that are not superseded: what it may repeat or replace."""
+    """Rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
-        " and m.subject_id is ? and m.superseded_by is null and m.category = ?"
-        f" and {within.sql} order by m.id",
-        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, *within.parameters),
+        " and m.subject_id is ? and (m.category = ? or m.key = ?)"
+        f" and {within.sql} order by m.valid_from, m.id",
+        (
+            draft.owner_id,
+            draft.kind,
+            draft.subject,
+            draft.subject_id,
+            draft.category,
+            draft.key,
+            *within.parameters,
+        ),
     )
     return [_memory(row) for row in rows]
 
@@ -326,12 +360,19 @@ def _changed(tx: Transaction, memory_id: int) -> None:
     tx.run("insert into changes (memory_id) values (?)", (memory_id,))
 
 
+def _taken(reader: Reader, short_id: str) -> bool:
+    return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
+
+
 _COLUMN_NAMES = (
-    "id", "short_id", "kind", "owner_id", "author_id", "subject_id", "subject", "category", "topic", "key", "value",
-    "importance", "confidence", "strength", "origin", "learned_at", "local_date", "valid_from", "valid_until",
+    "id", "short_id", "kind", "owner_id", "author_id", "subject_id", "subject", "agent_id", "category", "topic", "key",
+    "value", "importance", "confidence", "strength", "origin", "learned_at", "local_date", "valid_from", "valid_until",
     "superseded_by", "access_count", "reinforced_count", "last_reinforced_at", "pinned", "confirmed", "archived_at",
 )  # fmt: skip
-_COLUMNS = ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
+_COLUMNS = (
+    ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
+    + ", m.flags, (select name from identities where id = m.subject_id) as subject_name"
+)
 _LIVE = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
 
@@ -339,4 +380,6 @@ def _memory(row: Row) -> Memory:
     fields = {name: row[name] for name in _COLUMN_NAMES}
     fields["pinned"] = bool(fields["pinned"])
     fields["confirmed"] = bool(fields["confirmed"])
+    fields["flags"] = tuple(json.loads(row["flags"]))
+    fields["subject_name"] = row["subject_name"]
     return Memory(**fields)

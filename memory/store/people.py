@@ -136,6 +136,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     """
     owners = reader.all("select id from owners where kind = 'agent' and agent_id = ?", (session.agent_id,))
     readable = [int(row["id"]) for row in owners]
+    own: tuple[int, ...] = ()
     selves: tuple[int, ...] = ()
     if session.private:
         rows = reader.all(
@@ -145,7 +146,8 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
         )
         selves = tuple(int(row["identity_id"]) for row in rows)
         writes_to = next(int(row["id"]) for row in rows if row["identity_id"] == speaker_id)
-        readable += [int(row["id"]) for row in rows]
+        own = tuple(int(row["id"]) for row in rows)
+        readable += own
     else:
         rows = reader.all(
             "select o.id, o.kind from owners o join chats c on c.id = o.chat_id where o.chat_id = ?"
@@ -158,6 +160,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     return Scope(
         agent_id=session.agent_id,
         owners=tuple(readable),
+        own=own,
         writes_to=writes_to,
         speaker_id=speaker_id,
         selves=selves,

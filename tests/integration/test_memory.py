@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from agents.tokens import count_tokens
-from memory.errors import NotFound
+from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.service import (
     Budget,
     Context,
@@ -252,7 +252,7 @@ async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -
     clock.move(days=2)
     _, new = await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "walnuts"))
     shown = await act(memory, turn.context, lambda desk: desk.show(wrong.short_id))
-    with pytest.raises(ValueError):
+    with pytest.raises(NotCurrent):
         await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "almonds"))
     assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", clock()), ("walnuts", None)]
     assert new.confirmed and await facts(memory, turn.context) == [("allergy", "walnuts")]
@@ -461,3 +461,188 @@ async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: 
     later = await say(memory, ada, "hm hm", clock=clock)
     view = await memory.look(later, Budget(), window_tokens=1_000, window_messages=50)
     assert [m.value for m in view.recall.snapshot.known] == ["Lisbon"]
+
+
+async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(memory: Service, clock: Clock) -> None:
+    """A closed row is no present one: re-telling must not vanish into it, nor move its dates."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    clock.move(days=1)
+    turn = await say(memory, ada, "I live in Porto", clock=clock)
+    await learn(memory, turn)
+    closed_at = clock()
+    porto = (await memory.memories(turn.context, limit=1))[0]
+    await act(memory, turn.context, lambda desk: desk.forget(porto.id))
+    clock.move(days=1)
+    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("home", "Lisbon")]
+    hits = await memory.search(turn.context, "Lisbon", limit=5)
+    assert sorted((hit.memory.valid_until or 0) for hit in hits) == [0, closed_at]
+
+
+async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_message(
+    memory: Service, clock: Clock
+) -> None:
+    """The message a tool was called for is the memory's source, too."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await memory.act(turn, 0, 0, "remember_fact", lambda desk: desk.remember("Lisbon", key="home")[0].short_id)
+    saved = (await memory.memories(turn.context, limit=1))[0]
+    await act(memory, turn.context, lambda desk: desk.forget(saved.id))
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == []
+
+
+async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory: Service, clock: Clock) -> None:
+    """The keyed hash is the second net; told again later, it may be learned anew."""
+    ada = private("ada")
+    turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
+    told = await act(memory, turn.context, lambda desk: desk.remember("I'm allergic to peanuts"))
+    await act(memory, turn.context, lambda desk: desk.forget(told[0].id))
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == []
+    clock.move(days=1)
+    turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("allergy", "peanuts")]
+
+
+async def test_what_was_corrected_does_not_come_back_from_an_older_message(memory: Service, clock: Clock) -> None:
+    """The message was read after the correction, but said before it."""
+    turn = await say(memory, private("ada"), "I like green tea", clock=clock)
+    told = await act(memory, turn.context, lambda desk: desk.remember("I like green tea"))
+    clock.move(minutes=1)
+    await act(memory, turn.context, lambda desk: desk.correct(told[0].short_id, "coffee"))
+    await learn(memory, turn)
+    assert await facts(memory, turn.context) == [("likes", "coffee")]
+
+
+async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: Clock) -> None:
+    """A turn taken up again after a stop must not reinforce what it taught."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    proposals = memory.propose(turn)
+    await memory.finish_turn(turn, None, Outcome(chunks=("ok",), learned=tuple(proposals)))
+    home = (await memory.memories(turn.context, limit=1))[0]
+    assert (home.value, home.reinforced_count) == ("Lisbon", 0)
+
+
+async def test_values_read_out_of_order_follow_each_other_without_overlap(memory: Service, clock: Clock) -> None:
+    """Where somebody lived on a given day has one answer."""
+    ada = private("ada")
+    start = clock()
+    for day, city in ((0, "Lisbon"), (4, "Rome"), (2, "Porto")):
+        clock.at = start
+        clock.move(days=day)
+        turn = await say(memory, ada, f"I live in {city}", clock=clock)
+        await learn(memory, turn)
+    rome = (await memory.memories(turn.context, limit=1))[0]
+    shown = await act(memory, turn.context, lambda desk: desk.show(rome.short_id))
+    day_ms = 24 * 3_600_000
+    spans = [
+        (m.value, (m.valid_from - start) // day_ms, m.valid_until and (m.valid_until - start) // day_ms)
+        for m in shown.versions
+    ]
+    assert spans == [("Lisbon", 0, 2), ("Porto", 2, 4), ("Rome", 4, None)]
+
+
+async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: Service, clock: Clock) -> None:
+    """Two homes at once would contradict each other."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    clock.move(days=1)
+    await act(memory, turn.context, lambda desk: desk.remember("Porto", key="home"))
+    assert await facts(memory, turn.context) == [("home", "Porto")]
+    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"place": "Porto"}
+
+
+async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Service, clock: Clock) -> None:
+    """Everybody there sees it; that gives nobody a right to it."""
+    turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    home = (await memory.memories(turn.context, limit=1))[0]
+    bob = await memory.context(*group("club", "bob"))
+    with pytest.raises(NotYours):
+        await act(memory, bob, lambda desk: desk.correct(home.short_id, "Atlantis"))
+    with pytest.raises(NotYours):
+        await act(memory, bob, lambda desk: desk.forget(home.id))
+    at_home = await memory.context(*private("ada"))
+    await act(memory, at_home, lambda desk: desk.correct(home.short_id, "Porto"))
+    assert await facts(memory, bob) == [("home", "Porto")]
+    assert await memory.profile(bob) == []
+
+
+async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service, clock: Clock) -> None:
+    """Removing a summary alone would be a lie: it would come back."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    slot = (await memory.profile(turn.context))[0]
+    home = (await memory.memories(turn.context, limit=1))[0]
+    with pytest.raises(Derived) as refused:
+        await act(memory, turn.context, lambda desk: desk.forget(slot.id))
+    assert refused.value.short_ids == (home.short_id,)
+
+
+async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, clock: Clock) -> None:
+    """Nobody has to say anything first."""
+    service = await Service.open(
+        tmp_path / "remora.db",
+        agents={"assistant": "No/Such_Zone"},
+        triggers=Triggers(quiet_seconds=3_600),
+        now=clock,
+        new_id=counting_ids(),
+        count_tokens=count_tokens,
+    )
+    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(service, turn)
+    assert turn.context.session.id in service._learner._timers
+    await service.close(seconds=5)
+
+
+async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service, clock: Clock) -> None:
+    """Not even the profile."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "My name is Ada", clock=clock))
+    turn = await say(memory, ada, "who am I?", clock=clock)
+    view = await memory.look(turn, None, window_tokens=1_000, window_messages=50)
+    assert view.recall.snapshot.ids == () and view.recall.items == ()
+
+
+async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, clock: Clock) -> None:
+    """Also damage that a simple query would not notice."""
+    ids = counting_ids()
+
+    async def opened() -> Service:
+        return await Service.open(
+            tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=ids,
+            count_tokens=count_tokens,
+        )  # fmt: skip
+
+    for damage in ("delete from words_content", "delete from words_data", "delete from words_config"):
+        service = await opened()
+        turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
+        await learn(service, turn)
+        await service.search(turn.context, "Lisbon", limit=1)
+        await service._database.write(lambda tx: tx.run(damage))  # noqa: B023
+        await service.close(seconds=5)
+        service = await opened()
+        assert await found(service, turn.context, "Lisbon") == ["Lisbon"]
+        await service.close(seconds=5)
+
+
+async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clock) -> None:
+    """Six random characters meet sooner or later."""
+    given = iter(
+        ["aaaaaa", "bbbbbb", "bbbbbb", "bbbbbb", "cccccc", "dddddd", "dddddd", "eeeeee"]
+        + [f"{n:06d}" for n in range(20)]
+    )
+    service = await Service.open(
+        tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=lambda: next(given),
+        count_tokens=count_tokens,
+    )  # fmt: skip
+    ada = await service.context(*private("ada"))
+    for text in ("one", "two", "three"):
+        await act(service, ada, lambda desk: desk.remember(f"the {text} thing", key=text))  # noqa: B023
+    ids = [m.short_id for m in await service.memories(ada, limit=9)]
+    await service.close(seconds=5)
+    assert len(set(ids)) == 3

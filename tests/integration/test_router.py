@@ -1,0 +1,320 @@
+"""The pipeline from a channel's message to its answer, with a scripted model behind the agents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from agents.llm import Completion, ModelUnavailable
+from agents.spec import AgentSpec
+from agents.tokens import count_tokens
+from channels.base import Capabilities, ChannelError, Host, Inbound, Outbound, Place
+from gateway.delivery import Delivery
+from gateway.router import Router, Store
+from gateway.turn import Agent, Limits, Turns
+from memory.learn.guard import clean
+from memory.learn.redact import redact
+from memory.service import Service, Triggers
+from tests.fakes import Clock, ScriptedModel, calls, counting_ids
+
+numbers = count(1)
+
+
+class Screen:
+    """A channel that keeps what it is told to show."""
+
+    id = "console"
+    platform = "console"
+
+    def __init__(self, *, stream: bool = False, failures: list[Exception] | None = None) -> None:
+        self.capabilities = Capabilities(stream="append" if stream else "none", resend="mark", burst_seconds=0)
+        self.shown: list[str] = []
+        self.sent: list[Outbound] = []
+        self.failures = failures or []
+
+    def reachable(self, place: Place) -> bool:
+        return True
+
+    async def run(self, host: Host) -> None:
+        return None
+
+    async def append(self, place: Place, turn: int, text: str) -> None:
+        self.shown.append(text)
+
+    async def send(self, outbound: Outbound) -> str:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append(outbound)
+        return str(outbound.id)
+
+    @property
+    def texts(self) -> list[str]:
+        return [outbound.text for outbound in self.sent]
+
+
+class Bench:
+    """One router over stores in a folder, as the composition root would make it."""
+
+    def __init__(self, folder: Path, model: ScriptedModel, screen: Screen, clock: Clock) -> None:
+        self.folder = folder
+        self.model = model
+        self.screen = screen
+        self.clock = clock
+        self.route: Callable[[Inbound], str] = lambda _inbound: "assistant"
+        self.databases = {"assistant": "remora.db"}
+        self.router: Router
+        self.memories: dict[str, Service] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Router]:
+        ids = counting_ids()
+        stores: dict[str, Store] = {}
+        self.memories = {}
+        for name, database in self.databases.items():
+            if database not in self.memories:
+                self.memories[database] = await Service.open(
+                    self.folder / database,
+                    agents={n: "UTC" for n, d in self.databases.items() if d == database},
+                    triggers=Triggers(quiet_seconds=3_600),
+                    now=self.clock,
+                    new_id=lambda: f"{next(numbers):06d}",
+                    count_tokens=count_tokens,
+                )
+            memory = self.memories[database]
+            stores[name] = Store(
+                memory=memory,
+                turns=Turns(
+                    memory,
+                    limits=Limits(seconds=5, message_chars=1_000),
+                    now=self.clock,
+                    new_id=ids,
+                    count_tokens=count_tokens,
+                    redact=redact,
+                ),
+                delivery=Delivery(memory, {self.screen.id: self.screen}),
+            )
+        agents = {name: Agent(spec=AgentSpec(name=name), provider=self.model, offline=False) for name in self.databases}
+        self.router = Router(
+            stores=stores,
+            agents=agents,
+            route=self.route,
+            channels={self.screen.id: self.screen},
+            clean=clean,
+            redact=redact,
+            burst_seconds=0,
+            concurrent_turns=4,
+            queue=5,
+            language="en",
+        )
+        await self.router.take_up()
+        yield self.router
+        await self.router.drain(seconds=5)
+        for memory in self.memories.values():
+            await memory.close(seconds=5)
+
+    def inbound(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> Inbound:
+        number = key or str(next(numbers))
+        return Inbound(
+            channel="console",
+            platform="console",
+            bot_id="local",
+            update_key=number,
+            chat=chat or person,
+            chat_kind="group" if chat else "private",
+            author_id=person,
+            author_name=person.title(),
+            message_id=number,
+            text=text,
+            sent_at=self.clock(),
+        )
+
+    async def say(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> None:
+        inbound = self.inbound(text, person=person, chat=chat, key=key)
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, clock: Clock) -> Bench:
+    return Bench(tmp_path, ScriptedModel(), Screen(), clock)
+
+
+async def test_a_message_is_answered_once_however_often_it_is_delivered(bench: Bench) -> None:
+    """Platforms repeat themselves."""
+    async with bench.running():
+        await bench.say("hello", key="7")
+        await bench.say("hello", key="7")
+    assert bench.screen.texts == ["All right."]
+
+
+async def test_in_a_group_the_prompt_says_whose_each_memory_and_word_is(bench: Bench) -> None:
+    """Ada's allergy must not be told to Bob as his."""
+    async with bench.running():
+        await bench.say("I'm allergic to nuts", person="ada", chat="club")
+        await bench.say("/new", person="ada", chat="club")
+        await bench.say("hm", person="ada", chat="club")
+        await bench.say("what should I eat?", person="bob", chat="club")
+    request = bench.model.requests[-1]
+    assert "- Ada: allergy: nuts (told" in request.messages[0].content
+    assert request.messages[1].content == "Ada: hm"
+    assert "speaker: Bob" in request.messages[-1].content
+    assert [memory.said for memory in request.remembered] == ["Ada: allergy: nuts"]
+
+
+async def test_a_model_that_is_down_is_said_and_the_next_turn_works(bench: Bench) -> None:
+    """The message stays in history."""
+    bench.model.answers = [ModelUnavailable("no route to host"), "Back again."]
+    async with bench.running():
+        await bench.say("my first words")
+        await bench.say("and now?")
+    assert "can't be reached" in bench.screen.texts[0] and bench.screen.texts[1] == "Back again."
+    assert "my first words" in [message.content for message in bench.model.requests[-1].messages]
+
+
+async def test_an_unforeseen_error_ends_one_message_and_not_the_chat(bench: Bench) -> None:
+    """The pipeline's boundary: one notice, one failed row, and on it goes."""
+    bench.model.answers = [ZeroDivisionError("a bug"), "Fine."]
+    async with bench.running():
+        await bench.say("boom")
+        await bench.say("still there?")
+        rows = await bench.memories["remora.db"]._database.read(
+            lambda reader: reader.all("select state from inbox union all select state from turns order by 1")
+        )
+    assert "Something went wrong" in bench.screen.texts[0] and bench.screen.texts[1] == "Fine."
+    assert [row["state"] for row in rows] == ["done", "done", "failed", "failed"]
+
+
+async def test_what_is_said_before_a_tool_call_is_shown_once(tmp_path: Path, clock: Clock) -> None:
+    """The row that is delivered begins with exactly what was streamed."""
+    model = ScriptedModel(calls(("now", "{}"), text="Let me look. "), "It is noon.")
+    bench = Bench(tmp_path, model, Screen(stream=True), clock)
+    async with bench.running():
+        await bench.say("what time is it?")
+    assert "".join(bench.screen.shown) == "Let me look. \n\nIt is noon."
+    assert bench.screen.texts == ["Let me look. \n\nIt is noon."]
+
+
+async def test_paid_tokens_are_booked_though_the_turn_fails(bench: Bench) -> None:
+    """What was spent was spent."""
+    bench.model.answers = [calls(("now", "{}")), ModelUnavailable("gone")]
+    async with bench.running():
+        await bench.say("what time is it?")
+        rows = await bench.memories["remora.db"]._database.read(lambda reader: reader.all("select model from usage"))
+    assert len(rows) == 1
+
+
+async def test_a_caller_that_goes_away_does_not_take_the_message_with_it(bench: Bench) -> None:
+    """Committed and queued are one step."""
+    async with bench.running() as router:
+        inbound = bench.inbound("are you there?")
+        task = asyncio.create_task(router.on_inbound(inbound))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        while not bench.screen.sent:
+            await asyncio.sleep(0.01)
+    assert bench.screen.texts == ["All right."]
+
+
+async def test_a_row_that_cannot_be_read_does_not_stop_the_start(bench: Bench) -> None:
+    """A newer Remora may have written it."""
+    async with bench.running():
+        pass
+    async with bench.running():
+        memory = bench.memories["remora.db"]
+        await memory.receive(
+            platform="console",
+            bot_id="local",
+            update_key="x",
+            session_key="console:ada:-",
+            payload=json.dumps({"version": 99}),
+        )
+    async with bench.running():
+        await bench.say("hello")
+        rows = await bench.memories["remora.db"]._database.read(
+            lambda reader: reader.all("select state from inbox order by id")
+        )
+    assert [row["state"] for row in rows] == ["dead", "done"]
+
+
+async def test_what_was_taken_before_routing_changed_is_answered_where_it_lies(bench: Bench) -> None:
+    """Another store knows neither its row nor its turn."""
+    bench.databases = {"assistant": "remora.db", "worker": "work.db"}
+    async with bench.running():
+        await bench.memories["remora.db"].receive(
+            platform="console",
+            bot_id="local",
+            update_key="x",
+            session_key="console:ada:-",
+            payload=bench.inbound("hello", key="x").to_json(),
+        )
+    bench.route = lambda _inbound: "worker"
+    async with bench.running() as router:
+        await router.settled(Place(channel="console", chat="ada"))
+        rows = await bench.memories["remora.db"]._database.read(lambda reader: reader.all("select state from inbox"))
+    assert [row["state"] for row in rows] == ["done"]
+    assert bench.screen.texts == ["All right."]
+
+
+async def test_a_fault_in_a_channel_leaves_the_row_in_doubt_and_the_next_one_goes_out(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Nobody knows whether it was shown; the next start shows it once more, marked."""
+    screen = Screen(failures=[KeyError("a bug in the adapter")])
+    bench = Bench(tmp_path, ScriptedModel("one", "two"), screen, clock)
+    async with bench.running():
+        await bench.say("first")
+        await bench.say("second")
+    assert screen.texts == ["two"]
+    async with bench.running() as router:
+        await router.settled(Place(channel="console", chat="ada"))
+    assert [(sent.text, sent.earlier_run) for sent in screen.sent] == [("two", False), ("one", True)]
+
+
+async def test_a_row_the_platform_refuses_for_good_does_not_hold_up_the_next(tmp_path: Path, clock: Clock) -> None:
+    """Dead rows are kept and counted, never retried."""
+    screen = Screen(failures=[ChannelError("blocked")])
+    bench = Bench(tmp_path, ScriptedModel("one", "two"), screen, clock)
+    async with bench.running():
+        await bench.say("first")
+        await bench.say("second")
+    assert screen.texts == ["two"]
+
+
+async def test_too_many_waiting_messages_are_refused_in_words(bench: Bench) -> None:
+    """What is refused is told once, and nothing else is lost."""
+    slow = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def complete(self, request, on_text=None):  # type: ignore[no-untyped-def]
+            await slow.wait()
+            return await super().complete(request, on_text)
+
+    bench.model = Slow()
+    async with bench.running() as router:
+        for n in range(9):
+            await router.on_inbound(bench.inbound(f"/remember thing {n}" if n else "hello"))
+            await asyncio.sleep(0.02)
+        slow.set()
+        await router.settled(Place(channel="console", chat="ada"))
+    refused = [text for text in bench.screen.texts if "faster than I am" in text]
+    assert len(refused) == 3 and len(bench.screen.texts) == 9
+
+
+async def test_a_secret_in_the_answer_is_masked_in_history_and_on_the_way_out(bench: Bench) -> None:
+    """Models repeat what they read."""
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    answer = Completion(text=f"It is {secret}.", model="m", provider="p")
+    bench.model.answers = [answer]
+    async with bench.running():
+        await bench.say("what is it?")
+        rows = await bench.memories["remora.db"]._database.read(
+            lambda reader: reader.all("select text from messages union all select completion from steps")
+        )
+    assert secret not in "".join(row["text"] for row in rows) + "".join(bench.screen.texts)
