@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -118,7 +119,8 @@ class Inbound:
         return Place(channel=self.channel, chat=self.chat, thread=self.thread)
 
     def to_json(self) -> str:
-        return json.dumps({"version": INBOUND_VERSION, **asdict(self)}, ensure_ascii=False)
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return json.dumps({"version": INBOUND_VERSION, **fields}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Inbound:
@@ -216,6 +218,7 @@ class Channel(Protocol):
         """Show one message; returns the platform's id for it. Raises `ChannelError`."""
 
 
+@lru_cache(4_096)
 def _escape(part: str) -> str:
     if part == NO_THREAD:
         return "%2D"

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 _CHUNK = 1 << 20  # bytes asked of one read; a pipe gives at most its 64 KiB at a time, a file all of it
-_STREAMS = (
-    8  # turns whose shown text is remembered; a place has one stream at a time, so older ones were given up
-)
+_STREAMS = 8  # turns whose shown text is remembered; a place has one stream at a time, so older ones were given up
 _BLANK = " \t\n"  # around a message these are not shown; other white space, such as a Chinese indent, is text
 #: C0, DEL and C1 (ECMA-48) except tab and newline: with these a text could drive the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -125,9 +125,10 @@ def routing(config: Config) -> Callable[[Inbound], str]:
 
 def _agent(spec: AgentSpec, client: httpx.AsyncClient) -> Agent:
     providers: list[Provider] = [_provider(model, client) for model in spec.models] or [OfflineProvider()]
-    offline = all(isinstance(provider, OfflineProvider) for provider in providers)
+    if all(isinstance(provider, OfflineProvider) for provider in providers):
+        return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails: nothing to retry
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
-    return Agent(spec=spec, provider=chain, offline=offline)
+    return Agent(spec=spec, provider=chain, offline=False)
 
 
 def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
