@@ -164,13 +164,11 @@ class Capabilities:
 
     `stream` is "append" where shown text can only grow (a terminal) and "none" where answers come whole.
     `resend` says what to do with a row whose fate is unknown: "mark" shows it once more, marked as earlier.
-    `max_chars` limits one physical message; None means any length.
     `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
     """
 
     stream: Literal["append", "none"] = "none"
     resend: Literal["mark", "never"] = "never"
-    max_chars: int | None = None
     burst_seconds: float | None = None
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from channels.base import Capabilities, ChannelUnavailable, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, ChannelUnavailable, Host, Inbound, NotTaken, Outbound, Place
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -46,7 +46,7 @@ class ConsoleChannel:
     """
 
     platform = "console"
-    capabilities = Capabilities(stream="append", resend="mark", max_chars=None, burst_seconds=0)
+    capabilities = Capabilities(stream="append", resend="mark", burst_seconds=0)
 
     def __init__(
         self,
@@ -202,7 +202,13 @@ class ConsoleChannel:
             text=_well_formed(text),
             sent_at=self._now(),
         )
-        await host.on_inbound(inbound)
+        try:
+            await host.on_inbound(inbound)
+        except NotTaken as exc:
+            # There is no platform that would deliver the line again: only the person can.
+            self._end_line()
+            self._write(f"{self._header}{_printable(str(exc))}\n")
+            return
         await host.settled(self._place)
 
     async def _prompt(self, host: Host) -> None:

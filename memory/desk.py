@@ -76,9 +76,11 @@ class Desk:
         for draft in drafts:
             if not extract.worth_keeping(draft):
                 continue
-            done = keep.keep(self._tx, scope, draft, source_ids=self._source_ids, now=self._now, new_id=self._new_id)
-            assert done.memory_id is not None  # only what is extracted can turn out to be forgotten
-            kept.append(self._row(done.memory_id))
+            memory_id = keep.keep(
+                self._tx, scope, draft, source_ids=self._source_ids, now=self._now, new_id=self._new_id
+            )
+            assert memory_id is not None  # only what is extracted can turn out to be forgotten
+            kept.append(self._row(memory_id))
         return kept
 
     def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:

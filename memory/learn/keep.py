@@ -8,8 +8,7 @@ same; every row names the messages it was learned from.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import replace
 
 from memory import keys, profile
 from memory.learn.guard import injection_flags
@@ -19,18 +18,8 @@ from memory.store import erasure, memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 
-Outcome: TypeAlias = Literal["new", "again", "replaced", "older", "forgotten"]
-
 #: Rows at least this much alike, word for word, say the same unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What became of a draft. `memory_id` is the row that holds it, None when it was forgotten since it was said."""
-
-    outcome: Outcome
-    memory_id: int | None
 
 
 def keep(
@@ -41,20 +30,23 @@ def keep(
     source_ids: Sequence[int],
     now: int,
     new_id: Callable[[], str],
-) -> Kept:
-    """Write `draft` in the open transaction, with what follows from it for the profile."""
+) -> int | None:
+    """Write `draft` in the open transaction, with what follows from it for the profile.
+
+    Returns the id of the row that holds it, new or not; None when it was forgotten since it was said.
+    """
     if draft.origin == "extracted" and erasure.was_forgotten(
         tx, draft.owner_id, draft.key, draft.value, said_at=draft.learned_at
     ):
-        return Kept(outcome="forgotten", memory_id=None)
+        return None
     draft = replace(draft, flags=injection_flags(draft.value))
     present = memories.same_subject(tx, scope, draft)
-    outcome, memory_id = _place(tx, draft, present, source_ids=source_ids, now=now, new_id=new_id)
+    memory_id = _place(tx, draft, present, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.owner_id in scope.own and draft.kind == "fact":
         slot = keys.profile_slot(category=draft.category, key=draft.key)
         profile.refresh(tx, scope, draft.owner_id, slot, now=now, new_id=new_id)
-    return Kept(outcome=outcome, memory_id=memory_id)
+    return memory_id
 
 
 def _place(
@@ -65,15 +57,15 @@ def _place(
     source_ids: Sequence[int],
     now: int,
     new_id: Callable[[], str],
-) -> tuple[Outcome, int]:
+) -> int:
     for memory in present:
         if memory.valid_until is None and _same(memory, draft):
             # A message that is read a second time says nothing a second time.
             if not memories.learned_from(tx, memory.id, source_ids):
                 memories.reinforce(tx, memory.id, at=draft.learned_at)
-            return "again", memory.id
+            return memory.id
         if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
-            return "older", memory.id  # said before it was replaced, though read after
+            return memory.id  # said before it was replaced, though read after
     rivals = [memory for memory in present if memory.key == draft.key] if keys.is_single_valued(draft.key) else []
     before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
     after = [memory for memory in rivals if memory.valid_from > draft.learned_at]
@@ -83,8 +75,7 @@ def _place(
     memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
     if before and (before[-1].valid_until is None or before[-1].valid_until > draft.learned_at):
         memories.supersede(tx, before[-1].id, memory_id, at=draft.learned_at)
-    outcome: Outcome = "older" if after else "replaced" if before else "new"
-    return outcome, memory_id
+    return memory_id
 
 
 def _equal(memory: Memory, draft: Draft) -> bool:

@@ -143,6 +143,6 @@ class Learner:
                 kept = keep.keep(
                     tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
                 )
-                found += kept.memory_id is not None
+                found += kept is not None
         extractions.done(tx, work.id, found=found, now=self._now())
         return found
