@@ -45,6 +45,7 @@ def test_killing_the_process_at_any_moment_loses_and_doubles_nothing(tmp_path: P
 
     database = sqlite3.connect(tmp_path / "data" / "remora.db")
     states = dict(database.execute("select state, count(*) from inbox group by state").fetchall())
+    errors_of = database.execute("select error, count(*) from inbox group by error").fetchall()
     unsent = database.execute("select count(*) from outbox where state <> 'sent'").fetchone()[0]
     said = Counter(text for (text,) in database.execute("select text from messages where role = 'user'"))
     answers = database.execute("select count(*) from messages where role = 'assistant'").fetchone()[0]
@@ -55,7 +56,8 @@ def test_killing_the_process_at_any_moment_loses_and_doubles_nothing(tmp_path: P
     database.close()
 
     assert check == "ok"
-    assert states == {"done": taken} and unsent == 0
+    assert states == {"done": taken}, errors_of
+    assert unsent == 0
     assert taken > KILLS
     assert set(said.values()) == {1} and sum(said.values()) == taken == answers
     assert set(likes.values()) == {1} and len(likes) == taken and reinforced == 0
