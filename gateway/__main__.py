@@ -124,7 +124,9 @@ async def _with_offered_model(config: Config) -> Config:
 def _greeting(config: Config) -> str:
     spec = config.agents[config.default_agent]
     model = spec.models[0].model or "offline" if spec.models else "offline, no language model"
-    return f"{spec.name} ({model}) remembers in {config.data_dir}. /help shows what it can do, Ctrl-D leaves."
+    here = Path.cwd()
+    folder = config.data_dir.relative_to(here) if config.data_dir.is_relative_to(here) else config.data_dir
+    return f"{spec.name} ({model}) remembers in {folder}. /help shows what it can do, Ctrl-D leaves."
 
 
 def _loaded(config_path: Path | None) -> Config:

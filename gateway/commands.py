@@ -375,15 +375,12 @@ def _shown(call: Call, shown: Shown) -> list[str]:
 def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
     lines = [call.texts("memory.history")]
     for memory in versions:
-        fields = {
-            "id": memory.short_id,
-            "said": call.phrase(memory),
-            "since": call.texts.date(memory.valid_from),
-        }
+        said = {"id": memory.short_id, "said": call.phrase(memory)}
         if memory.valid_until is None:
-            lines.append("  " + call.texts("memory.version_now", **fields))
+            lines.append("  " + call.texts("memory.version_now", **said, since=call.texts.date(memory.valid_from)))
         else:
-            lines.append("  " + call.texts("memory.version", **fields, until=call.texts.date(memory.valid_until)))
+            since, until = call.texts.span(memory.valid_from, memory.valid_until)
+            lines.append("  " + call.texts("memory.version", **said, since=since, until=until))
     return lines
 
 

@@ -87,6 +87,7 @@ _RELATIONS: Final[dict[str, str]] = {
     "boyfriend": "男朋友",
     "mother": "母亲",
     "father": "父亲",
+    "sibling": "兄弟姐妹",
     "sister": "姐妹",
     "brother": "兄弟",
     "twin": "双胞胎",

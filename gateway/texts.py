@@ -237,3 +237,9 @@ class Texts:
         """A moment as date and time where the person lives."""
         day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
         return f"{self.date(moment)} {day:%H:%M}"
+
+    def span(self, start: int, end: int) -> tuple[str, str]:
+        """Two moments as dates, or with the time where both fall on one day."""
+        if self.date(start) != self.date(end):
+            return self.date(start), self.date(end)
+        return self.moment(start), self.moment(end)

@@ -47,7 +47,7 @@ def _set(words: str) -> frozenset[str]:
 
 #: Relation words as keys, for both languages.
 RELATIONS: Final = _set(
-    "partner wife husband mother father fiance girlfriend boyfriend sister brother twin son daughter child"
+    "partner wife husband mother father fiance girlfriend boyfriend sibling sister brother twin son daughter child"
     " grandmother grandfather grandson granddaughter aunt uncle cousin niece nephew mother-in-law"
     " father-in-law sister-in-law brother-in-law stepmother stepfather stepson stepdaughter friend roommate"
     " neighbour boss manager supervisor colleague mentor teacher doctor dentist therapist"

@@ -55,3 +55,10 @@ def test_an_answer_is_in_the_language_of_the_message() -> None:
     assert written_in("I live in Lisbon", "en") == "en"
     assert written_in("東京に住んでいます", "en") == "en"
     assert spoken("zh", "en") == "zh" and spoken(None, "en") == "en" and spoken("fr", "zh") == "zh"
+
+
+def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
+    """ "From 21 Nov to 21 Nov" would say nothing."""
+    noon, hour, day = 1_795_262_400_000, 3_600_000, 86_400_000
+    assert Texts("en").span(noon, noon + hour) == ("21 Nov 2026 12:00", "21 Nov 2026 13:00")
+    assert Texts("en").span(noon, noon + day) == ("21 Nov 2026", "22 Nov 2026")

@@ -136,6 +136,19 @@ ENGLISH: list[tuple[str, str]] = [
     ("my bf Luca is italian", "boyfriend=Luca"),
     ("My colleague Anika keeps stealing my lunch", "colleague=Anika"),
     ("my favourite book is The Name of the Wind", "favourite-book=Name of the Wind"),
+    ("as a nurse I work nights and live in Leeds", "occupation=nurse; home=Leeds"),
+    ("My sister Ana and I are allergic to cats", "sister=Ana; allergy=cats"),
+    ("my husband and I are both teachers", "occupation=teacher"),
+    ("me and my wife live in Utrecht", "home=Utrecht"),
+    ("Been a nurse for 12 years", "occupation=nurse"),
+    ("my mums name is Carol", "mother=Carol"),
+    ("dad's name is Pete and mum's name is Carol", "father=Pete; mother=Carol"),
+    ("my brothers are Ali, Omar and Zaid", "brother=Ali; brother=Omar; brother=Zaid"),
+    ("my boss Karen thinks I'm lazy", "boss=Karen"),
+    ("My goal is to finish my thesis by June", "goal=finish my thesis by June"),
+    ("I own a drone, a telescope and an old Vespa", "owns=drone; owns=telescope; owns=old Vespa"),
+    ("so next month I'm moving to Ghent", "plan=moving to Ghent next month (2026-12)"),
+    ("this summer I'm going to Peru", "plan=going to Peru this summer"),
 ]  # fmt: skip
 
 CHINESE: list[tuple[str, str]] = [
@@ -246,6 +259,14 @@ CHINESE: list[tuple[str, str]] = [
     ("我最喜欢的城市是京都", "favourite-city=京都"),
     ("最喜欢的电影是星际穿越", "favourite-movie=星际穿越"),
     ("我最喜欢的季节是秋天啦", "favourite-season=秋天"),
+    ("我在成都这边", "home=成都"),
+    ("我常驻深圳", "home=深圳"),
+    ("我是做销售的", "occupation=销售"),
+    ("我是干装修的", "occupation=装修"),
+    ("我姐叫小敏，还有个弟弟叫小刚", "sister=小敏; brother=小刚"),
+    ("記住，我住在台南", "home=台南"),
+    ("记住，车停在三楼", "note=车停在三楼"),
+    ("以后都用中文回答", "instruction=用中文回答"),
 ]  # fmt: skip
 
 NOTHING_ENGLISH = [
@@ -339,6 +360,11 @@ NOTHING_ENGLISH = [
     "I'm on my way to Lisbon",
     "I'm going home",
     "Is it true that I'm a Leo if I was born on August 3?",
+    "You and I are from different worlds",
+    "Been a rough year",
+    "Anna's mum's name is Carol",
+    "My friend's name is on the list",
+    "Tomorrow I'll be fine",
 ]
 
 NOTHING_CHINESE = [
@@ -432,6 +458,11 @@ NOTHING_CHINESE = [
     "我老板住在别墅里",
     "以后怎么办",
     "我有朋友在谷歌上班",
+    "我在公司这边",
+    "人在江湖",
+    "我是干净的",
+    "以后都用不上了",
+    "还有个问题",
 ]
 
 
@@ -529,6 +560,121 @@ def test_masked_secrets_are_not_learned(text: str) -> None:
 )
 def test_a_wish_for_one_answer_is_not_a_standing_one(text: str, facts: str) -> None:
     """Remembering the style of one task would bend every later answer."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*walks in* My name is Sir Galahad",
+        "[waves hand] my name is Zorg and I'm from Jupiter",
+        "(in a deep voice) I'm Batman from Gotham. I live in a cave",
+        "My name is Galahad. *draws his sword* I come from Camelot.",
+        "（走进来）我叫玄霜，今年三百岁",
+        "*推门而入* 我叫夜风，我住在长安",
+        "【拔剑】我叫叶孤城",
+    ],
+)
+def test_a_message_with_stage_directions_is_a_play(text: str) -> None:
+    """What a character says would be believed of the person for months."""
+    assert told(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("(btw I'm vegan) what should I cook?", "diet=vegan"),
+        ("(28) I live in Oslo", "home=Oslo"),
+        ("(sorry for the late reply) I live in Oslo", "home=Oslo"),
+        ("[update] I live in Oslo now", "home=Oslo"),
+        ("I live in *beautiful* Oslo", "home=beautiful Oslo"),
+        ("（补充一下）我住在苏州", "home=苏州"),
+        ("(28岁，程序员) 我住在上海", "home=上海"),
+    ],
+)
+def test_an_aside_in_brackets_is_no_play(text: str, facts: str) -> None:
+    """People put their own remarks into brackets far more often than a character's steps."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("I'm allergic to Mondays", ""),
+        ("I'm allergic to work. lol", ""),
+        ("i'm allergic to gluten 😂", ""),
+        ("I have a Monday allergy", ""),
+        ("I'm allergic to waking up early", ""),
+        ("I'm allergic to peanuts and Mondays", ""),
+        ("haha thanks! I'm allergic to nuts", "allergy=nuts"),
+        ("I'm allergic to dust mites, especially at night", "allergy=dust mites"),
+        ("我对上班过敏", ""),
+        ("我对開會嚴重過敏", ""),
+        ("我一早起就过敏", ""),
+        ("我对花生过敏哈哈", ""),
+        ("我有对海鲜过敏", "allergy=海鲜"),
+        ("我的过敏原是对尘螨", "allergy=尘螨"),
+    ],
+)
+def test_an_allergy_is_to_something_one_can_touch(text: str, facts: str) -> None:
+    """An allergy outweighs everything else in an answer about food; a joke must not become one."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("I hate olives, way too salty", "dislikes=olives"),
+        ("I can't stand jazz, sounds like noise to me", "dislikes=jazz"),
+        ("I hate onions, garlic", "dislikes=onions; dislikes=garlic"),
+        ("I don't like raisins at all in cakes", "dislikes=raisins"),
+        ("never use emojis at all please", "instruction=never use emojis"),
+        ("never use jargon as I'm not technical", "instruction=never use jargon"),
+        ("always explain things like I'm five", "instruction=always explain things like I'm five"),
+        ("以后回答短一点不然我看不完", "instruction=回答短一点"),
+        ("我最喜欢的颜色是绿色的", "favourite-color=绿色"),
+        ("记住门牌是红色的", "note=门牌是红色的"),
+        ("our dogs name is Rex", "pet=dog Rex"),
+    ],
+)
+def test_a_value_ends_where_the_remark_begins(text: str, facts: str) -> None:
+    """What is kept is shown back to the person; half a sentence behind it looks broken."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("I visited my sister last week, her name is Ana", "sister=Ana"),
+        ("My teacher is great, her name is Mrs Gray", "teacher=Mrs Gray"),
+        ("My neighbour has a dog, his name is Rex", ""),
+        ("My sister married somebody, his name is Bob", ""),
+        ("I have a friend in Rome, name is Bob", ""),
+        ("我妹妹特别可爱，她叫小雨", "sister=小雨"),
+        ("我有个同事很有意思，叫老吴", "colleague=老吴"),
+        ("我最近认识了一个人，叫小林", ""),
+        ("我家猫很胖，叫煤球", ""),
+    ],
+)
+def test_a_name_after_somebody_else_is_not_the_speakers(text: str, facts: str) -> None:
+    """Calling a person by their sister's name is the worst mistake a memory can make."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Where do I live? In Bergen.", "home=Bergen"),
+        ("Favourite colour? Green.", "favourite-color=Green"),
+        ("Allergies? Peanuts and soy.", "allergy=Peanuts; allergy=soy"),
+        ("Where do I live? Guess.", ""),
+        ("Where do I live? You tell me.", ""),
+        ("What's my name? Bob?", ""),
+        ("Allergies? None.", ""),
+    ],
+)
+def test_a_question_may_be_answered_by_who_asked_it(text: str, facts: str) -> None:
+    """People interview themselves when they introduce themselves; a real question is still only a question."""
     assert told(text) == facts
 
 
@@ -671,6 +817,16 @@ def test_no_text_breaks_the_extractor(text: str) -> None:
         "我喜欢a和",
         "记住",
         "[secret:",
+        "*",
+        "*a",
+        "**a ",
+        "(a",
+        "（走",
+        "my Aa and ",
+        "next week I ",
+        "as a ",
+        "lol",
+        "还有",
     ],
 )
 def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
