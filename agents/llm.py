@@ -48,8 +48,8 @@ class ToolSpec:
 class Remembered:
     """A memory that bears on the last user message, best first.
 
-    For providers that answer without a model. `when` is the date it was told, in words for a person;
-    `said` is the sentence itself; `score` is comparable within one request only.
+    For providers that answer without a model. `when` is the date it was told, in words for a person; `said` is the
+    sentence itself; `score` is comparable within one request only, and 0 for what is known but was not asked for.
     """
 
     id: str

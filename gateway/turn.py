@@ -40,7 +40,7 @@ from memory.service import (
     Message,
     Outcome,
     Proposal,
-    Recalled,
+    Recall,
     Said,
     Service,
     Spent,
@@ -258,7 +258,7 @@ class Turns:
                 tail=tail,
             ),
             said="\n".join(message.text for message in turn.said),
-            remembered=tuple(_remembered(item, turn, texts) for item in view.recall.items),
+            remembered=_all_remembered(view.recall, turn, texts),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language) for proposal in learned
             ),
@@ -335,13 +335,22 @@ def _line(memory: Memory, turn: Turn, texts: Texts) -> MemoryLine:
     )
 
 
-def _remembered(item: Recalled, turn: Turn, texts: Texts) -> Remembered:
-    memory = item.memory
+def _all_remembered(recall: Recall, turn: Turn, texts: Texts) -> tuple[Remembered, ...]:
+    """What was found for this message, best first, then what is known anyway."""
+    found = {item.memory.id for item in recall.items}
+    others = [m for m in (*recall.snapshot.known, *recall.snapshot.newer) if m.id not in found]
+    return (
+        *(_remembered(item.memory, item.score, turn, texts) for item in recall.items),
+        *(_remembered(memory, 0.0, turn, texts) for memory in others),
+    )
+
+
+def _remembered(memory: Memory, score: float, turn: Turn, texts: Texts) -> Remembered:
     return Remembered(
         id=memory.short_id,
         said=phrases.tell(memory, turn.context, language=texts.language),
         when=texts.date(memory.learned_at),
-        score=item.score,
+        score=score,
         superseded=memory.valid_until is not None,
     )
 

@@ -14,11 +14,19 @@ from agents.llm import Completion, OnText, Remembered, Request
 #: A further memory is worth telling when it matches at least this share of the best one's score.
 _NEARLY_AS_GOOD = 0.6
 _MOST_TOLD = 3
+#: Of everything, so much is told at once; /memory shows the rest.
+_MOST_LISTED = 10
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _QUESTION = re.compile(
     r"[?？]|^\s*(?:what|who|whom|whose|where|when|why|which|how|do|does|did|is|are|am|was|were|can|could|will|would"
     r"|should|have|has|tell me|remind me)\b|[吗呢]\s*[。！!~]*\s*$|什么|谁|哪|几|多少|怎么|为什么|是不是|有没有|记得",
+    re.IGNORECASE,
+)
+
+_EVERYTHING = re.compile(
+    r"(?:know|remember|recall|have|got|learn(?:ed|t)?)\s(?:\w{1,12}\s)?(?:of|about|on)\sme\b|\btell me about (?:me|myself)\b"
+    r"|\bwho am i\b|(?:知道|记得|記得|了解).{0,6}我.{0,4}(?:什么|什麼|哪些)|关于我|關於我|我是谁",
     re.IGNORECASE,
 )
 
@@ -74,7 +82,10 @@ def _answer(request: Request, texts: dict[str, str]) -> str:
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
     if _QUESTION.search(request.said):
-        told = _worth_telling(request.remembered)
+        if _EVERYTHING.search(request.said):
+            told = [memory for memory in request.remembered if not memory.superseded][:_MOST_LISTED]
+        else:
+            told = _worth_telling([memory for memory in request.remembered if memory.score > 0])
         lines += [_sentence(memory, texts) for memory in told]
     if lines:
         return "\n".join(lines)

@@ -6,6 +6,11 @@ it, in either language. Keys that are not listed are found by their own words.
 
 from __future__ import annotations
 
+from memory import keys
+
+#: Raised with every change of the words below: the index is then built anew.
+CUES_VERSION = 1
+
 _CUES = {
     "name": "name called who 名字 姓名 叫 谁",
     "called": "call called nickname name 叫 称呼 名字",
@@ -55,9 +60,15 @@ _CUES = {
 }
 
 
+#: Whoever asks for the name of a sister or a dog asks for that sister or dog.
+_NAMED = "name called 名字 叫"
+
+
 def cues(key: str) -> str:
     """The cue words of a normalised key, both languages together; empty for a key nobody listed."""
     found = _CUES.get(key, "")
+    if key in keys.RELATIONS or key == "pet":
+        found = f"{found} {_NAMED}"
     if key.startswith("favourite-"):
         return f"favorite favourite best like 最喜欢 最爱 {found}"
     return found

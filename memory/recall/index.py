@@ -15,15 +15,16 @@ import structlog
 
 from memory.errors import StorageError
 from memory.recall import words
-from memory.recall.cues import cues
+from memory.recall.cues import CUES_VERSION, cues
 from memory.scope import Scope
 from memory.store.database import Database, Reader, Row, Transaction
 
 log = structlog.get_logger(__name__)
 
 _BATCH = 500
-#: Under this name the store keeps which version of the tokens its index is made of.
-_VERSION = "word_tokens"
+#: Under this name the store keeps what its index is made of: the version of the tokens and that of the cues.
+_VERSION = "words"
+_MADE_OF = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ async def rebuild(database: Database) -> None:
         tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
         if database.driver.fts_secure_delete:
             tx.run("insert into words (words, rank) values ('secure-delete', 1)")
-        tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, str(words.TOKENS_VERSION)))
+        tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, _MADE_OF))
         tx.run("delete from changes")
         tx.run("insert into changes (memory_id) select id from memories order by id")
 
@@ -111,7 +112,7 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
 def _current(reader: Reader) -> bool:
     version = reader.one("select value from store_settings where name = ?", (_VERSION,))
     made = reader.one("select 1 from sqlite_master where name = 'words'")
-    return made is not None and version is not None and version["value"] == str(words.TOKENS_VERSION)
+    return made is not None and version is not None and version["value"] == _MADE_OF
 
 
 def _whole(tx: Transaction) -> bool:

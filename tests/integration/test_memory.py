@@ -646,3 +646,11 @@ async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clo
     ids = [m.short_id for m in await service.memories(ada, limit=9)]
     await service.close(seconds=5)
     assert len(set(ids)) == 3
+
+
+async def test_the_name_of_a_sister_is_asked_of_the_sister(memory: Service, clock: Clock) -> None:
+    """Not of the person, whose name matches the word, too."""
+    turn = await say(memory, private("ada"), "My name is Ada", "my sister is called Ana", clock=clock)
+    await learn(memory, turn)
+    assert (await found(memory, turn.context, "what's my sister's name?"))[0] == "Ana"
+    assert (await found(memory, turn.context, "what is my name?"))[0] == "Ada"

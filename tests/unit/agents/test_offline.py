@@ -55,3 +55,18 @@ async def test_text_is_streamed_once() -> None:
 
     completion = await OfflineProvider().complete(Request(messages=TALKED, said="hi"), on_text)
     assert "".join(shown) == completion.text
+
+
+async def test_asked_for_everything_it_tells_what_is_known() -> None:
+    """The first thing a newcomer asks a bot that remembers."""
+    known = Remembered(id="m_d", said="you like hiking", when="3 May 2025", score=0.0)
+    for question in (
+        "what do you know about me?",
+        "Do you remember anything about me",
+        "你知道我的哪些事？",
+        "who am I?",
+    ):
+        text = await answer(question, remembered=(LISBON, PORTO, known))
+        assert "you live in Lisbon" in text and "you like hiking" in text and "Porto" not in text
+    assert "hiking" not in await answer("where do I live?", remembered=(LISBON, known))
+    assert "hiking" not in await answer("what is the capital of France?", remembered=(known,))
