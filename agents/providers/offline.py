@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from agents.llm import Completion, OnText, Remembered, Request
 
 #: A further memory is worth telling when it matches at least this share of the best one's score.
-_NEARLY_AS_GOOD = 0.6
+_NEARLY_AS_GOOD = 0.75
 _MOST_TOLD = 3
 #: Of everything, so much is told at once; /memory shows the rest.
 _MOST_LISTED = 10
