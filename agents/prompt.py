@@ -95,7 +95,7 @@ def _tail(tail: Tail) -> str:
         lines.append(f"active task: {tail.active_task}")
     lines += [f"note: {note}" for note in tail.notes]
     if tail.newer:
-        lines.append("learned recently:\n" + _memories(tail.newer))
+        lines.append("learned since, and newer than the facts above:\n" + _memories(tail.newer))
     if tail.recalled:
         lines.append("remembered, as it bears on the message:\n" + _memories(tail.recalled))
     body = "\n".join(lines).replace(tail.fence, "")

@@ -40,11 +40,13 @@ def refresh(
         memories.delete(tx, [memory.id for memory in held])
         return
     value, used = _summed(slot, facts)
-    if held:
+    if held and held[0].value == value:
         slot_id = held[0].id
-        memories.rewrite(tx, slot_id, value, now=now)
     else:
+        # A new row and not a new value: the prompts of open windows hold the old one until their next snapshot.
         slot_id = memories.insert(tx, _draft(owner_id, slot, value, facts), new_id=new_id, now=now)
+        for memory in held:
+            memories.supersede(tx, memory.id, slot_id, at=now)
     memories.set_parents(tx, slot_id, [memory.id for memory in used])
 
 

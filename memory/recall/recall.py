@@ -7,7 +7,7 @@ not put in again; the budget in items and tokens holds; nothing here changes a r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from memory import profile
@@ -90,8 +90,12 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
 def stored_snapshot(
     reader: Reader, scope: Scope, memory_ids: Sequence[int], *, taken_at: int, budget: Budget
 ) -> Snapshot:
-    """The snapshot a window began with, made again from its ids, and what is newer than it."""
-    held = memories.by_ids(reader, scope, memory_ids)
+    """The snapshot a window began with, made again from its ids, and what is newer than it.
+
+    What was replaced since stands as it stood then, so that the prompt's beginning stays the same; its successor is
+    among the newer.
+    """
+    held = [_as_of(memory, taken_at) for memory in memories.by_ids(reader, scope, memory_ids)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
@@ -133,6 +137,11 @@ def recall(
         room -= cost
         items.append(_recalled(hit, "recalled"))
     return Recall(snapshot=snapshot, items=tuple(items), searched=True)
+
+
+def _as_of(memory: Memory, moment: int) -> Memory:
+    closed_since = memory.valid_until is not None and memory.valid_until >= moment
+    return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
 
 
 def _recalled(hit: Hit, placed: Placed) -> Recalled:

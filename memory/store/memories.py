@@ -148,15 +148,6 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
     _changed(tx, memory_id)
 
 
-def rewrite(tx: Transaction, memory_id: int, value: str, *, now: int) -> None:
-    """Replace the value of a derived row (a profile slot), whose parents say where it comes from."""
-    tx.run(
-        "update memories set value = ?, last_reinforced_at = ? where id = ?",
-        (value, now, memory_id),
-    )
-    _changed(tx, memory_id)
-
-
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
     """Whether a memory already names one of these messages as its source."""
     marks = ", ".join("?" for _ in message_ids)

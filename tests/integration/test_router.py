@@ -21,6 +21,7 @@ from gateway.turn import Agent, Limits, Turns
 from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.service import Service, Triggers
+from tests.conftest import private
 from tests.fakes import Clock, ScriptedModel, calls, counting_ids
 
 numbers = count(1)
@@ -318,3 +319,23 @@ async def test_a_secret_in_the_answer_is_masked_in_history_and_on_the_way_out(be
             lambda reader: reader.all("select text from messages union all select completion from steps")
         )
     assert secret not in "".join(row["text"] for row in rows) + "".join(bench.screen.texts)
+
+
+async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(bench: Bench) -> None:
+    """Vendors' caches hit from turn to turn; what is new stands in the tail."""
+    async with bench.running():
+        await bench.say("My name is Ada and I live in Lisbon")
+        context = await bench.memories["remora.db"].context(*private("ada"))
+        await bench.memories["remora.db"].flush(context, "test")
+        await bench.say("/new")
+        await bench.say("hello")
+        bench.clock.move(minutes=1)
+        await bench.say("I live in Porto and I like tea")
+        bench.clock.move(minutes=1)
+        await bench.memories["remora.db"].flush(context, "test")
+        await bench.say("so?")
+    hello, moved, so = bench.model.requests[-3:]
+    assert "home: Lisbon" in hello.messages[0].content and "place: Lisbon" in hello.messages[0].content
+    assert so.messages[0] == moved.messages[0] == hello.messages[0]
+    assert so.messages[: len(moved.messages) - 1] == moved.messages[:-1]
+    assert "home: Porto" in so.messages[-1].content and "likes: tea" in so.messages[-1].content
