@@ -51,7 +51,9 @@ class Waiting:
 
     @property
     def author(self) -> str:
-        return self.heard.inbound.author_id if self.turn_id is None else f"turn {self.turn_id}"
+        # Never across agents, for these may have different stores, nor across turns that broke off.
+        whose = self.heard.inbound.author_id if self.turn_id is None else f"turn {self.turn_id}"
+        return f"{self.agent} {whose}"
 
     @property
     def alone(self) -> bool:

@@ -26,7 +26,8 @@ _QUESTION = re.compile(
 
 _EVERYTHING = re.compile(
     r"(?:know|remember|recall|have|got|learn(?:ed|t)?)\s(?:\w{1,12}\s)?(?:of|about|on)\sme\b"
-    r"|\btell me about (?:me|myself)\b|\bwho am i\b|(?:知道|记得|記得|了解).{0,6}我.{0,4}(?:什么|什麼|哪些)|关于我|關於我|我是谁",
+    r"|\btell me about (?:me|myself)\b|\bwho am i\b"
+    r"|(?:知道|记得|記得|了解).{0,6}我.{0,4}(?:什么|什麼|哪些)|关于我|關於我|我是谁",
     re.IGNORECASE,
 )
 
