@@ -22,7 +22,7 @@ from gateway.phrases import Language
 from gateway.texts import Texts, spoken
 from gateway.turn import Agent, Heard, Turns
 from memory.errors import StorageError
-from memory.service import Service, Where, Who
+from memory.service import Letter, Service, Where, Who
 
 log = structlog.get_logger(__name__)
 
@@ -76,8 +76,9 @@ class Router:
         concurrent_turns: int,
         queue: int,
         language: Language,
+        retry_seconds: float = 30.0,
     ) -> None:
-        """`stores` maps each agent's name to its store."""
+        """`stores` maps each agent's name to its store; `retry_seconds` is the wait after a store has failed."""
         self._stores = stores
         self._agents = agents
         self._route = route
@@ -89,6 +90,8 @@ class Router:
         self._queue = queue
         self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=concurrent_turns, limit=queue)
         self._at_once: dict[str, set[asyncio.Task[None]]] = {}
+        self._retry_seconds = retry_seconds
+        self._retries: set[asyncio.Task[None]] = set()
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
@@ -99,14 +102,7 @@ class Router:
         for store in {id(store): store for store in self._stores.values()}.values():
             await store.delivery.take_up()
             for letter in await store.memory.unanswered():
-                try:
-                    inbound = Inbound.from_json(letter.payload)
-                except (ValueError, TypeError, KeyError) as exc:
-                    log.error("inbox.unreadable", row=letter.id, error=str(exc), kept="set aside as dead")
-                    await store.memory.bury(letter.id, error="unreadable")
-                    continue
-                heard = Heard(inbox_id=letter.id, inbound=inbound)
-                self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id), limited=False)
+                await self._queue_letter(store, letter)
 
     async def on_inbound(self, inbound: Inbound) -> None:
         if policy.admits(inbound):
@@ -152,6 +148,9 @@ class Router:
 
     async def drain(self, *, seconds: float) -> None:
         """End what is under way: turns get `seconds`, the rest is taken up at the next start."""
+        for retry in self._retries:
+            retry.cancel()
+        await asyncio.gather(*self._retries, return_exceptions=True)
         at_once = [task for tasks in self._at_once.values() for task in tasks]
         if at_once:
             await asyncio.wait(at_once, timeout=seconds)
@@ -176,6 +175,40 @@ class Router:
             chat_title=self._redact(self._clean(inbound.chat_title)),
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
+
+    async def _queue_letter(self, store: Store, letter: Letter) -> None:
+        """Queue what lies unanswered in a store, or set it aside when it can't be read."""
+        try:
+            inbound = Inbound.from_json(letter.payload)
+        except (ValueError, TypeError, KeyError) as exc:
+            log.error("inbox.unreadable", row=letter.id, error=str(exc), kept="set aside as dead")
+            await store.memory.bury(letter.id, error="unreadable")
+            return
+        heard = Heard(inbox_id=letter.id, inbound=inbound)
+        self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id), limited=False)
+
+    async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
+        """The store failed: tell the person where that needs no store, and try again in a while."""
+        log.error("turn.unsaved", session=key, error=str(error), again_in=self._retry_seconds)
+        texts = Texts(self._agents[batch[0].agent].spec.language)
+        await self._tell(batch[0], texts("error.storage", reason=str(error)))
+        task = asyncio.create_task(self._again(batch))
+        self._retries.add(task)
+        task.add_done_callback(self._retries.discard)
+
+    async def _again(self, batch: list[Waiting]) -> None:
+        store = batch[0].store
+        ids = {waiting.heard.inbox_id for waiting in batch}
+        while True:
+            await asyncio.sleep(self._retry_seconds)
+            try:
+                for letter in await store.memory.unanswered():
+                    if letter.id in ids:
+                        await self._queue_letter(store, letter)
+            except StorageError as exc:
+                log.error("store.failing", error=str(exc), again_in=self._retry_seconds)
+            else:
+                return
 
     def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None) -> Waiting:
         agent = self._route(heard.inbound)
@@ -228,15 +261,14 @@ class Router:
             await self._answer(store, served, batch)
             store.delivery.wake(key)
         except StorageError as exc:
-            log.error("turn.unsaved", session=key, error=str(exc), kept="for the next start")
-            await self._tell(batch[0], texts("error.storage", reason=str(exc)))
+            await self._unsaved(key, batch, exc)
         except Exception:
             log.exception("turn.broken", session=key)
             try:
                 heard = [waiting.heard for waiting in batch]
                 await self._refuse(store, heard, texts("error.internal"), "internal", keep_words=True)
             except StorageError as exc:
-                await self._tell(batch[0], texts("error.storage", reason=str(exc)))
+                await self._unsaved(key, batch, exc)
 
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
         first = batch[0].heard
@@ -286,7 +318,7 @@ class Router:
         return True
 
     async def _tell(self, waiting: Waiting, text: str) -> None:
-        """Say something that can't be stored. The inbox row stays open and is taken up at the next start."""
+        """Say something that can't be stored. The inbox row stays open and is taken up again."""
         inbound = waiting.heard.inbound
         channel = self._channels.get(inbound.channel)
         if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):

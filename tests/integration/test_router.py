@@ -14,13 +14,14 @@ import pytest
 from agents.llm import Completion, ModelUnavailable
 from agents.spec import AgentSpec
 from agents.tokens import count_tokens
-from channels.base import Capabilities, ChannelError, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, ChannelError, Host, Inbound, NotTaken, Outbound, Place
 from gateway.delivery import Delivery
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
 from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.service import Service, Triggers
+from memory.store.database import Database
 from tests.conftest import private
 from tests.fakes import Clock, ScriptedModel, calls, counting_ids
 
@@ -112,6 +113,7 @@ class Bench:
             concurrent_turns=4,
             queue=5,
             language="en",
+            retry_seconds=0.05,
         )
         await self.router.take_up()
         yield self.router
@@ -339,3 +341,33 @@ async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(b
     assert so.messages[0] == moved.messages[0] == hello.messages[0]
     assert so.messages[: len(moved.messages) - 1] == moved.messages[:-1]
     assert "home: Porto" in so.messages[-1].content and "likes: tea" in so.messages[-1].content
+
+
+async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_room(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Nothing is lost, nobody has to restart anything."""
+    screen = Screen(stream=True)
+    bench = Bench(tmp_path, ScriptedModel("Here."), screen, clock)
+    async with bench.running() as router:
+        database = bench.memories["remora.db"]._database
+        inbound = bench.inbound("are you there? " * 10_000)
+        await bench.memories["remora.db"].receive(
+            platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload=inbound.to_json()
+        )
+        pages = (await database.read(lambda reader: reader.one("pragma page_count")))[0]  # type: ignore[index]
+        await _limit_pages(database, pages)
+        with pytest.raises(NotTaken, match="full"):
+            await router.on_inbound(bench.inbound("x" * 200_000))
+        await router.take_up()
+        while not screen.shown:
+            await asyncio.sleep(0.01)
+        assert "disk" in screen.shown[0] and "full" in screen.shown[0]
+        await _limit_pages(database, 1_000_000)
+        while not screen.sent:
+            await asyncio.sleep(0.01)
+    assert len(screen.texts) == 1 and screen.texts[0].startswith("Here.")
+
+
+async def _limit_pages(database: Database, pages: int) -> None:
+    await database._writer.call(lambda connection: connection.execute(f"pragma max_page_count = {pages}").fetchall())
