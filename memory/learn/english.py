@@ -622,8 +622,13 @@ def _trim(text: str) -> str:
     return _ARTICLE.sub("", strip_signs(text), count=1)
 
 
+#: "creating a safe and inviting place" is one thing with two adjectives, "a dog and a cat" are two things.
+_ONE_THING = Phrase(r"(\w+ing an? [\w-]+) and (?!an? |the |my )(?=[\w-]+ \w)", re.IGNORECASE)
+
+
 def _listed(text: str) -> list[str]:
     text = _PAIRS.sub(r"\1\0\2", text)
+    text = _ONE_THING.sub("\\1\0", text)
     parts = re.split(r"\s*,\s*(?:and\s+|or\s+|also\s+)?|\s+(?:and(?: also)?|or|&|as well as|plus)\s+|\s+\+\s+", text)
     parts = [part.replace("\0", " and ") for part in parts]
     return [trimmed for part in parts if (trimmed := _trim(part))]
@@ -1006,7 +1011,7 @@ _RULES: tuple[Rule, ...] = (
     _rule(rf"my (?:(?:first|full|real|given) )?name is {_ADV}(?!not\b|on\b|in\b|long\b"
           rf"|hard\b)(?P<v>[^\n,]{{1,50}}?){_END_ONE}", _name("name")),
     _rule(rf"(?:the )?name is (?P<v>{_NAMES}){_END_ONE}", _name("name")),
-    _rule(rf"(?P<v>{_NAME}) here$", _name("name")),
+    _rule(rf"(?!looky\b|lookie\b|look\b)(?P<v>{_NAME}) here$", _name("name")),
     _rule(r"(?:(?:you|u) can |feel free to |just |please )*call me (?:just |only )?(?P<v>(?!sometime|soon|when|if"
           r"|later|back|tomorrow|at|on|a |an |maybe|crazy|old|asap|in |today|tonight|after|before|anytime|by"
           r"|whatever|stupid|out|names|again|your|every|old-fashioned)[^\n,]{1,30}?)" + _END_ONE, _name("called")),
@@ -1139,7 +1144,7 @@ _RULES: tuple[Rule, ...] = (
           rf"|started|have a job) (?:over |remotely |part[- ]time |full[- ]time )?(?:at|for) {_ORG}", _employer),
     _rule(rf"{_BE}(?:working|employed|interning|an intern|employed) (?:remotely |part[- ]time "
           rf"|full[- ]time )?(?:at|for|by) {_ORG}", _employer),
-    _rule(rf"(?:my (?:employer|company) is(?: called)?|I (?:just )?joined|the company I work (?:for"
+    _rule(rf"(?:my (?:employer|company) is(?: called)?|I (?:just )?joined(?= (?-i:[A-Z]))|the company I work (?:for"
           rf"|at) is(?: called)?|I've worked (?:at|for)|I(?:'ve)? been (?:at|with|working at"
           rf"|working for)) {_ORG}",
           _employer),
@@ -1221,7 +1226,8 @@ _RULES: tuple[Rule, ...] = (
           rf"|guilty pleasure) (?:is|are|include|includes|:)|my hobbies:|my interests:|I have a soft spot for"
           rf"|I have a (?:passion|sweet tooth) for|nothing beats|I'd never say no to) {_LIST}", _several("likes")),
     _rule(rf"{_BE}an? (?:(?:big|huge|massive|hardcore|lifelong|total|real|die-hard"
-          rf"|avid) ){{0,2}}(?P<v>[\w' ]{{2,30}}?) (?:fan|lover|enthusiast|addict|nerd|geek|buff"
+          rf"|avid) ){{0,2}}(?P<v>(?!(?:big|bigger|biggest|huge|massive|great|major|true|real|total|lifelong|avid)\b)"
+          rf"[\w' ]{{2,30}}?) (?:fan|lover|enthusiast|addict|nerd|geek|buff"
           rf"|aficionado)(?=\s*$|\s*[,()]| and | but | so | btw)", _several("likes")),
     _rule(rf"(?:I|we) {_ADV}(?:don't|do not|never|can't|cannot|couldn't) {_ADV}(?:(?:like|enjoy|love|care for"
           rf"|stand|bear|liked|enjoyed)(?: the taste of| the smell of)?|tolerate) {_LIST}", _several("dislikes")),

@@ -832,3 +832,20 @@ def test_no_text_breaks_the_extractor(text: str) -> None:
 def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
     """One message must not hold up everybody else; a pattern that backtracks without bound would hang here."""
     extract(unit * (2 * WINDOW), today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm a huge fan.", []),
+        ("I'm a huge tennis fan", [("likes", "tennis")]),
+        ("Looky here, what a day", []),
+        ("I just joined Airbus", [("employer", "Airbus")]),
+        ("I joined a group of globetrotters", []),
+        ("I love creating a safe and inviting place", [("likes", "creating a safe and inviting place")]),
+        ("I love the sea and mountains", [("likes", "sea"), ("likes", "mountains")]),
+    ],
+)
+def test_talkative_sentences_are_read_as_meant(text: str, expected: list[tuple[str, str]]) -> None:
+    """Chats among friends hold more of these than of introductions."""
+    assert [(found.key, found.value) for found in extract(text, today=TODAY)] == expected
