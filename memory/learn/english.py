@@ -395,14 +395,16 @@ _STOP = (
     r"but|so|because|bc|cuz|cause|since|though|although|while|when|whenever|if|which|who|where|whereas|unless"
     r"|except|even|as (?:well|I|my)|ever since|and (?:I|I'm|I've|my|we|it|he|she|they|you|that|then|so|would|could"
     r"|can|can't|don't|am|have|live|living|work|working|speak|love|like|hate|prefer|enjoy|also|want|come|study"
-    r"|grew|moved|is|was|our|never|always|please|just|now|currently|looking)|I|I'm|I've|my"
+    r"|grew|moved|is|was|our|never|always|please|just|now|currently|looking)|I|I'm|I've"
 )
+#: "I love tea my sister hates it" ends before "my"; "running my own studio" and "trends for my store" go on.
+_BEFORE_MY = r"(?<!ing)(?<! for)(?<! of)(?<! with)(?<! in)(?<! to)(?<! on)(?<! at)"
 _END_LIST = (
-    rf"(?=\s*$|\s*[()\[\]–—:]|,? (?:{_STOP}|at all)(?![\w'])"
+    rf"(?=\s*$|\s*[()\[\]–—:]|,? (?:{_STOP}|at all)(?![\w'])|{_BEFORE_MY} my(?![\w'])"
     r"|, (?:and )?(?:I|I'm|my|please|especially|particularly|mainly|most of all)(?![\w']))"
 )
 _END_ONE = (
-    rf"(?=\s*$|\s*[,()\[\]–—:]|\s+-|\s*/| (?:{_STOP}|and|with|for|at|on|near|from|living|based|working|as|now"
+    rf"(?=\s*$|\s*[,()\[\]–—:]|\s+-|\s*/| (?:{_STOP}|my|and|with|for|at|on|near|from|living|based|working|as|now"
     rf"|right now|currently|rn|these days|at the"
     r" moment|atm|too|btw|by the way|lol|haha|already|again|right|here|by|until|till|please|thanks|tbh|actually"
     r"|originally|born|studying|looking|after|in|this|last|next|together|alone|(?:\d+|an?|one|two|three|four|five"
@@ -1165,7 +1167,7 @@ _RULES: tuple[Rule, ...] = (
           _single("studies")),
     # relations and pets
     _rule(rf"(?:my|our) {_RELATION_MOD}(?P<r>{_RELATION})(?:'s|s'|s)? ?(?:names? (?:is|are)|is named|is called"
-          rf"|are called|are named|, called|called|named) (?P<v>[^\n]{{2,60}}?)(?=\s*$|\s*[()]| (?:{_STOP}|he"
+          rf"|are called|are named|, called|called|named) (?P<v>[^\n]{{2,60}}?)(?=\s*$|\s*[()]| (?:{_STOP}|my|he"
           rf"|she|who|is|has|lives|works)\b|, (?:he|she|who|and I|I|is|a)\b)", _relative),
     _rule(rf"(?P<r>mum|mom|mother|dad|father|grandma|grandpa|granny|wife|husband|hubby)'?s (?:name is|called)"
           rf" (?P<v>{_NAMES}){_END_ONE}", _relative),
@@ -1179,7 +1181,7 @@ _RULES: tuple[Rule, ...] = (
     _rule(rf"(?:I|we) {_ADV}have (?:an?|two|three|four|five|\d|one"
           rf"|twin) {_RELATION_MOD}(?P<r>{_RELATION})(?:,? (?:called|named|whose names? (?:is|are)"
           rf"|who is called|who's called)|,|:| \() ?(?P<v>(?!who|and|but|he|she|so)[^\n]{{2,60}}?)(?=\s*$|\s*[()]"
-          rf"| (?:{_STOP}|he|she|who|is|has)\b|, (?:he|she|who|and I|I|is|a|one)\b)", _relative),
+          rf"| (?:{_STOP}|my|he|she|who|is|has)\b|, (?:he|she|who|and I|I|is|a|one)\b)", _relative),
     _rule(rf"(?:{_BE}|I )(?:married to|dating|engaged to|seeing|in a relationship with"
           rf"|going out with) (?:an? \w+ (?:called|named) )?(?P<v>{_NAME})(?!\w)(?=\s*$|\s*[,()]| and | for "
           rf"| since | from | who | now | but )", _name("partner")),
@@ -1218,7 +1220,7 @@ _RULES: tuple[Rule, ...] = (
     _rule(rf"(?:I|we) {_ADV}(?:like|love|enjoy|adore|am fond of|am into) (?!to (?:know|think|believe|see|hear"
           rf"|be called)\b|it\b){_LIST}", _several("likes")),
     _rule(rf"(?:I|we) {_ADV}prefer (?:to have |having )?(?P<v>[^\n]{{1,120}}?)(?=\s*$| (?:to|over|rather than"
-          rf"|instead of|than|more than) | (?:{_STOP})\b|\s*\()", _answers),
+          rf"|instead of|than|more than) | (?:{_STOP}|my)\b|\s*\()", _answers),
     _rule(rf"{_BE}(?:(?:very|super|big|a|huge|massive|such|crazy|lifelong|real|quite|pretty|rather|total|proper"
           rf"|keen|avid|hardcore) ){{0,4}}(?:fond of|into|fan of|obsessed with|interested in|passionate about"
           rf"|keen on|addicted to|crazy about|mad about|lover of|hooked on|in love with) {_LIST}", _several("likes")),

@@ -844,6 +844,9 @@ def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
         ("I joined a group of globetrotters", []),
         ("I love creating a safe and inviting place", [("likes", "creating a safe and inviting place")]),
         ("I love the sea and mountains", [("likes", "sea"), ("likes", "mountains")]),
+        ("I love running my own studio", [("likes", "running my own studio")]),
+        ("I love finding new trends for my store", [("likes", "finding new trends for my store")]),
+        ("I love tea my sister hates it", [("likes", "tea")]),
     ],
 )
 def test_talkative_sentences_are_read_as_meant(text: str, expected: list[tuple[str, str]]) -> None:
