@@ -9,7 +9,8 @@ from __future__ import annotations
 
 #: Hundredths of a token per character. Where they come from: counts made with three public vocabularies
 #: (OpenAI's o200k_base and cl100k_base, and DeepSeek's) over translated interface texts in some thirty
-#: languages, English and Chinese chats, source code and tables, fitted by hand to o200k and rounded.
+#: languages, English and Chinese chats, source code and tables, fitted by hand to o200k and rounded;
+#: the counting itself is not kept.
 #: Against o200k the estimate came out at 1.02-1.13 of the true count for English, 0.92-1.14 for other
 #: languages in Latin letters, 0.97-1.26 for Chinese, Japanese and Korean, 0.97-1.57 for the rest. Older
 #: vocabularies spend far more on scripts they hardly know: against cl100k it is 0.8 for Chinese, half for

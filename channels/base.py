@@ -45,12 +45,6 @@ class ChannelUnavailable(ChannelError):
     retryable = True
 
 
-class Undeliverable(ChannelError):
-    """This chat will never take the message: blocked, deleted, no rights."""
-
-    code = "undeliverable"
-
-
 class NotTaken(ChannelError):
     """The gateway could not commit a message. It must not be acknowledged to the platform; where that means
 

@@ -22,6 +22,8 @@ from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotYours
 from memory.service import Context, Desk, Memory, Question, Service, Shown
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
+#: What the stored question of /forget is about.
+_FORGET = "forget"
 _PAGE = 15
 _FOUND = 10
 #: Words of a source message shown beside a memory.
@@ -115,7 +117,8 @@ def choice(question: Question, text: str) -> str | None:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Act on the answer to a stored question."""
+    """Act on the answer to a stored question: whether to forget a memory, so far the only one that is asked."""
+    assert question.purpose == _FORGET
 
     def act(desk: Desk) -> str:
         desk.settle(question, taken)
@@ -150,6 +153,7 @@ async def _status(call: Call) -> None:
     status = await call.memory.status(call.context)
     lines = [
         texts("status.agent", agent=spec.name, model=model),
+        texts("status.session", key=call.context.session.key),
         texts("status.memory", live=status.live, total=status.total) if remembers else texts("status.memory_off"),
         texts("status.window", messages=status.window_messages, tokens=status.window_tokens, limit=spec.window_tokens),
         texts(
@@ -284,7 +288,7 @@ async def _forget(call: Call) -> None:
             memory = desk.may_forget(short_id)
         except MemoryFault as exc:
             return call.refusal(short_id, exc)
-        desk.ask("forget", {"memory": memory.id}, choices=("yes", "no"), preset="yes")
+        desk.ask(_FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
         return call.texts("forget.ask", id=short_id, said=call.phrase(memory))
 
     await call.do(act)

@@ -239,7 +239,6 @@ class _Loader:
 
     def __init__(self, *, folder: Path, env: Mapping[str, str], home: Path) -> None:
         self._folder = folder
-        self._home = home
         self._env_file = folder / ".env"
         self._main: _Read | None = None
         self.problems: list[Problem] = []

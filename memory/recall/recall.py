@@ -63,11 +63,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """All memory that bears on one turn. `items` are ranked, best first; `searched` is the gate's word."""
+    """All memory that bears on one turn. `items` are ranked, best first."""
 
     snapshot: Snapshot
     items: tuple[Recalled, ...] = ()
-    searched: bool = False
 
 
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
@@ -136,7 +135,7 @@ def recall(
         taken.append(hit.memory)
         room -= cost
         items.append(_recalled(hit, "recalled"))
-    return Recall(snapshot=snapshot, items=tuple(items), searched=True)
+    return Recall(snapshot=snapshot, items=tuple(items))
 
 
 def _as_of(memory: Memory, moment: int) -> Memory:

@@ -40,7 +40,6 @@ class Session:
     private: bool
     learning: bool
     window_after: int
-    extracted_to: int
     sitting: int
     summary: str | None
     active_task: str | None
@@ -200,7 +199,7 @@ _SPEAKER = (
 )
 
 _SESSION = (
-    "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.extracted_to, s.sitting, s.summary,"
+    "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
     " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning"
     " from sessions s join chats c on c.id = s.chat_id"
 )
@@ -228,7 +227,6 @@ def _session(row: Row) -> Session:
         private=bool(row["private"]),
         learning=bool(row["learning"]),
         window_after=row["window_after"],
-        extracted_to=row["extracted_to"],
         sitting=row["sitting"],
         summary=row["summary"],
         active_task=row["active_task"],
