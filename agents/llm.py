@@ -49,14 +49,15 @@ class Remembered:
     """A memory that bears on the last user message, best first.
 
     For providers that answer without a model. `when` is the date it was told, in words for a person; `said` is the
-    sentence itself; `score` is comparable within one request only, and 0 for what is known but was not asked for.
+    sentence itself, `verbatim` a quotation and not a fact; `score` is comparable within one request only, and 0 for
+    what is known but was not asked for.
     """
 
-    id: str
     said: str
     when: str
     score: float
     superseded: bool = False
+    verbatim: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

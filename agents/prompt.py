@@ -15,11 +15,14 @@ from agents.llm import ChatMessage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLine:
-    """One memory as the model reads it. `note` says what else must be known: "until 3 May 2026"."""
+    """One memory as the model reads it. `note` says what else must be known: "until 3 May 2026".
 
-    id: str
+    Without an `id` it is a quotation, which no tool can change.
+    """
+
     text: str
     date: str
+    id: str = ""
     note: str = ""
 
 
@@ -104,7 +107,11 @@ def _tail(tail: Tail) -> str:
 
 def _memories(lines: Sequence[MemoryLine]) -> str:
     return _list(
-        [f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''}) [{line.id}]" for line in lines]
+        [
+            f"{_one_line(line.text)} ({line.date}{', ' + line.note if line.note else ''})"
+            f"{f' [{line.id}]' if line.id else ''}"
+            for line in lines
+        ]
     )
 
 

@@ -11,7 +11,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -28,7 +28,16 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-ToolName: TypeAlias = Literal["now", "search_memory", "remember_fact"]
+ToolName: TypeAlias = Literal[
+    "now",
+    "search_memory",
+    "remember_fact",
+    "correct_fact",
+    "confirm_fact",
+    "forget_fact",
+    "memory_stats",
+    "get_entity_info",
+]
 Language: TypeAlias = Literal["en", "zh"]
 
 #: The type of a pydantic error whose context holds our own `message`, `fix` and `at` (see `refused`).
@@ -206,13 +215,27 @@ class WindowSpec(Section):
 
 
 class MemorySpec(Section):
-    """What this agent remembers and how much of it enters a prompt. `enabled: false` keeps history only."""
+    """What this agent remembers and how much of it enters a prompt. `enabled: false` keeps history only.
+
+    With `patterns_while_down` patterns read in the model's place while it can't be reached; else it is waited for.
+    """
 
     enabled: bool = True
     recall_items: Whole = whole(8, "memories", 0, 100)
     recall_tokens: Whole = whole(1500, "tokens", 0, 100_000)
     known_facts: Whole = whole(50, "facts", 0, 1000)
     known_tokens: Whole = whole(1500, "tokens", 0, 100_000)
+    patterns_while_down: bool = False
+
+
+class BackgroundSpec(Section):
+    """The models that read conversations for memories, and their tokens a day in the agent's timezone.
+
+    An empty list means the agent's own models.
+    """
+
+    models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
+    tokens_per_day: Whole | None = whole(500_000, "tokens", 1_000, 1_000_000_000)
 
 
 class RoutingSpec(Section):
@@ -238,15 +261,14 @@ class AgentSpec(Section):
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     tool_notes: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
-    tools: tuple[ToolName, ...] = Field(
-        default_factory=lambda: ("now", "search_memory", "remember_fact"), max_length=20
-    )
+    tools: tuple[ToolName, ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
     language: Language = "en"
     timezone: str = Field(
         default="UTC", max_length=64, description="a timezone of the IANA list, such as Europe/Lisbon"
     )
     window: WindowSpec = Field(default_factory=WindowSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
+    background: BackgroundSpec = Field(default_factory=BackgroundSpec)
     routing: RoutingSpec = Field(default_factory=RoutingSpec)
     # Lower case only: on macOS and Windows `A.db` and `a.db` are one file, and two stores would share it.
     database: str | None = Field(

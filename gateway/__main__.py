@@ -6,9 +6,12 @@ import asyncio
 import os
 import secrets
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 import click
 
@@ -18,8 +21,10 @@ from memory.errors import StorageError, StoreInUse, StoreUnwritable
 
 if TYPE_CHECKING:
     from channels.console import ConsoleChannel
+    from gateway.recording import Recording
 
 # As in BSD's sysexits.h.
+EX_DATAERR = 65
 EX_SOFTWARE = 70
 EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
@@ -74,6 +79,32 @@ def check(config_path: Path | None) -> None:
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
 
 
+@main.command()
+@_CONFIG
+@click.argument("file", type=click.File("rb"))
+@click.option("--record-only", is_flag=True, help="Store and learn, but answer nothing and call no chat model.")
+def replay(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
+    """Play a recorded conversation (JSON lines, see docs/replay.md) into memory, at the times it was held."""
+    from gateway import recording
+
+    config = _loaded(config_path)
+    try:
+        recorded = recording.read(file.read())
+    except recording.BadRecording as exc:
+        _fail(f"{exc}\nNothing was stored of {file.name}.", EX_DATAERR)
+    if recorded.unknown:
+        click.echo(f"Fields that mean nothing here are left out: {', '.join(recorded.unknown)}.", err=True)
+    try:
+        asyncio.run(_replay(config, recorded, record_only))
+    except KeyboardInterrupt:
+        click.echo("Stopped. The same command goes on from here.", err=True)
+        sys.exit(130)
+    except StorageError as exc:
+        _fail(str(exc), {StoreInUse: EX_TEMPFAIL, StoreUnwritable: EX_CANTCREAT}.get(type(exc), EX_SOFTWARE))
+    except ChannelError as exc:
+        _fail(f"{exc} The same command goes on from where this one stopped.", EX_SOFTWARE)
+
+
 async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel
@@ -105,6 +136,53 @@ async def _serve(config: Config, channel: ConsoleChannel) -> None:
     async with app.running(config, {channel.id: channel}) as router:
         await router.settled(channel.place)
         await channel.run(router)
+
+
+async def _replay(config: Config, recorded: Recording, record_only: bool) -> None:
+    from gateway import app, telemetry
+    from gateway import replay as replaying
+    from memory.learn.redact import redact
+
+    log = config.settings.log
+    telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
+    telemetry.log_crashes()
+    began = time.monotonic()
+    clock = replaying.RecordedTime(recorded.lines[0].time)
+    channels = {name: replaying.ReplayChannel(name) for name in recorded.channels}
+    async with app.opened(config, channels, now=clock) as parts:
+        setup = app.replaying(config, parts)
+        with _progress(len(recorded.lines)) as advance:
+            if record_only:
+                tally = await replaying.record(setup, recorded, clock, advance)
+            else:
+                async with app.answering(config, channels, parts) as router:
+                    tally = await replaying.answer(setup, recorded, clock, advance, host=router, channels=channels)
+    done = "recorded" if record_only else "answered"
+    click.echo(
+        f"{tally.messages} messages {done} ({tally.repeated} were there already, {tally.left_out} left out), "
+        f"{len(tally.sessions)} sessions, {len(tally.people)} people, {tally.memories} memories learned, "
+        f"{tally.failures} failures, {time.monotonic() - began:.1f} seconds."
+    )
+    if tally.failures:
+        sys.exit(EX_SOFTWARE)
+
+
+@contextmanager
+def _progress(length: int) -> Iterator[Callable[[int], None]]:
+    """A bar where somebody watches, and else a line for every tenth."""
+    if sys.stderr.isatty():
+        with click.progressbar(length=length, label="Replaying", file=sys.stderr) as bar:
+            yield bar.update
+        return
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        tenth, done = done * 10 // length, done + count
+        if done * 10 // length > tenth:
+            click.echo(f"{done} of {length} messages", err=True)
+
+    yield advance
 
 
 async def _with_offered_model(config: Config) -> Config:

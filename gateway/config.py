@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from dotenv.parser import parse_stream
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from agents.spec import (
@@ -29,6 +29,7 @@ from agents.spec import (
     Number,
     Section,
     Whole,
+    refused,
     seconds,
     whole,
 )
@@ -64,6 +65,7 @@ __all__ = [
 #: The exit code for a wrong configuration, as in BSD's sysexits.h.
 EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
+_OLLAMA = "http://localhost:11434"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
@@ -121,6 +123,47 @@ class MemorySettings(Section):
     exit_seconds: Number = seconds(20.0, 600, zero=True)
 
 
+class RecallSettings(Section):
+    """How memory is searched: `hybrid` by words and meaning, `classic` by words alone."""
+
+    mode: Literal["hybrid", "classic"] = "hybrid"
+
+
+class EmbeddingSettings(Section):
+    """What finds by meaning.
+
+    `local`: a multilingual model and an English one that knows words apart, inside this process; `small` and
+    `english`: one of them alone; else a server with OpenAI's or Ollama's API, or none.
+    """
+
+    provider: Literal["local", "small", "english", "openai", "ollama", "none"] = "local"
+    base_url: str = Field(default="", max_length=1000, description="the server's address", examples=[_OLLAMA])
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    model: str = Field(default="", max_length=200, description="the name the server knows the model by")
+    dimension: Whole | None = Field(default=None, ge=8, le=8192, description="values of one vector")
+    timeout: Number = seconds(30.0, 600)
+    batch: Whole = whole(64, "texts", 1, 2048)
+
+    @model_validator(mode="after")
+    def _a_server_is_named(self) -> EmbeddingSettings:
+        if self.provider in ("openai", "ollama"):
+            if not self.base_url:
+                raise refused(f"{self.provider} needs a base_url", f"add base_url, such as {_OLLAMA}")
+            if not self.model:
+                raise refused(f"{self.provider} needs a model", "add the name of an embedding model")
+        return self
+
+
+class RerankSettings(Section):
+    """A server that orders the best few findings anew; the API of Jina, Cohere and others."""
+
+    base_url: str = Field(min_length=1, max_length=1000, description="the server's address, before /rerank")
+    model: str = Field(min_length=1, max_length=200, description="the name the server knows the model by")
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    top_n: Whole = whole(8, "findings", 2, 100)
+    timeout: Number = seconds(1.5, 60)
+
+
 class Settings(Section):
     """config.yaml as written; paths in it are not resolved yet (see `Config`)."""
 
@@ -137,6 +180,9 @@ class Settings(Section):
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
+    recall: RecallSettings = Field(default_factory=RecallSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    rerank: RerankSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

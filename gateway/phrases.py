@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from memory.service import Context, Memory
+from memory.service import Context, Memory, Message
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -38,6 +38,17 @@ def tell(memory: Memory, context: Context, *, language: Language) -> str:
     if memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves):
         return say(memory.key, memory.value, language=language)
     return f"{memory.subject_name}: {memory.key}: {memory.value}"
+
+
+def quote(message: Message, context: Context, words: str, *, language: Language) -> str:
+    """What somebody said, word for word, to the one who asks."""
+    if message.role == "assistant":
+        said = "I said" if language == "en" else "我说过"
+    elif message.author_id in (context.speaker.id, *context.scope.selves):
+        said = "you said" if language == "en" else "你说过"
+    else:
+        said = f"{message.author_name} said" if language == "en" else f"{message.author_name}说过"
+    return f"{said}: “{words}”" if language == "en" else f"{said}：“{words}”"
 
 
 def _spoken(key: str) -> str:

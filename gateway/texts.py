@@ -13,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from gateway.phrases import Language
+from memory.errors import Derived, MemoryFault, NotCurrent, NotYours
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
@@ -93,6 +94,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "why.found": "Found for your message:",
         "why.unused": "Found, but not needed:",
         "why.line": "{id}  {said} (told {date}){score}{source}",
+        "why.quote": "{said} ({date}){score}",
         "why.score": " · score {score} ({parts})",
         "why.source": " · from “{text}”",
         "why.forgotten": "one memory that is forgotten since",
@@ -182,6 +184,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "why.found": "为你的消息找到的：",
         "why.unused": "找到但没有用上的：",
         "why.line": "{id}  {said}（{date}说的）{score}{source}",
+        "why.quote": "{said}（{date}）{score}",
         "why.score": " · 得分 {score}（{parts}）",
         "why.source": " · 出自“{text}”",
         "why.forgotten": "一条此后被忘掉的记忆",
@@ -227,6 +230,18 @@ class Texts:
 
     def __call__(self, key: str, /, **fields: Any) -> str:
         return CATALOGUE[self.language][key].format(**fields)
+
+    def refusal(self, short_id: str, error: MemoryFault) -> str:
+        """Why nothing was done to the memory called `short_id`."""
+        match error:
+            case NotYours():
+                return self("memory.not_yours", id=short_id)
+            case NotCurrent():
+                return self("correct.replaced", id=short_id)
+            case Derived():
+                return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
+            case _:
+                return self("memory.unknown_id", id=short_id)
 
     def date(self, moment: int) -> str:
         """A moment (milliseconds UTC) as a date where the person lives."""

@@ -32,8 +32,9 @@ from agents.llm import (
 from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
-from gateway import phrases, toolbox
+from gateway import phrases
 from gateway.texts import Texts, spoken, written_in
+from gateway.toolbox import Toolbox
 from memory.service import (
     Budget,
     Memory,
@@ -41,6 +42,7 @@ from memory.service import (
     Outcome,
     Proposal,
     Recall,
+    Recalled,
     Said,
     Service,
     Spent,
@@ -149,6 +151,7 @@ class Turns:
                 platform_ref=one.inbound.message_id,
                 reply_to=one.inbound.reply_to,
                 learn=served.spec.memory.enabled and not one.inbound.forwarded,
+                recall=served.spec.memory.enabled,
             )
             for one in heard
         ]
@@ -180,10 +183,10 @@ class Turns:
     ) -> Outcome:
         learned = self._memory.propose(turn) if served.offline and served.spec.memory.enabled else None
         request = self._request(served, turn, view, heard, texts, learned or [])
-        tools = toolbox.build(
-            served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"],
-            memory=self._memory, turn=turn, texts=texts, now=self._now,
-        )  # fmt: skip
+        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now)
+        tools = toolbox.tools(
+            served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]
+        )
 
         async def keep_step(n: int, completion: Completion) -> None:
             # An offline answer costs nothing and always comes out the same: it need not be replayed.
@@ -199,7 +202,8 @@ class Turns:
             redact=self._redact,
             on_text=on_text,
         )
-        shown = reply.shown
+        # What a tool has the person asked must reach them, whatever the model makes of it.
+        shown = "\n".join([reply.shown, *toolbox.asked])
         longest = max(len(message.text) for message in turn.said)
         if longest > self._limits.message_chars:
             shown += "\n" + texts("long.told", length=longest)
@@ -239,7 +243,7 @@ class Turns:
             fence=self._new_id(),
             active_task=turn.context.session.active_task,
             newer=tuple(_line(memory, turn, texts) for memory in snapshot.newer),
-            recalled=tuple(_line(item.memory, turn, texts) for item in view.recall.items if item.placed == "recalled"),
+            recalled=tuple(_recalled(item, turn, texts) for item in view.recall.items if item.placed == "recalled"),
             notes=notes,
         )
         return Request(
@@ -335,23 +339,51 @@ def _line(memory: Memory, turn: Turn, texts: Texts) -> MemoryLine:
     )
 
 
+def _recalled(item: Recalled, turn: Turn, texts: Texts) -> MemoryLine:
+    if item.memory is not None:
+        return _line(item.memory, turn, texts)
+    assert item.passage is not None
+    message = item.passage.message
+    # Its words only: a passage has no id by which anybody could correct it.
+    return MemoryLine(
+        text=phrases.quote(message, turn.context, item.shown, language="en"),
+        date=texts.date(message.said_at),
+        note="no longer true" if item.passage.outdated else "",
+    )
+
+
 def _all_remembered(recall: Recall, turn: Turn, texts: Texts) -> tuple[Remembered, ...]:
     """What was found for this message, best first, then what is known anyway."""
-    found = {item.memory.id for item in recall.items}
+    found = {item.memory.id for item in recall.items if item.memory is not None}
     others = [m for m in (*recall.snapshot.known, *recall.snapshot.newer) if m.id not in found]
     return (
-        *(_remembered(item.memory, item.score, turn, texts) for item in recall.items),
+        *(
+            _remembered(item.memory, item.score, turn, texts) if item.memory is not None else _quoted(item, turn, texts)
+            for item in recall.items
+            if item.passage is None or item.placed == "recalled"
+        ),
         *(_remembered(memory, 0.0, turn, texts) for memory in others),
     )
 
 
 def _remembered(memory: Memory, score: float, turn: Turn, texts: Texts) -> Remembered:
     return Remembered(
-        id=memory.short_id,
         said=phrases.tell(memory, turn.context, language=texts.language),
         when=texts.date(memory.learned_at),
         score=score,
         superseded=memory.valid_until is not None,
+    )
+
+
+def _quoted(item: Recalled, turn: Turn, texts: Texts) -> Remembered:
+    assert item.passage is not None
+    message = item.passage.message
+    return Remembered(
+        said=phrases.quote(message, turn.context, item.shown, language=texts.language),
+        when=texts.date(message.said_at),
+        score=item.score,
+        superseded=item.passage.outdated,
+        verbatim=True,
     )
 
 

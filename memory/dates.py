@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 Unit: TypeAlias = Literal["day", "days", "week", "month", "year"]
+#: First and last day, both included, and what they make up.
+Span: TypeAlias = tuple[date, date, Unit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,56 @@ def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention
         yield Mention(start=match.start(), end=match.end(), first=first, last=last, unit=unit)
 
 
-_Span: TypeAlias = tuple[date, date, Unit]
+def local_date(moment: int, timezone: str) -> date:
+    """The date it is at `moment` (milliseconds UTC) where the clock is `timezone`."""
+    return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
 
-_NUMBERS_EN = {
+
+def week_at(today: date, weeks: int) -> Span:
+    """The calendar week, Monday to Sunday, that lies `weeks` after the one of `today`."""
+    monday = today - timedelta(days=today.weekday()) + timedelta(weeks=weeks)
+    return monday, monday + timedelta(days=6), "week"
+
+
+def weekend_at(today: date, weeks: int) -> Span:
+    """The Saturday and Sunday of `week_at(today, weeks)`."""
+    monday = week_at(today, weeks)[0]
+    return monday + timedelta(days=5), monday + timedelta(days=6), "days"
+
+
+def month_at(today: date, months: int) -> Span:
+    """The calendar month that lies `months` after the one of `today`; raises `ValueError` outside the calendar."""
+    index = today.year * 12 + today.month - 1 + months
+    first = date(index // 12, index % 12 + 1, 1)
+    after = date((index + 1) // 12, (index + 1) % 12 + 1, 1)
+    return first, after - timedelta(days=1), "month"
+
+
+def year_at(year: int) -> Span:
+    """January 1 to December 31; raises `ValueError` outside the calendar."""
+    return date(year, 1, 1), date(year, 12, 31), "year"
+
+
+def number_en(word: str) -> int:
+    """Digits or an English number word up to twelve ("a" is one); raises `ValueError` for anything else."""
+    return NUMBERS_EN[word] if word in NUMBERS_EN else int(word)
+
+
+def number_zh(text: str) -> int:
+    """Digits or Chinese numerals up to 99 (二十八) as a number; raises `ValueError` for anything else."""
+    if text.isdecimal():
+        return int(text)
+    tens, ten, ones = text.partition("十")
+    if not ten:
+        if len(text) == 1 and text in _DIGITS_ZH:
+            return _DIGITS_ZH[text]
+        raise ValueError(f"not a number up to 99: {text!r}")
+    if any(part and part not in _DIGITS_ZH for part in (tens, ones)):
+        raise ValueError(f"not a number up to 99: {text!r}")
+    return _DIGITS_ZH.get(tens, 1) * 10 + _DIGITS_ZH.get(ones, 0)
+
+
+NUMBERS_EN = {
     word: number
     for number, word in enumerate(
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=1
@@ -71,46 +121,46 @@ _DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五�
     "兩": 2,
     "〇": 0,
 }
-_WEEKDAYS_EN = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_MONTHS_EN = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+WEEKDAYS_EN = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+MONTHS_EN = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-_WD = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = (
+WEEKDAY_EN = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+MONTH_EN = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
-_N = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_NZ = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
-_WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
+NUMBER_EN = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+NUMBER_ZH = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
+WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
 
 _PARTS_RELATIVE = (
     (
         r"(?P<near>\b(?:the day (?:after tomorrow|before yesterday)|today|tonight|tomorrow|tmrw|yesterday|last night"
         r"|this (?:morning|afternoon|evening))\b)"
     ),
-    rf"(?P<weekday>\b(?:next|last|this|coming) {_WD}\b)",
+    rf"(?P<weekday>\b(?:next|last|this|coming) {WEEKDAY_EN}\b)",
     r"(?P<period>\b(?:next|last|this) (?:week(?:end)?|month|year)\b)",
-    rf"(?P<later>\bin {_N} (?:day|week|month|year)s?\b|\b{_N} (?:day|week|month|year)s? from now\b)",
-    rf"(?P<earlier>\b{_N} (?:day|week|month|year)s? ago\b)",
+    rf"(?P<later>\bin {NUMBER_EN} (?:day|week|month|year)s?\b|\b{NUMBER_EN} (?:day|week|month|year)s? from now\b)",
+    rf"(?P<earlier>\b{NUMBER_EN} (?:day|week|month|year)s? ago\b)",
     # Words like 目前天气 and 今后天天 hold 前天 and 后天 by accident.
     r"(?P<near_zh>大[前后後]天|(?<![目以之])前天(?!天)|(?<![今以之])[后後]天(?!天)|[今明昨]天|[今明昨]晚|[今明]早)",
     r"(?P<monthday_zh>(?:下下?个?|下下?個?|这个|這個|本|上个?|上個?)月\d{1,2}[号號日])",
-    rf"(?P<weekday_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本){_WEEK_ZH}[一二三四五六日天末])",
-    rf"(?P<period_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本)(?:{_WEEK_ZH}|月)(?!\d))",
+    rf"(?P<weekday_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本){WEEK_ZH}[一二三四五六日天末])",
+    rf"(?P<period_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本)(?:{WEEK_ZH}|月)(?!\d))",
     (
         r"(?P<month_zh>[今明去][年](?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?:份|(?!\d|[一二三四五六七八九十]))"
         r"(?!\d{1,2}[号號日]))"
     ),
     r"(?P<year_zh>[今明去][年](?!\d)|(?<![年以])前年|(?<![年以今])[后後]年)",
-    rf"(?P<shift_zh>{_NZ}(?:天|个?星期|個?星期|周|週|个?礼拜|個?禮拜|个月|個月|年)(?:以|之)?[后後前])",
+    rf"(?P<shift_zh>{NUMBER_ZH}(?:天|个?星期|個?星期|周|週|个?礼拜|個?禮拜|个月|個月|年)(?:以|之)?[后後前])",
 )
 _PARTS_AHEAD = (
-    rf"(?P<bare>\b(?:on )?{_WD}\b)",
+    rf"(?P<bare>\b(?:on )?{WEEKDAY_EN}\b)",
     (
-        rf"(?P<dated>\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
-        rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?!,? \d{{4}}))"
+        rf"(?P<dated>\b{MONTH_EN} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH_EN}\b(?!,? \d{{4}}))"
     ),
-    rf"(?P<bare_zh>(?<![上下这這本个個]){_WEEK_ZH}[一二三四五六日天末])",
+    rf"(?P<bare_zh>(?<![上下这這本个個]){WEEK_ZH}[一二三四五六日天末])",
     r"(?P<dated_zh>(?<![\d年])\d{1,2}月\d{1,2}[号號日])",
 )
 _RELATIVE = re.compile("|".join(_PARTS_RELATIVE), re.IGNORECASE)
@@ -140,52 +190,31 @@ def _written(mention: Mention, text: str) -> str:
             return f"{first.year:04}"
 
 
-def _day(day: date) -> _Span:
+def _day(day: date) -> Span:
     return day, day, "day"
 
 
-def _week(today: date, weeks: int) -> _Span:
-    monday = today - timedelta(days=today.weekday()) + timedelta(weeks=weeks)
-    return monday, monday + timedelta(days=6), "week"
-
-
-def _weekend(today: date, weeks: int) -> _Span:
-    monday = _week(today, weeks)[0]
-    return monday + timedelta(days=5), monday + timedelta(days=6), "days"
-
-
-def _month(today: date, months: int) -> _Span:
-    index = today.year * 12 + today.month - 1 + months
-    first = date(index // 12, index % 12 + 1, 1)
-    after = date((index + 1) // 12, (index + 1) % 12 + 1, 1)
-    return first, after - timedelta(days=1), "month"
-
-
-def _year(year: int) -> _Span:
-    return date(year, 1, 1), date(year, 12, 31), "year"
-
-
-def _shifted(today: date, amount: int, unit: str) -> _Span:
+def _shifted(today: date, amount: int, unit: str) -> Span:
     """An exact day for days and weeks; months and years are said more loosely and stay months and years."""
     if unit == "day":
         return _day(today + timedelta(days=amount))
     if unit == "week":
         return _day(today + timedelta(weeks=amount))
-    return _month(today, amount) if unit == "month" else _year(today.year + amount)
+    return month_at(today, amount) if unit == "month" else year_at(today.year + amount)
 
 
-def _near(match: re.Match[str], today: date) -> _Span:
+def _near(match: re.Match[str], today: date) -> Span:
     return _day(today + timedelta(days=_NEAR_DAYS[match.group().lower()]))
 
 
-def _weekday(match: re.Match[str], today: date) -> _Span:
+def _weekday(match: re.Match[str], today: date) -> Span:
     which, _, name = match.group().lower().partition(" ")
-    wanted = _WEEKDAYS_EN.index(name)
+    wanted = WEEKDAYS_EN.index(name)
     if which == "last":
         return _day(today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1))
     if which == "coming":
         return _day(_coming(today, wanted))
-    return _day(_week(today, int(which == "next"))[0] + timedelta(days=wanted))
+    return _day(week_at(today, int(which == "next"))[0] + timedelta(days=wanted))
 
 
 def _coming(today: date, weekday: int) -> date:
@@ -193,73 +222,55 @@ def _coming(today: date, weekday: int) -> date:
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
-def _period(match: re.Match[str], today: date) -> _Span:
+def _period(match: re.Match[str], today: date) -> Span:
     which, _, unit = match.group().lower().partition(" ")
     return _by_unit(today, {"next": 1, "last": -1, "this": 0}[which], unit)
 
 
-def _by_unit(today: date, steps: int, unit: str) -> _Span:
+def _by_unit(today: date, steps: int, unit: str) -> Span:
     if unit == "weekend":
-        return _weekend(today, steps)
+        return weekend_at(today, steps)
     if unit == "week":
-        return _week(today, steps)
-    return _month(today, steps) if unit == "month" else _year(today.year + steps)
+        return week_at(today, steps)
+    return month_at(today, steps) if unit == "month" else year_at(today.year + steps)
 
 
-def _later(match: re.Match[str], today: date) -> _Span:
+def _later(match: re.Match[str], today: date) -> Span:
     words = match.group().lower().removeprefix("in ").split()
-    return _shifted(today, _number_en(words[0]), words[1].removesuffix("s"))
+    return _shifted(today, number_en(words[0]), words[1].removesuffix("s"))
 
 
-def _earlier(match: re.Match[str], today: date) -> _Span:
+def _earlier(match: re.Match[str], today: date) -> Span:
     words = match.group().lower().split()
-    return _shifted(today, -_number_en(words[0]), words[1].removesuffix("s"))
-
-
-def _number_en(word: str) -> int:
-    return _NUMBERS_EN[word] if word in _NUMBERS_EN else int(word)
-
-
-def number_zh(text: str) -> int:
-    """Digits or Chinese numerals up to 99 (二十八) as a number; raises `ValueError` for anything else."""
-    if text.isdecimal():
-        return int(text)
-    tens, ten, ones = text.partition("十")
-    if not ten:
-        if len(text) == 1 and text in _DIGITS_ZH:
-            return _DIGITS_ZH[text]
-        raise ValueError(f"not a number up to 99: {text!r}")
-    if any(part and part not in _DIGITS_ZH for part in (tens, ones)):
-        raise ValueError(f"not a number up to 99: {text!r}")
-    return _DIGITS_ZH.get(tens, 1) * 10 + _DIGITS_ZH.get(ones, 0)
+    return _shifted(today, -number_en(words[0]), words[1].removesuffix("s"))
 
 
 def _steps_zh(text: str) -> int:
     return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
 
 
-def _near_zh(match: re.Match[str], today: date) -> _Span:
+def _near_zh(match: re.Match[str], today: date) -> Span:
     return _near(match, today)
 
 
-def _monthday_zh(match: re.Match[str], today: date) -> _Span:
-    first = _month(today, _steps_zh(match.group()))[0]
+def _monthday_zh(match: re.Match[str], today: date) -> Span:
+    first = month_at(today, _steps_zh(match.group()))[0]
     return _day(first.replace(day=int(re.sub(r"\D", "", match.group()))))
 
 
-def _weekday_zh(match: re.Match[str], today: date) -> _Span:
+def _weekday_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
     weeks = _steps_zh(text)
     if text.endswith("末"):
-        return _weekend(today, weeks)
-    return _day(_week(today, weeks)[0] + timedelta(days=_weekday_index_zh(text)))
+        return weekend_at(today, weeks)
+    return _day(week_at(today, weeks)[0] + timedelta(days=_weekday_index_zh(text)))
 
 
 def _weekday_index_zh(text: str) -> int:
     return 6 if text[-1] in "日天" else "一二三四五六".index(text[-1])
 
 
-def _period_zh(match: re.Match[str], today: date) -> _Span:
+def _period_zh(match: re.Match[str], today: date) -> Span:
     return _by_unit(today, _steps_zh(match.group()), "month" if match.group().endswith("月") else "week")
 
 
@@ -267,43 +278,43 @@ def _years_zh(text: str) -> int:
     return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2}[text[0]]
 
 
-def _month_zh(match: re.Match[str], today: date) -> _Span:
+def _month_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
     month = number_zh(text[2 : text.index("月")])
-    return _month(date(today.year + _years_zh(text), month, 1), 0)
+    return month_at(date(today.year + _years_zh(text), month, 1), 0)
 
 
-def _year_zh(match: re.Match[str], today: date) -> _Span:
-    return _year(today.year + _years_zh(match.group()))
+def _year_zh(match: re.Match[str], today: date) -> Span:
+    return year_at(today.year + _years_zh(match.group()))
 
 
-def _shift_zh(match: re.Match[str], today: date) -> _Span:
+def _shift_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
-    number = re.match(_NZ, text)
+    number = re.match(NUMBER_ZH, text)
     amount = number_zh(number.group() if number else "")
     sign = -1 if text.endswith("前") else 1
     unit = next(u for mark, u in (("天", "day"), ("月", "month"), ("年", "year"), ("", "week")) if mark in text)
     return _shifted(today, sign * amount, unit)
 
 
-def _bare(match: re.Match[str], today: date) -> _Span:
-    return _day(_coming(today, _WEEKDAYS_EN.index(match.group().lower().removeprefix("on "))))
+def _bare(match: re.Match[str], today: date) -> Span:
+    return _day(_coming(today, WEEKDAYS_EN.index(match.group().lower().removeprefix("on "))))
 
 
-def _bare_zh(match: re.Match[str], today: date) -> _Span:
+def _bare_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
     if text.endswith("末"):
-        return _weekend(today, 0)
+        return weekend_at(today, 0)
     return _day(_coming(today, _weekday_index_zh(text)))
 
 
-def _dated(match: re.Match[str], today: date) -> _Span:
+def _dated(match: re.Match[str], today: date) -> Span:
     text = match.group().lower()
-    month = next(i for i, name in enumerate(_MONTHS_EN, start=1) if re.search(rf"\b{name}", text))
+    month = next(i for i, name in enumerate(MONTHS_EN, start=1) if re.search(rf"\b{name}", text))
     return _day(_coming_date(today, month, int(re.sub(r"\D", "", text))))
 
 
-def _dated_zh(match: re.Match[str], today: date) -> _Span:
+def _dated_zh(match: re.Match[str], today: date) -> Span:
     month, day = re.findall(r"\d+", match.group())
     return _day(_coming_date(today, int(month), int(day)))
 
@@ -319,7 +330,7 @@ def _coming_date(today: date, month: int, day: int) -> date:
     raise ValueError(f"no day {month}-{day} in any year")
 
 
-_MEANINGS: dict[str, Callable[[re.Match[str], date], _Span]] = {
+_MEANINGS: dict[str, Callable[[re.Match[str], date], Span]] = {
     "near": _near,
     "weekday": _weekday,
     "period": _period,

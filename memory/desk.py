@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memory import keys, profile
+from memory import dates, keys, profile
 from memory.errors import Derived, NotCurrent, NotYours
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
@@ -120,6 +120,19 @@ class Desk:
         self._after_change(old)
         return old, self._row(new_id)
 
+    def confirm(self, short_id: str) -> Memory:
+        """Mark a memory as sure: it never fades. Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`."""
+        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        memories.confirm(self._tx, memory.id, at=self._now)
+        return self._row(memory.id)
+
+    def use(self, memory_ids: Sequence[int]) -> None:
+        """These were looked up on purpose, which keeps them fresh."""
+        for memory in memories.by_ids(self._tx, self._context.scope, memory_ids):
+            memories.use(self._tx, memory.id, at=self._now)
+
     def forget(self, memory_id: int) -> Memory | None:
         """Remove one memory, and only it: its source messages stay, but nothing is learned or recalled from them.
 
@@ -208,7 +221,7 @@ class Desk:
         )
 
     def _today(self) -> str:
-        return extract.local_date(self._now, self._context.timezone).isoformat()
+        return dates.local_date(self._now, self._context.timezone).isoformat()
 
     def _after_change(self, memory: Memory) -> None:
         """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""

@@ -106,6 +106,24 @@ PROFILE_SLOTS: Final[Mapping[str, ProfileSlot]] = MappingProxyType(
     }
 )
 
+_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(_set("full-name first-name real-name given-name user-name"), "name"),
+        **dict.fromkeys(_set("nickname preferred-name"), "called"),
+        **dict.fromkeys(
+            _set("residence lives-in home-city current-city current-home place-of-residence living-in"
+                 " home-location current-residence"),
+            "home",
+        ),
+        **dict.fromkeys(_set("birthplace place-of-birth born-in home-town"), "hometown"),
+        **dict.fromkeys(_set("date-of-birth birth-date birthdate"), "birthday"),
+        **dict.fromkeys(_set("mother-tongue first-language"), "native-language"),
+        **dict.fromkeys(_set("preferred-language reply-language"), "language"),
+        **dict.fromkeys(_set("time-zone tz"), "timezone"),
+        **dict.fromkeys(_set("job job-title profession current-job"), "occupation"),
+        **dict.fromkeys(_set("company workplace current-employer works-at works-for"), "employer"),
+    }
+)  # fmt: skip
 _SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "favourite", "colour": "color"}
 
 
@@ -117,6 +135,15 @@ def normalise_key(text: str) -> str:
     folded = _fold(text)
     words = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in folded).split()
     return "-".join(_SPELLINGS.get(word, word) for word in words)[:KEY_LIMIT].rstrip("-")
+
+
+def vocabulary_key(text: str) -> str:
+    """As `normalise_key`, with the other common names of single-valued keys brought to the vocabulary's own.
+
+    For keys that a model makes up: "current-city" and "home" must meet, or somebody lives in two places.
+    """
+    key = normalise_key(text)
+    return _SYNONYMS.get(key, key)
 
 
 def normalise_value(text: str) -> str:

@@ -6,34 +6,52 @@ transaction; what an inbox row causes and the row's end are committed together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory import profile
 from memory.desk import Context, Desk, Shown
 from memory.learn import extract, keep
+from memory.learn.ask import Mind
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
-from memory.recall import index
-from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
-from memory.recall.search import Find, Hit, search, searching
-from memory.store import extractions, history, mailbox, memories, people, questions, recalls, usage
+from memory.recall import index, rank
+from memory.recall.embed import Embedder, TokenEmbedder
+from memory.recall.embedding import Embedding
+from memory.recall.gate import should_search
+from memory.recall.rank import Weights
+from memory.recall.recall import (
+    Budget,
+    Recall,
+    Recalled,
+    Snapshot,
+    excerpt,
+    recall,
+    stored_snapshot,
+    take_snapshot,
+)
+from memory.recall.rerank import Reranker
+from memory.recall.search import Hit, Search
+from memory.store import entities, extractions, history, mailbox, memories, passages, people, questions, recalls, usage
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
+from memory.store.entities import Entity
 from memory.store.extractions import Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Letter, Parcel
 from memory.store.memories import Draft, Memory, Source
+from memory.store.passages import Passage
 from memory.store.people import ChatKind
 from memory.store.questions import Question
 from memory.store.recalls import Entry
 from memory.store.usage import Spent
 
 __all__ = [
-    "Budget", "Context", "Desk", "Draft", "Hit", "Letter", "Memory", "Message", "Parcel", "Proposal", "Question",
-    "Recall", "Recalled",
-    "Service", "Shown", "Snapshot", "Source", "Spent", "Triggers", "Utterance",
+    "Budget", "Context", "Desk", "Draft", "Entity", "Entry", "Hit", "Letter", "Memory", "Message", "Parcel", "Passage",
+    "Proposal", "Question", "Recall", "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats",
+    "Triggers", "Utterance",
+    "Weights", "Why", "excerpt",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -73,6 +91,16 @@ class Said:
     platform_ref: str | None
     reply_to: str | None
     learn: bool
+    recall: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedders:
+    """How to open what gives meaning to texts; `paid` ones have what they gave kept for 30 days."""
+
+    vectors: Callable[[], Awaitable[Embedder]]
+    tokens: Callable[[], Awaitable[TokenEmbedder]] | None = None
+    paid: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +147,30 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What entered the last reply: entries with their memory (None once forgotten) and what the model cost."""
+    """What entered the last reply: entries with what they name (None once forgotten) and what the model cost."""
 
     turn_id: int
-    entries: tuple[tuple[Entry, Memory | None], ...]
+    entries: tuple[tuple[Entry, Memory | Message | None], ...]
     sources: Mapping[int, Sequence[Source]]
     spent: tuple[Spent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """How much one scope remembers: live rows by kind, past ones, messages, and the time of the oldest row."""
+
+    kinds: dict[str, int]
+    past: int
+    messages: int
+    since: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known of somebody or something by name."""
+
+    entity: Entity
+    memories: tuple[Memory, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,24 +201,44 @@ class Service:
         database: Database,
         *,
         agents: Mapping[str, str],
+        minds: Mapping[str, Mind],
         triggers: Triggers,
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_tokens: Callable[[str], int],
         run_id: str,
+        weights: Weights = rank.HYBRID,
+        embedders: Embedders | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._database = database
         self._agents = dict(agents)
+        self._minds = dict(minds)
+        self._mind_of: dict[int, Mind] = {}
         self._agent_ids: dict[str, int] = {}
         self._timezones: dict[int, str] = {}
         self._now = now
         self._short_id = lambda: f"m_{new_id()}"
         self._count_tokens = count_tokens
         self._run_id = run_id
+        self._embedding = (
+            None
+            if embedders is None
+            else Embedding(
+                database,
+                embedder=embedders.vectors,
+                token_embedder=embedders.tokens,
+                text_of=index.text_of,
+                now=now,
+                cached=embedders.paid,
+            )
+        )
+        self._search = Search(database, now=now, weights=weights, embedding=self._embedding, reranker=reranker)
         self._learner = Learner(
             database,
             triggers=triggers,
             timezone_of=self._timezones.__getitem__,
+            mind_of=self._mind_of.get,
             now=now,
             new_id=self._short_id,
         )
@@ -187,17 +253,24 @@ class Service:
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_tokens: Callable[[str], int],
+        minds: Mapping[str, Mind] | None = None,
         durability: Durability = "process",
         driver: Driver | None = None,
+        weights: Weights = rank.HYBRID,
+        embedders: Embedders | None = None,
+        reranker: Reranker | None = None,
     ) -> Service:
         """Open the store at `path` for `agents` (name → timezone). `new_id` gives short random text.
+
+        `minds` are the models that read for agents in the background; for the others patterns do.
+        Without `embedders` memory is searched by words alone.
 
         Raises `memory.errors.StorageError` and its kin, each saying what to do.
         """
         database = await Database.open(path, now=now(), durability=durability, driver=driver)
         service = cls(
             database, agents=agents, triggers=triggers, now=now, new_id=new_id, count_tokens=count_tokens,
-            run_id=new_id(),
+            run_id=new_id(), minds=minds or {}, weights=weights, embedders=embedders, reranker=reranker,
         )  # fmt: skip
         try:
             await service._start()
@@ -211,6 +284,8 @@ class Service:
             for name, timezone in self._agents.items():
                 self._agent_ids[name] = people.agent(tx, name, now=self._now())
                 self._timezones[self._agent_ids[name]] = timezone
+                if name in self._minds:
+                    self._mind_of[self._agent_ids[name]] = self._minds[name]
             # Agents that are no longer configured may still have messages to be read.
             for row in tx.all("select id from agents"):
                 self._timezones.setdefault(row["id"], "UTC")
@@ -218,12 +293,16 @@ class Service:
 
         await self._database.write(act)
         await index.prepare(self._database)
+        if self._embedding is not None:
+            self._embedding.start()
         await self._learner.take_up()
 
     async def close(self, *, seconds: float) -> None:
         """Read what is unread, for at most `seconds`, then close the file."""
         try:
             await self._learner.finish(seconds=seconds)
+            if self._embedding is not None:
+                await self._embedding.close()
         finally:
             await self._database.close()
 
@@ -308,13 +387,15 @@ class Service:
                 tx,
                 context.session,
                 turn_id,
-                [
+                owner_id=context.scope.writes_to,
+                utterances=[
                     Utterance(
                         role="user",
                         text=message.text,
                         tokens=message.tokens,
                         said_at=message.said_at,
                         learn=message.learn and learning,
+                        recall=message.recall and learning,
                         author_id=context.speaker.id,
                         author_name=who.name,
                         platform_ref=message.platform_ref,
@@ -351,13 +432,15 @@ class Service:
 
     async def look(self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int) -> View:
         """Everything the prompt of a turn is made of; changes nothing. Without a budget it holds no memory."""
-        session, scope = turn.context.session, turn.context.scope
-
+        session = turn.context.session
         query = "\n".join(message.text for message in turn.said)
+        hits: list[Hit] = []
+        if budget is not None and should_search(query):
+            hits = await self.search(turn.context, query, limit=budget.items * 2)
         # What is learned from here on, by this very turn too, is newer than a snapshot taken now.
         now = self._now()
 
-        def act(reader: Reader, find: Find) -> View:
+        def act(reader: Reader) -> View:
             messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
             window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
             trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
@@ -366,9 +449,8 @@ class Service:
             snapshot, taken = self._snapshot(reader, turn.context, budget)
             found = recall(
                 reader,
-                scope,
+                hits,
                 query,
-                find=find,
                 snapshot=snapshot,
                 in_window=frozenset(message.id for message in window),
                 budget=budget,
@@ -381,7 +463,7 @@ class Service:
                 trimmed_to=trimmed_to,
             )
 
-        return await searching(self._database, act)
+        return await self._database.read(act)
 
     def propose(self, turn: Turn) -> list[Proposal]:
         """What this turn's own messages say, by patterns. Nothing is written."""
@@ -420,7 +502,9 @@ class Service:
 
         def act(tx: Transaction) -> Unread:
             if outcome.utterances:
-                history.record(tx, session, turn.id, outcome.utterances, now=now)
+                findable = all(message.recall for message in turn.said)
+                utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
+                history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
             if outcome.learned is not None:
                 self._learn(tx, turn, outcome.learned)
             if view is not None:
@@ -434,6 +518,49 @@ class Service:
             return extractions.unread(tx, session.id)
 
         self._learner.heard(session.id, await self._database.write(act))
+
+    async def record(
+        self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()
+    ) -> None:
+        """Put what was said into history without answering it, and let it be learned from in a quiet moment.
+
+        `who` said what has the role "user"; without anybody only the bot's words can be recorded, in a session that
+        exists. `inbox_ids` are done with the same commit.
+        """
+        now = self._now()
+
+        def act(tx: Transaction) -> tuple[int, Unread]:
+            if who is None:
+                session = people.session_by_key(tx, where.session_key)
+                assert session is not None, f"nobody has spoken in {where.session_key}"
+                speaker_id = people.last_speaker(tx, session.id)
+                learning, owner_id = session.learning, people.scope_of(tx, session, speaker_id).writes_to
+            else:
+                context = self._context(tx, where, who)
+                session, owner_id = context.session, context.scope.writes_to
+                speaker_id = context.speaker.id
+                learning = session.learning and context.speaker.learning
+            history.record(
+                tx,
+                session,
+                None,
+                [
+                    replace(
+                        one,
+                        learn=one.learn and learning and one.role == "user",
+                        recall=one.recall and learning,
+                        author_id=speaker_id if one.role == "user" else None,
+                        author_name=who.name if who is not None and one.role == "user" else one.author_name,
+                    )
+                    for one in utterances
+                ],
+                owner_id=owner_id,
+                now=now,
+            )
+            mailbox.answered(tx, inbox_ids, error=None, now=now)
+            return session.id, extractions.unread(tx, session.id)
+
+        self._learner.heard(*await self._database.write(act))
 
     # What people do ---------------------------------------------------------------------------------------------
 
@@ -461,14 +588,23 @@ class Service:
             )
         )
 
+    def learn_soon(self, context: Context, reason: str) -> None:
+        """Have what is unread in this session read, without waiting: a model may take a minute."""
+        self._learner.soon(context.session.id, reason)
+
     async def flush(self, context: Context, reason: str) -> None:
         """Read what is unread in this session now."""
         await self._learner.flush(context.session.id, reason)
 
-    async def search(self, context: Context, query: str, *, limit: int) -> list[Hit]:
-        return await searching(
-            self._database, lambda reader, find: search(reader, context.scope, query, find=find, limit=limit)
-        )
+    async def search(self, context: Context, query: str, *, limit: int, weights: Weights | None = None) -> list[Hit]:
+        """The memories and passages that answer `query` best. `weights` other than the store's are for measuring."""
+        return await self._search.find(context.scope, query, timezone=context.timezone, limit=limit, weights=weights)
+
+    async def indexed(self) -> None:
+        """Wait until all that is committed can be found by every means there is."""
+        await index.catch_up(self._database)
+        if self._embedding is not None and await self._embedding.opened():
+            await self._embedding.idle()
 
     async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
         """Live facts, styles, events and reflections of the scope, the ones that matter first."""
@@ -489,13 +625,44 @@ class Service:
             if turn_id is None:
                 return None
             entries = recalls.of_turn(reader, turn_id)
-            ids = [entry.memory_id for entry in entries]
-            found = {memory.id: memory for memory in memories.by_ids(reader, context.scope, ids)}
+            named = {item: [e.item_id for e in entries if e.item == item] for item in ("memory", "message")}
+            known = memories.by_ids(reader, context.scope, named["memory"])
+            said = passages.by_ids(reader, context.scope, named["message"])
+            found: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
+            found |= {("message", message.id): message for message in said}
             return Why(
                 turn_id=turn_id,
-                entries=tuple((entry, found.get(entry.memory_id)) for entry in entries),
-                sources=memories.sources(reader, list(found)),
+                entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
+                sources=memories.sources(reader, [memory.id for memory in known]),
                 spent=tuple(usage.of_turn(reader, turn_id)),
+            )
+
+        return await self._database.read(act)
+
+    async def entity(self, context: Context, name: str, *, limit: int = 20) -> About | None:
+        """What this scope knows by `name`, with the newest memories that name it."""
+
+        def act(reader: Reader) -> About | None:
+            known = entities.entity(reader, context.scope, name)
+            if known is None:
+                return None
+            return About(
+                entity=known,
+                memories=tuple(memories.by_ids(reader, context.scope, known.memory_ids[:limit])),
+            )
+
+        return await self._database.read(act)
+
+    async def stats(self, context: Context) -> Stats:
+        scope = context.scope
+
+        def act(reader: Reader) -> Stats:
+            live = memories.kinds(reader, scope)
+            return Stats(
+                kinds=live,
+                past=memories.count(reader, scope, live_only=False) - sum(live.values()),
+                messages=passages.count(reader, scope),
+                since=memories.oldest(reader, scope),
             )
 
         return await self._database.read(act)
@@ -598,15 +765,14 @@ class Service:
             people.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
         if view.trimmed_to is not None:
             people.trim_window(tx, session_id, after=view.trimmed_to)
-        found = {item.memory.id for item in view.recall.items}
+        found = {item.memory.id for item in view.recall.items if item.memory is not None}
         standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
-        entries = [
-            Entry(memory_id=item.memory.id, placed=item.placed, score=round(item.score, 4), parts=item.parts)
-            for item in view.recall.items
+        entries = [_entry(item) for item in view.recall.items]
+        entries += [
+            Entry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing
         ]
-        entries += [Entry(memory_id=memory.id, placed="known", score=None, parts={}) for memory in standing]
         recalls.keep(tx, turn.id, entries)
-        recalled = [item.memory.id for item in view.recall.items if item.placed == "recalled"]
+        recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
         memories.touch(tx, recalled, now=self._now())
 
     def _post(
@@ -630,6 +796,14 @@ class Service:
             run=self._run_id,
             now=self._now(),
         )
+
+
+def _entry(item: Recalled) -> Entry:
+    score = round(item.score, 4)
+    if item.memory is not None:
+        return Entry(item="memory", item_id=item.memory.id, placed=item.placed, score=score, parts=item.parts)
+    assert item.passage is not None
+    return Entry(item="message", item_id=item.passage.message.id, placed=item.placed, score=score, parts=item.parts)
 
 
 def _fit(messages: list[Message], *, keep: int, tokens: int, count: int) -> list[Message]:

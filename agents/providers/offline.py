@@ -36,6 +36,7 @@ _TEXTS = {
         "noted": "Noted: {list}.",
         "told": "You told me on {when}: {said}.",
         "earlier": "Earlier, on {when}, you had told me: {said}.",
+        "quoted": "On {when} {said}",
         "unknown": "I have nothing in memory that answers this.",
         "kept": "I have kept that in our conversation, but found no fact in it to remember.",
         "who": (
@@ -48,6 +49,7 @@ _TEXTS = {
         "noted": "记下了：{list}。",
         "told": "你在{when}告诉过我：{said}。",
         "earlier": "更早在{when}，你曾告诉我：{said}。",
+        "quoted": "{when}，{said}",
         "unknown": "我的记忆里没有能回答这个问题的内容。",
         "kept": "我已把这句话留在对话里，但没有从中找到需要记住的事实。",
         "who": (
@@ -84,7 +86,8 @@ def _answer(request: Request, texts: dict[str, str]) -> str:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
     if _QUESTION.search(request.said):
         if _EVERYTHING.search(request.said):
-            told = [memory for memory in request.remembered if not memory.superseded][:_MOST_LISTED]
+            facts = [memory for memory in request.remembered if not memory.superseded and not memory.verbatim]
+            told = facts[:_MOST_LISTED]
         else:
             told = _worth_telling([memory for memory in request.remembered if memory.score > 0])
         lines += [_sentence(memory, texts) for memory in told]
@@ -101,4 +104,5 @@ def _worth_telling(remembered: Sequence[Remembered]) -> list[Remembered]:
 
 
 def _sentence(memory: Remembered, texts: dict[str, str]) -> str:
-    return texts["earlier" if memory.superseded else "told"].format(when=memory.when, said=memory.said)
+    how = "quoted" if memory.verbatim else "earlier" if memory.superseded else "told"
+    return texts[how].format(when=memory.when, said=memory.said)

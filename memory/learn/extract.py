@@ -1,26 +1,42 @@
-"""From messages to drafts of memories, by patterns and without a model.
+"""From messages to drafts of memories: by patterns, or from the items of a model's answer.
 
-Invariants: only a person's own messages that were recorded with `learn` are read; each is read with its own date;
-what comes out is checked by the bar below before anybody is told that it was noted.
+Invariants: only messages that were recorded with `learn` are read, each with its own date; what comes out names the
+messages it comes from and is checked by the bar below before anybody is told that it was noted; what an assistant
+wrote is never the source of something about a person; a model may name only such replaced rows as it was shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from zoneinfo import ZoneInfo
+from datetime import date
+from typing import get_args
 
 from memory import dates, keys
 from memory.learn import patterns
+from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
+from memory.learn.ask import INSTRUCTIONS, Stretch
+from memory.learn.guard import clean
+from memory.learn.redact import redact
+from memory.recall.words import tokens
 from memory.scope import Scope
+from memory.store.entities import Named, Type
 from memory.store.history import Message
-from memory.store.memories import Draft
+from memory.store.memories import Draft, Memory
 
 #: A value without one letter or digit in any script, or that is just a number, a path or a time: nothing to keep.
 _JUNK = re.compile(r"[\W\d_]*|[\d\s.,:%/-]+|(?:[~.]?/|[A-Za-z]:\\)\S+|\[secret: [^\]]*\]")
 _NUMERIC_KEYS = frozenset({"age", "birthday"})
+#: Of what an assistant wrote, only this is ever kept (DESIGN 5.3).
+_FROM_ASSISTANT = frozenset({"artifact", "solution", "decision"})
+_SUBJECT_LIMIT = 80
+_TOPIC_LIMIT = 80
+_SHORT_ID = re.compile(r"m_[a-z0-9]{1,16}")
+_ENTITY_TYPES: Mapping[str, Type] = {name: name for name in get_args(Type)}
+_SELF = frozenset(
+    {"", "self", "user", "the user", "me", "myself", "i", "speaker", "author", "自己", "本人", "我", "用户"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +47,20 @@ class Proposal:
     message_id: int
 
 
-def local_date(moment: int, timezone: str) -> date:
-    """The date it was at `moment` (milliseconds UTC) where the person lives."""
-    return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a model found: a draft, all messages it comes from, the rows it replaces, and the (name, type) in it."""
+
+    draft: Draft
+    scope: Scope
+    source_ids: tuple[int, ...]
+    replaces: tuple[int, ...] = ()
+    entities: tuple[Named, ...] = ()
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
-    """What one message of the scope's speaker says about them."""
-    today = local_date(said_at, timezone)
+    """What one message of the scope's speaker says about them, by patterns."""
+    today = dates.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
         draft = Draft(
@@ -65,7 +87,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
 
 
 def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Proposal]:
-    """What a stretch of one session says, message by message. All must be of the scope's speaker."""
+    """What a stretch of one session says by patterns, message by message. All must be of the scope's speaker."""
     return [
         Proposal(draft=draft, message_id=message.id)
         for message in messages
@@ -74,8 +96,199 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
     ]
 
 
+def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
+    """What of a model's answer about `stretch` is kept; what fails the bar is left out, item by item."""
+    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
+    found += [_style(item, stretch) for item in answer.styles]
+    found += [_event(item, answer.entities, stretch) for item in answer.events]
+    return [finding for finding in found if finding is not None and worth_keeping(finding.draft)]
+
+
 def worth_keeping(draft: Draft) -> bool:
     """Whether a draft clears the bar: it says something, and is no number, path, time or secret."""
     if not draft.key or not draft.value.strip():
         return False
     return draft.key in _NUMERIC_KEYS or _JUNK.fullmatch(draft.value) is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Origin:
+    """Where an item comes from: its messages, and the message that dates it, of the person who said it."""
+
+    messages: tuple[Message, ...]
+    dated: Message
+    scope: Scope
+    timezone: str
+    #: Whether a person said it, or agreed to it in words of their own.
+    by_person: bool
+
+    @property
+    def today(self) -> date:
+        return dates.local_date(self.dated.said_at, self.timezone)
+
+
+def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
+    key = keys.vocabulary_key(_safe(item.key))
+    category = keys.category_of(key) or keys.normalise_key(item.category)
+    if category not in keys.CATEGORIES:
+        category = "conversation"
+    origin = _origin(item, stretch, by_assistant=category in _FROM_ASSISTANT)
+    if origin is None:
+        return None
+    about = _about(item.about, origin) if origin.by_person else ""
+    value = _value(item.value, origin)
+    if _echoes(value, origin, stretch.known):
+        return None
+    draft = Draft(
+        kind="fact",
+        owner_id=origin.scope.writes_to,
+        author_id=origin.scope.speaker_id if origin.by_person else None,
+        subject_id=origin.scope.speaker_id if origin.by_person and not about else None,
+        subject=about,
+        category=category,
+        topic=_topic(item.topic),
+        key=key,
+        value=value,
+        importance=item.importance,
+        confidence=item.confidence,
+        origin="extracted",
+        learned_at=origin.dated.said_at,
+        local_date=origin.today.isoformat(),
+    )
+    shown = {memory.short_id: memory.id for memory in stretch.known}
+    named = dict.fromkeys(_SHORT_ID.findall(item.replaces))
+    return Finding(
+        draft=draft,
+        scope=origin.scope,
+        source_ids=tuple(message.id for message in origin.messages),
+        replaces=tuple(shown[short_id] for short_id in named if short_id in shown),
+        entities=_named(entities, f"{about} {value}"),
+    )
+
+
+def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
+    origin = _origin(item, stretch, by_assistant=False)
+    if origin is None:
+        return None
+    draft = Draft(
+        kind="style",
+        owner_id=origin.scope.writes_to,
+        author_id=origin.scope.speaker_id,
+        subject_id=origin.scope.speaker_id,
+        # How one agent is to talk is no business of the others.
+        agent_id=origin.scope.agent_id,
+        category="instruction",
+        topic=_topic(item.topic),
+        key=keys.normalise_key(_safe(item.key)) or "style",
+        value=_value(item.value, origin),
+        importance=item.importance,
+        confidence=0.7,
+        origin="extracted",
+        learned_at=origin.dated.said_at,
+        local_date=origin.today.isoformat(),
+    )
+    return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in origin.messages))
+
+
+def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
+    origin = _origin(item, stretch, by_assistant=False)
+    if origin is None:
+        return None
+    value = _value(item.value, origin)
+    draft = Draft(
+        kind="event",
+        owner_id=origin.scope.writes_to,
+        author_id=origin.scope.speaker_id,
+        subject_id=origin.scope.speaker_id,
+        category="happening",
+        topic=_topic(item.topic),
+        key="event",
+        value=value,
+        importance=item.importance,
+        confidence=0.8,
+        origin="extracted",
+        learned_at=origin.dated.said_at,
+        local_date=origin.today.isoformat(),
+    )
+    return Finding(
+        draft=draft,
+        scope=origin.scope,
+        source_ids=tuple(message.id for message in origin.messages),
+        entities=_named(entities, value),
+    )
+
+
+def _origin(item: Item, stretch: Stretch, *, by_assistant: bool) -> _Origin | None:
+    """The messages an item comes from: those it names, else the one it shares most words with.
+
+    None when that is no message a person may be quoted from, or an assistant's where `by_assistant` is not given.
+    """
+    cited = [stretch.messages[n - 1] for n in sorted(set(item.messages)) if 1 <= n <= len(stretch.messages)]
+    if not cited:
+        cited = _closest(item.value, stretch)
+    by_people = [message for message in cited if message.author_id in stretch.scopes]
+    if by_people:
+        # The last to say it: an older message never closes a newer value, and this one is the newest word on it.
+        dated = by_people[-1]
+        assert dated.author_id is not None
+        # A row of one person is not learned from the words of another.
+        sources = [m for m in cited if m.author_id in (None, dated.author_id)]
+        scope, timezone = stretch.scopes[dated.author_id], stretch.timezones[dated.author_id]
+        return _Origin(messages=tuple(sources), dated=dated, scope=scope, timezone=timezone, by_person=True)
+    if not cited or not by_assistant or stretch.scope.speaker_id is None:
+        return None
+    timezone = stretch.timezones[stretch.scope.speaker_id]
+    return _Origin(messages=tuple(cited), dated=cited[-1], scope=stretch.scope, timezone=timezone, by_person=False)
+
+
+def _closest(value: str, stretch: Stretch) -> list[Message]:
+    wanted = set(tokens(value))
+    shared = [(len(wanted & set(tokens(message.text))), message) for message in stretch.messages]
+    people = [(n, message) for n, message in shared if n and message.author_id in stretch.scopes]
+    return [max(people, key=lambda pair: pair[0])[1]] if people else []
+
+
+def _about(text: str, origin: _Origin) -> str:
+    """Whom or what a fact is about in words; empty for the person who said it."""
+    name = " ".join(_safe(text).split())[:_SUBJECT_LIMIT]
+    own = {origin.dated.author_name.casefold()} | _SELF
+    return "" if name.casefold() in own else name
+
+
+def _value(text: str, origin: _Origin) -> str:
+    return dates.anchor(_safe(text), origin.today)[: keys.VALUE_LIMIT].strip()
+
+
+def _topic(text: str) -> str:
+    return keys.normalise_key(_safe(text))[:_TOPIC_LIMIT].rstrip("-")
+
+
+def _echoes(value: str, origin: _Origin, known: Iterable[Memory]) -> bool:
+    """Whether a value only repeats the prompt: its instructions, or a known fact that no message speaks of."""
+    plain = keys.normalise_value(value)
+    if len(plain) > 12 and plain in _PLAIN_INSTRUCTIONS:
+        return True
+    if not any(keys.normalise_value(memory.value) == plain for memory in known):
+        return False
+    said = {token for message in origin.messages for token in tokens(message.text)}
+    return said.isdisjoint(tokens(value))
+
+
+def _named(entities: Iterable[EntityItem], text: str) -> tuple[Named, ...]:
+    """The entities that occur in `text`."""
+    lower = text.casefold()
+    found: dict[str, Named] = {}
+    for entity in entities:
+        name = " ".join(_safe(entity.name).split())
+        kind = entity.type.casefold()
+        if name and name.casefold() in lower:
+            found.setdefault(name, Named(type=_ENTITY_TYPES.get(kind, "other"), name=name))
+    return tuple(found.values())
+
+
+def _safe(text: str) -> str:
+    """A model's words as they may be kept: without hidden characters, and with secrets masked once more."""
+    return redact(clean(text)).strip()
+
+
+_PLAIN_INSTRUCTIONS = keys.normalise_value(INSTRUCTIONS)

@@ -1,8 +1,9 @@
 """One proposed memory → rows: new, told again, or a replacement.
 
-Invariants: only a key on the closed list of single values replaces anything; message time decides, so an older
-message never closes a newer value; what differs in a number, a name, a date or a negation is never taken for the
-same; every row names the messages it was learned from.
+Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything; a named
+row is replaced only where the one who speaks may change it; message time decides, so an older message never closes a
+newer value; what differs in a number, a name, a date or a negation is never taken for the same; every row names the
+messages it was learned from.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from memory import keys, profile
+from memory.learn.entities import extract, of_fact
 from memory.learn.guard import injection_flags
 from memory.recall.likeness import differs_in_substance, jaccard
+from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import erasure, memories
+from memory.store import entities, erasure, memories
 from memory.store.database import Transaction
+from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
 
 #: Rows at least this much alike, word for word, say the same unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
+#: Distinct words, or characters and their pairs, from which on a value says something without its key.
+_STATEMENT = 4
 
 
 def keep(
@@ -30,52 +36,91 @@ def keep(
     source_ids: Sequence[int],
     now: int,
     new_id: Callable[[], str],
+    replaces: Sequence[int] = (),
+    names: Sequence[Named] = (),
 ) -> int | None:
     """Write `draft` in the open transaction, with what follows from it for the profile.
 
-    Returns the id of the row that holds it, new or not; None when it was forgotten since it was said.
+    `replaces` are ids of rows that are no longer true because of it; those outside what the speaker may change are
+    passed over. `names` are entities that whoever read it found, beside those seen in the draft itself. Returns the id
+    of the row that holds the draft, new or not; None when it was forgotten since.
     """
     if draft.origin == "extracted" and erasure.was_forgotten(
         tx, draft.owner_id, draft.key, draft.value, said_at=draft.learned_at
     ):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
-    present = memories.same_subject(tx, scope, draft)
-    memory_id = _place(tx, draft, present, source_ids=source_ids, now=now, new_id=new_id)
+    named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
+    memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
-    if draft.owner_id in scope.own and draft.kind == "fact":
-        slot = keys.profile_slot(category=draft.category, key=draft.key)
-        profile.refresh(tx, scope, draft.owner_id, slot, now=now, new_id=new_id)
+    seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
+    entities.note(tx, draft.owner_id, memory_id, [*names, *seen], now=now)
+    slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
+    for owner_id, slot in sorted(filter(None, slots)):
+        profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
     return memory_id
 
 
 def _place(
     tx: Transaction,
+    scope: Scope,
     draft: Draft,
-    present: list[Memory],
+    named: list[Memory],
     *,
     source_ids: Sequence[int],
     now: int,
     new_id: Callable[[], str],
 ) -> int:
+    present = [memory for memory in memories.same_subject(tx, scope, draft) if _one_subject(memory, draft)]
+    replaced = {memory.id for memory in named}
     for memory in present:
-        if memory.valid_until is None and _same(memory, draft):
+        same = _equal(memory, draft) if memory.id in replaced else _same(memory, draft)
+        if memory.valid_until is None and same:
             # A message that is read a second time says nothing a second time.
             if not memories.learned_from(tx, memory.id, source_ids):
                 memories.reinforce(tx, memory.id, at=draft.learned_at)
+            _close(tx, [one for one in named if one.id != memory.id], memory.id, at=draft.learned_at)
             return memory.id
         if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
             return memory.id  # said before it was replaced, though read after
-    rivals = [memory for memory in present if memory.key == draft.key] if keys.is_single_valued(draft.key) else []
+    single = draft.kind == "fact" and keys.is_single_valued(draft.key)
+    rivals = [memory for memory in present if memory.key == draft.key] if single else []
     before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
-    after = [memory for memory in rivals if memory.valid_from > draft.learned_at]
+    after = [memory for memory in (*rivals, *named) if memory.valid_from > draft.learned_at]
     if after:
         # Said earlier than what we know, though read later: it is history from the start.
         draft = replace(draft, valid_until=after[0].valid_from, superseded_by=after[0].id)
     memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
-    if before and (before[-1].valid_until is None or before[-1].valid_until > draft.learned_at):
-        memories.supersede(tx, before[-1].id, memory_id, at=draft.learned_at)
+    _close(tx, [*before[-1:], *named], memory_id, at=draft.learned_at)
     return memory_id
+
+
+def _close(tx: Transaction, replaced: Sequence[Memory], memory_id: int, *, at: int) -> None:
+    """End those of `replaced` that held until now and began before `at`."""
+    for memory in {memory.id: memory for memory in replaced}.values():
+        if memory.valid_from <= at and (memory.valid_until is None or memory.valid_until > at):
+            memories.supersede(tx, memory.id, memory_id, at=at)
+
+
+def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
+    """Whether the one who speaks may end this row: it is theirs alone, or in a group said by or about them."""
+    if memory.kind != draft.kind or memory.kind != "fact":
+        return False
+    if memory.owner_id in scope.own:
+        return draft.owner_id in scope.own
+    theirs = draft.author_id is not None and draft.author_id in (memory.author_id, memory.subject_id)
+    return memory.owner_id == draft.owner_id and theirs
+
+
+def _slot(scope: Scope, row: Memory | Draft) -> tuple[int, str] | None:
+    """The owner and the profile slot that a row feeds, if any."""
+    slot = keys.profile_slot(category=row.category, key=row.key)
+    return (row.owner_id, slot) if slot and row.kind == "fact" and row.owner_id in scope.own else None
+
+
+def _one_subject(memory: Memory, draft: Draft) -> bool:
+    """Whether both speak of the same: the sisters of two people in a group may share a name."""
+    return draft.subject_id is not None or memory.author_id == draft.author_id
 
 
 def _equal(memory: Memory, draft: Draft) -> bool:
@@ -83,8 +128,24 @@ def _equal(memory: Memory, draft: Draft) -> bool:
 
 
 def _same(memory: Memory, draft: Draft) -> bool:
+    """Whether both rows say one thing (DESIGN 5.3)."""
+    if draft.kind == "event" and memory.local_date != draft.local_date:
+        return False
     if _equal(memory, draft):
         return True
-    if keys.is_single_valued(draft.key) or memory.key != draft.key:
+    if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
+        return False
+    if memory.key != draft.key and not _key_adds_nothing(memory, draft):
         return False
     return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
+
+
+def _key_adds_nothing(memory: Memory, draft: Draft) -> bool:
+    """Whether values under different keys can be compared without them.
+
+    Not when each key has a meaning of its own ("likes", "dislikes"), nor when a value is too short to be a statement
+    ("blue" as the colour of a car or of a flat).
+    """
+    if keys.category_of(memory.key) is not None and keys.category_of(draft.key) is not None:
+        return False
+    return min(len(set(tokens(memory.value))), len(set(tokens(draft.value)))) >= _STATEMENT

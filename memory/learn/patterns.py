@@ -65,7 +65,7 @@ def extract(text: str, *, today: date) -> list[Candidate]:
             kind="fact",
             category=category_of(fact.key) or "relation",
             key=fact.key,
-            value=fact.value,
+            value=fact.value.strip(),
             subject="self",
             importance=importance,
             confidence=confidence,
@@ -171,8 +171,8 @@ _NOT_ONESELF = Phrase(
     r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?"
     r"|my) (?:story|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
     r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)|(?:^"
-    r"|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝|扮演|假设|假設|想象一?下?|翻译|翻譯"
-    r"|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事|作文|[写寫]一?[首篇封段个個]|例如"
+    r"|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝|扮演|假设|假設|想象一?下?"
+    r"|(?<![名位个個])翻[译譯]|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事|作文|[写寫]一?[首篇封段个個]|例如"
     r"|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
     re.IGNORECASE,
 )

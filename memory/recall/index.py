@@ -1,4 +1,4 @@
-"""The word index: derived from memories, fed from the change log, never part of a canonical transaction.
+"""The word index: derived from memories and messages, fed from the change log, outside canonical transactions.
 
 Invariants: a row carries the tokens of its owner, so a match reads only what the scope may see; losing or breaking
 the index loses nothing: it is made again from the rows; whoever searches feeds it first and so reads their own
@@ -14,14 +14,18 @@ from dataclasses import dataclass
 import structlog
 
 from memory.errors import StorageError
-from memory.recall import words
+from memory.recall import vectors, words
 from memory.recall.cues import CUES_VERSION, cues
-from memory.scope import Scope
+from memory.recall.rank import Spot
+from memory.scope import Scope, partitions_of
+from memory.store import documents
 from memory.store.database import Database, Reader, Row, Transaction
 
 log = structlog.get_logger(__name__)
 
 _BATCH = 500
+#: Candidates that are scored. At some 10 µs each this is the bound on a search by words, however much was ever said.
+MOST_MATCHES = 4_000
 #: Under this name the store keeps what its index is made of: the version of the tokens and that of the cues.
 _VERSION = "words"
 _MADE_OF = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
@@ -29,11 +33,29 @@ _MADE_OF = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A memory that holds at least one of the terms, with all its tokens counted."""
+    """A document that holds at least one of the terms, with all its tokens counted.
 
-    memory_id: int
+    `message` says where a message stands; None for a memory. `about` is the identity that said a message or that a
+    memory is about, `at` when it was said.
+    """
+
+    doc: int
     counts: Counter[str]
     length: int
+    message: Spot | None
+    about: int | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What matched, and in how many documents of the scope each term occurs."""
+
+    found: list[Match]
+    frequencies: dict[str, int]
+
+
+NONE = Matches(found=[], frequencies={})
 
 
 async def prepare(database: Database) -> None:
@@ -54,7 +76,7 @@ async def prepare(database: Database) -> None:
 
 
 async def rebuild(database: Database) -> None:
-    """Empty the index and have every memory indexed again."""
+    """Empty the index and have every document indexed again."""
 
     def act(tx: Transaction) -> None:
         tx.run("drop table if exists words")
@@ -63,7 +85,8 @@ async def rebuild(database: Database) -> None:
             tx.run("insert into words (words, rank) values ('secure-delete', 1)")
         tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, _MADE_OF))
         tx.run("delete from changes")
-        tx.run("insert into changes (memory_id) select id from memories order by id")
+        tx.run("insert into changes (doc) select 2 * id from memories order by id")
+        tx.run("insert into changes (doc) select 2 * id + 1 from messages where nth is not null order by id")
 
     await database.write(act)
     await catch_up(database)
@@ -84,8 +107,8 @@ def catch_up_some(tx: Transaction) -> None:
     """Index the oldest changes, as many as make a short transaction."""
     last = tx.one("select max(id) as id from (select id from changes order by id limit ?)", (_BATCH,))
     assert last is not None
-    for row in tx.all("select distinct memory_id from changes where id <= ?", (last["id"],)):
-        _index(tx, row["memory_id"])
+    for row in tx.all("select distinct doc from changes where id <= ?", (last["id"],)):
+        _index(tx, row["doc"])
     tx.run("delete from changes where id <= ?", (last["id"],))
 
 
@@ -97,16 +120,76 @@ async def keep_up(database: Database) -> None:
         log.warning("index.behind", error=str(exc))
 
 
-def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> list[Match]:
-    """Every memory of the scope that holds one of the terms. Costs by what the scope sees, not by the table."""
-    within = scope.predicate("m")
-    owners = " OR ".join(f'"{token}"' for token in _readable(scope))
-    held = " OR ".join(f'"{term}"' for term in terms)
+def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
+    """The documents of the scope that hold one of the terms. Costs by what the scope sees, not by the table.
+
+    Where more than `MOST_MATCHES` do, terms are taken from the rarest on until enough documents hold one of them.
+    """
+    found = _holding(reader, scope, terms, limit=MOST_MATCHES + 1)
+    if len(found) <= MOST_MATCHES:
+        held = Counter(term for match in found for term in match.counts)
+        return Matches(found=found, frequencies={term: held[term] for term in terms})
+    frequencies = {term: _count(reader, scope, term) for term in terms}
+    rare: list[str] = []
+    reached = 0
+    for term in sorted(terms, key=lambda term: frequencies[term]):
+        if rare and reached + frequencies[term] > MOST_MATCHES:
+            break
+        rare.append(term)
+        reached += frequencies[term]
+    return Matches(found=_holding(reader, scope, rare, limit=MOST_MATCHES), frequencies=frequencies)
+
+
+def texts(reader: Reader, docs: Sequence[int]) -> dict[int, Counter[str]]:
+    """The tokens of documents that a scope's own read has named before."""
+    marks = ", ".join("?" for _ in docs)
+    rows = reader.all(f"select rowid as doc, tokens from words where rowid in ({marks})", docs)
+    return {row["doc"]: Counter(row["tokens"].split()) for row in rows}
+
+
+def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
+    """The partitions a document stands in and the words it is found by; None when it is not to be found."""
+    if documents.is_message(doc):
+        row = reader.one(
+            "select owner_id, text from messages where id = ? and recall = 1 and erased_at is null and nth is not null",
+            (documents.row_id(doc),),
+        )
+        return None if row is None else ((row["owner_id"],), row["text"])
+    row = reader.one(
+        "select owner_id, author_id, subject_id, subject, topic, key, value from memories"
+        " where id = ? and kind in ('fact', 'style', 'event', 'reflection')",
+        (documents.row_id(doc),),
+    )
+    if row is None:
+        return None
+    partitions = partitions_of(owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"])
+    return partitions, " ".join(filter(None, (row["key"], row["value"], row["subject"], row["topic"])))
+
+
+def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Match]:
+    memories, messages = scope.predicate("m"), scope.owned("s")
     rows = reader.all(
-        f"select m.id, w.tokens from words w join memories m on m.id = w.rowid where words match ? and {within.sql}",
-        (f"scope : ({owners}) AND tokens : ({held})", *within.parameters),
+        "select w.rowid as doc, w.tokens, s.session_id, s.sitting, s.nth, s.role,"
+        " coalesce(s.author_id, m.subject_id) as about, coalesce(s.said_at, m.learned_at) as at,"
+        " rtrim(substr(s.text, -3)) as ending from words w"
+        " left join messages s on w.rowid % 2 = 1 and s.id = w.rowid / 2"
+        " left join memories m on w.rowid % 2 = 0 and m.id = w.rowid / 2"
+        f" where words match ? and ((s.recall = 1 and {messages.sql}) or {memories.sql}) limit ?",
+        (_question(scope, terms), *messages.parameters, *memories.parameters, limit),
     )
     return [_match(row) for row in rows]
+
+
+def _count(reader: Reader, scope: Scope, term: str) -> int:
+    row = reader.one("select count(*) as n from words where words match ?", (_question(scope, [term]),))
+    assert row is not None
+    return int(row["n"])
+
+
+def _question(scope: Scope, terms: Sequence[str]) -> str:
+    readable = " OR ".join(f'"{_partition_token(partition)}"' for partition in scope.partitions)
+    held = " OR ".join(f'"{term}"' for term in terms)
+    return f"scope : ({readable}) AND tokens : ({held})"
 
 
 def _current(reader: Reader) -> bool:
@@ -121,27 +204,41 @@ def _whole(tx: Transaction) -> bool:
     return True
 
 
-def _index(tx: Transaction, memory_id: int) -> None:
-    tx.run("delete from words where rowid = ?", (memory_id,))
-    row = tx.one(
-        "select owner_id, author_id, subject_id, subject, topic, key, value from memories"
-        " where id = ? and kind in ('fact', 'style', 'event', 'reflection')",
-        (memory_id,),
-    )
-    if row is None:
+def _index(tx: Transaction, doc: int) -> None:
+    tx.run("delete from words where rowid = ?", (doc,))
+    found = text_of(tx, doc)
+    vectors.enqueue(tx, doc, found)
+    if found is None:
         return
-    scope = f"o{row['owner_id']}"
-    if row["author_id"] is not None and row["author_id"] == row["subject_id"]:
-        scope += f" s{row['author_id']}"
-    text = " ".join((row["key"], row["value"], row["subject"], row["topic"], cues(row["key"])))
+    partitions, text = found
+    if not documents.is_message(doc):
+        row = tx.one("select key from memories where id = ?", (documents.row_id(doc),))
+        assert row is not None
+        text = f"{text} {cues(row['key'])}"
     tokens = " ".join(words.tokens(text))
-    tx.run("insert into words (rowid, scope, tokens) values (?, ?, ?)", (memory_id, scope, tokens))
+    scope = " ".join(map(_partition_token, partitions))
+    tx.run("insert into words (rowid, scope, tokens) values (?, ?, ?)", (doc, scope, tokens))
 
 
-def _readable(scope: Scope) -> list[str]:
-    return [f"o{owner}" for owner in scope.owners] + [f"s{identity}" for identity in scope.selves]
+def _partition_token(partition: int) -> str:
+    return f"o{partition}" if partition > 0 else f"s{-partition}"
 
 
 def _match(row: Row) -> Match:
     tokens = row["tokens"].split()
-    return Match(memory_id=row["id"], counts=Counter(tokens), length=len(tokens))
+    return Match(
+        doc=row["doc"],
+        counts=Counter(tokens),
+        length=len(tokens),
+        about=row["about"],
+        at=row["at"],
+        message=None
+        if row["session_id"] is None
+        else Spot(
+            session_id=row["session_id"],
+            sitting=row["sitting"],
+            nth=row["nth"],
+            by_agent=row["role"] == "assistant",
+            asks=row["ending"].endswith(("?", "？")),
+        ),
+    )

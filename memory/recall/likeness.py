@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from memory.recall.words import (
     HALVES,
@@ -25,7 +26,7 @@ from memory.recall.words import (
 
 def jaccard(a: str, b: str) -> float:
     """Shared part of the distinct tokens of both, 0 to 1. Texts without a token are alike only if equal."""
-    left, right = set(tokens(a)), set(tokens(b))
+    left, right = set(tokens(_spelled_out(a))), set(tokens(_spelled_out(b)))
     if not left and not right:
         return 1.0 if a.strip() == b.strip() else 0.0
     return len(left & right) / len(left | right)
@@ -41,8 +42,11 @@ def differs_in_substance(a: str, b: str) -> bool:
     - names: capitalised words beyond the start of a sentence that the other text holds in no spelling, a
       subject exchanged at the start ("Anna likes", "Marta likes"), any Latin word inside Chinese or Japanese
       text; names and numbers that stand in another order differ too ("from Paris to Rome");
-    - negation: how often and of what, in English, Chinese, Japanese and the commonest words of others, and an
-      opposite made by prefix (able, unable).
+    - negation: how often and of what, in English, Chinese, Japanese and the commonest words of others, an
+      opposite made by prefix (able, unable), and common English opposites (before, after; likes, hates);
+    - words of meaning that were exchanged for others ("low salt diet", "low sugar diet"), unless they are known to mean
+      the same; what is merely added or left out is wording. Of Chinese characters also the order counts, for no surface
+      tells a surname, a direction or an opposite (前, 后) from any other character.
 
     Behind their first 8,192 characters texts differ as soon as they are not equal.
     """
@@ -57,6 +61,7 @@ def differs_in_substance(a: str, b: str) -> bool:
         or _subject_exchanged(left, right)
         or _reordered(left, right)
         or _opposed(left, right)
+        or _exchanged(left, right)
     )
 
 
@@ -87,7 +92,7 @@ _UNSPACED_NEGATION = re.compile(
 )
 #: Words that hold a character of negation without denying anything.
 _NO_NEGATION = re.compile(
-    "不错|不錯|不过|不過|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
+    "不错|不錯|不过(?!敏)|不過(?!敏)|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
     "|除非|非常|未来|未來"
 )
 #: Between a negation and what it denies: "is no longer a member".
@@ -97,6 +102,41 @@ _TITLES = listed("dr mr mrs ms prof st")
 #: Far more than the longest value of a memory.
 _COMPARED_CHARS = 8_192
 _AUXILIARIES = listed("is was has had will can")
+#: Words that exclude each other, one group a line; what stands between bars means much the same.
+_EXCLUSIVE = """
+    like love enjoy adore prefer favour favor | hate dislike avoid detest despise loathe
+    before | after
+    earlier early sooner | later late
+    start begin | stop end finish quit
+    buy bought purchase | sell sold
+    lend lent | borrow
+    give gave send sent | receive get got
+    increase raise more | decrease reduce lower less fewer
+    most | least
+    up above over | down below under
+    left | right
+    morning | noon afternoon | evening | night
+    north | south | east | west
+    hot warm | cold cool
+    older elder | younger
+    single | married | divorced | engaged | widowed
+    mother | father | sister | brother | son | daughter | wife | husband
+    win won | lose lost
+    arrive | leave
+    always | often | sometimes | rarely seldom
+    daily | weekly | monthly | yearly
+    hire | fire
+    open | close
+    big large | small little
+    high | low
+    long | short
+    breakfast | lunch | dinner supper
+"""
+#: Characters that colour a Chinese sentence without changing what it says, and numerals, which are compared by value.
+_UNTELLING = frozenset("的地得了着著过過在是会會都就也还還很呢吧啊吗嗎把被之所一二三四五六七八九十百千万萬亿億两兩零〇")
+_HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
+_CONTRACTED = re.compile(r"\b([a-z]{2,6})n['’]t\b", re.IGNORECASE)
+_SHORTENED = {"ca": "can", "wo": "will", "sha": "shall"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +152,8 @@ class _Surface:
     negated: tuple[str, ...]
     #: The capitalised word at the very start if a verb seems to follow, else empty.
     subject: str
+    #: Chinese characters in reading order, each once, without those that only colour.
+    han: tuple[str, ...]
 
 
 def _surface(text: str) -> _Surface:
@@ -157,6 +199,7 @@ def _surface(text: str) -> _Surface:
         numbers=frozenset(numbers),
         negated=tuple(sorted(negated + _denied(words))),
         subject=_subject(spelled),
+        han=tuple(dict.fromkeys(char for char in _HAN_CHARACTER.findall(folded) if char not in _UNTELLING)),
     )
 
 
@@ -204,9 +247,60 @@ def _reordered(left: _Surface, right: _Surface) -> bool:
 
 def _opposed(left: _Surface, right: _Surface) -> bool:
     only_left, only_right = left.words - right.words, right.words - left.words
-    return any(
+    return _exclude_each_other(only_left, only_right) or any(
         (len(word) > 2 and prefix + word in others)
         for here, others in ((only_left, only_right), (only_right, only_left))
         for word in here
         for prefix in _OPPOSING
     )
+
+
+def _exchanged(left: _Surface, right: _Surface) -> bool:
+    """Whether words or Chinese characters of one text stand for others in the other, or the latter in another order."""
+    if _telling(left, right) and _telling(right, left):
+        return True
+    here, there = set(left.han), set(right.han)
+    if here - there and there - here:
+        return True
+    return [char for char in left.han if char in there] != [char for char in right.han if char in here]
+
+
+def _telling(this: _Surface, other: _Surface) -> set[str]:
+    """Words of meaning that only `this` holds, without those for which `other` has one that means the same."""
+    groups = _groups()
+    meant = {groups[word] for word in other.words if word in groups}
+    return {
+        word
+        for word in this.words - other.words - stop_tokens() - _beside_negation() - this.numbers - other.numbers
+        if groups.get(word) not in meant and not word.isdigit()
+    }
+
+
+def _exclude_each_other(only_left: frozenset[str], only_right: frozenset[str]) -> bool:
+    """Whether a word of each belongs to the same line of `_EXCLUSIVE`, but to another meaning."""
+    groups = _groups()
+    meanings = {groups[word] for word in only_left if word in groups}
+    others = {groups[word] for word in only_right if word in groups}
+    return any(line == other and side != turned for line, side in meanings for other, turned in others)
+
+
+@cache
+def _beside_negation() -> frozenset[str]:
+    return frozenset(map(stem, _NEGATIONS | _AFTER_NEGATION))
+
+
+@cache
+def _groups() -> dict[str, tuple[int, int]]:
+    """Stem → (line, meaning) of `_EXCLUSIVE`."""
+    lines = _EXCLUSIVE.strip().splitlines()
+    return {
+        stem(word): (line, side)
+        for line, text in enumerate(lines)
+        for side, words in enumerate(text.split("|"))
+        for word in words.split()
+    }
+
+
+def _spelled_out(text: str) -> str:
+    """English contractions of "not" as two words, so that "doesn't" and "does not" are alike."""
+    return _CONTRACTED.sub(lambda match: f"{_SHORTENED.get(match[1].lower(), match[1])} not", text)

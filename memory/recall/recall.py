@@ -11,21 +11,25 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from memory import profile
-from memory.recall.gate import should_search
+from memory.recall import words
 from memory.recall.likeness import differs_in_substance, jaccard
-from memory.recall.search import Find, Hit, search
+from memory.recall.search import Hit
 from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Memory
+from memory.store.passages import Passage
 
 #: "recalled": put into the prompt for this turn; "known": stood there already; "unused": found, not needed.
 Placed: TypeAlias = Literal["recalled", "known", "unused"]
 
 _STYLES_IN_SNAPSHOT = 10
 _ALIKE = 0.75
-#: Tokens a rendered memory costs beyond its key and value: id, date, punctuation.
+#: Tokens a rendered memory costs beyond its words: id, date, punctuation.
 _RENDERING = 14
+#: Characters of a long message that are shown, and of the question before it.
+_EXCERPT_CHARS = 800
+_QUESTION_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,16 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A memory found for this message and where it stands in the prompt."""
+    """A memory or a passage found for this message, and where it stands in the prompt.
 
-    memory: Memory
+    `shown` is what of a passage's words goes there.
+    """
+
     score: float
     placed: Placed
+    memory: Memory | None = None
+    passage: Passage | None = None
+    shown: str = ""
     parts: dict[str, float] = field(default_factory=dict)
 
 
@@ -77,7 +86,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     styles = 0
     room = budget.known_tokens
     for memory in candidates:
-        cost = _cost(memory, count_tokens)
+        cost = _cost(memory, count_tokens) + _RENDERING
         if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
         known.append(memory)
@@ -105,37 +114,60 @@ def stored_snapshot(
 
 def recall(
     reader: Reader,
-    scope: Scope,
+    hits: Sequence[Hit],
     query: str,
     *,
-    find: Find,
     snapshot: Snapshot,
     in_window: frozenset[int],
     budget: Budget,
     count_tokens: Callable[[str], int],
 ) -> Recall:
-    """Find what bears on `query`. `in_window` names messages the model sees anyway."""
-    if not should_search(query):
-        return Recall(snapshot=snapshot)
-    hits = search(reader, scope, query, find=find, limit=budget.items * 2)
+    """Place what was found for `query`, best first. `in_window` names messages the model sees anyway."""
     present = {memory.id for memory in (*snapshot.known, *snapshot.newer)}
-    sources = memories.sources(reader, [hit.memory.id for hit in hits]) if hits else {}
+    found = [hit.memory.id for hit in hits if hit.memory is not None]
+    sources = memories.source_ids(reader, list({*present, *found}))
+    told = frozenset[int]().union(*(sources[memory_id] for memory_id in present))
     items: list[Recalled] = []
-    taken: list[Memory] = []
+    taken: list[Hit] = []
     room = budget.tokens
     for hit in hits:
-        said_in = {source.message_id for source in sources[hit.memory.id]}
-        if hit.memory.id in present or (said_in and said_in <= in_window):
-            items.append(_recalled(hit, "known"))
+        said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
+        shown = "" if hit.passage is None else excerpt(hit.passage, query)
+        if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
+            items.append(_recalled(hit, "known", shown))
             continue
-        cost = _cost(hit.memory, count_tokens)
-        if len(taken) == budget.items or cost > room or any(_repeats(hit.memory, other) for other in taken):
-            items.append(_recalled(hit, "unused"))
+        cost = (_cost(hit.memory, count_tokens) if hit.memory is not None else count_tokens(shown)) + _RENDERING
+        repeated = (hit.passage is not None and said_in <= told) or any(_repeats(hit, other) for other in taken)
+        if len(taken) == budget.items or cost > room or repeated:
+            items.append(_recalled(hit, "unused", shown))
             continue
-        taken.append(hit.memory)
+        taken.append(hit)
         room -= cost
-        items.append(_recalled(hit, "recalled"))
+        told |= said_in
+        items.append(_recalled(hit, "recalled", shown))
     return Recall(snapshot=snapshot, items=tuple(items))
+
+
+def excerpt(passage: Passage, query: str) -> str:
+    """The passage's message, or of a long one the part that holds most of the words asked for.
+
+    What answers a question stands behind that question.
+    """
+    text = _densest(" ".join(passage.message.text.split()), query)
+    asked = passage.before[-1] if passage.before else None
+    if asked is None or not asked.text.rstrip().endswith(("?", "？")) or len(asked.text) > _QUESTION_CHARS:
+        return text
+    return f"({asked.author_name or 'you'}: {' '.join(asked.text.split())}) {text}"
+
+
+def _densest(text: str, query: str) -> str:
+    if len(text) <= _EXCERPT_CHARS:
+        return text
+    wanted = set(words.query_terms(query))
+    starts = range(0, len(text), _EXCERPT_CHARS // 2)
+    best = max(starts, key=lambda start: len(wanted.intersection(words.tokens(text[start : start + _EXCERPT_CHARS]))))
+    cut = text[best : best + _EXCERPT_CHARS]
+    return f"{'… ' if best else ''}{cut.strip()}{' …' if best + _EXCERPT_CHARS < len(text) else ''}"
 
 
 def _as_of(memory: Memory, moment: int) -> Memory:
@@ -143,15 +175,26 @@ def _as_of(memory: Memory, moment: int) -> Memory:
     return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
 
 
-def _recalled(hit: Hit, placed: Placed) -> Recalled:
-    return Recalled(memory=hit.memory, score=hit.score, placed=placed, parts=hit.parts)
+def _recalled(hit: Hit, placed: Placed, shown: str) -> Recalled:
+    return Recalled(
+        memory=hit.memory, passage=hit.passage, score=hit.score, placed=placed, shown=shown, parts=hit.parts
+    )
 
 
-def _repeats(memory: Memory, other: Memory) -> bool:
-    if memory.key != other.key or memory.subject_id != other.subject_id:
+def _message_ids(hit: Hit) -> frozenset[int]:
+    return frozenset() if hit.passage is None else frozenset({hit.passage.message.id})
+
+
+def _repeats(hit: Hit, other: Hit) -> bool:
+    if hit.memory is not None and other.memory is not None:
+        same = hit.memory.key == other.memory.key and hit.memory.subject_id == other.memory.subject_id
+        one, two = hit.memory.value, other.memory.value
+    elif hit.passage is not None and other.passage is not None:
+        same, one, two = True, hit.passage.message.text, other.passage.message.text
+    else:
         return False
-    return jaccard(memory.value, other.value) >= _ALIKE and not differs_in_substance(memory.value, other.value)
+    return same and jaccard(one, two) >= _ALIKE and not differs_in_substance(one, two)
 
 
 def _cost(memory: Memory, count_tokens: Callable[[str], int]) -> int:
-    return count_tokens(memory.key) + count_tokens(memory.value) + _RENDERING
+    return count_tokens(memory.key) + count_tokens(memory.value)

@@ -1,135 +1,513 @@
-"""From a question to ranked memories, without a model.
+"""From a question to ranked memories and passages, without a model.
 
-Invariants: nothing outside the scope is looked at; importance and age only ever bend a score within fixed bounds,
-they never hide a row; a replaced memory stands below what replaced it; without a working index the scope is
-searched by substring, and the caller never notices but by quality.
+Invariants: nothing outside the scope is looked at; importance, strength and age only ever bend a score within fixed
+bounds, they never hide a row; what was replaced stands below what replaced it; without an embedder words alone decide,
+without a working index the scope is searched by substring, and the caller never notices but by quality.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
+from memory import dates, keys, periods
+from memory.dates import month_at
 from memory.errors import StorageError
-from memory.recall import index, words
+from memory.periods import Range
+from memory.recall import index, late, rank, words
+from memory.recall.bm25 import bm25, idf, table
+from memory.recall.embed import Tokens
+from memory.recall.embedding import Embedding, Question
+from memory.recall.rank import Candidate, Ranked, Spot, Statistics, Weights
+from memory.recall.rerank import Reranker
+from memory.recall.vectors import Vectors
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import documents, entities, memories, passages, people
 from memory.store.database import Database, Reader
+from memory.store.history import Message
 from memory.store.memories import Memory
+from memory.store.passages import Passage
+from memory.strength import strength, style_half_life
 
 log = structlog.get_logger(__name__)
 
 #: Terms of a query that are looked up. Chinese questions need more than the usual 64: on MADial-zh (development
 #: part, n = 80, words alone, measured by hand) 64 terms find any@5 .76 and 128 find .81.
 _TERMS = 128
-#: How far importance may lift or lower a score: a tenth either way over its range of 1 to 10.
-_IMPORTANCE_REACH = 0.1
-#: What is left of an archived memory's score: it comes up when little else matches.
-_ARCHIVED = 0.25
-
-
 #: Candidates fetched for each place in the result, so that there is room for what is put behind or dropped.
 _OVER_FETCH = 8
+#: Seconds that making a question's vectors may take, and characters of it that are read.
+_MEANING_SECONDS = 1.5
+_MEANT_CHARS = 2_000
+#: Documents nearest in meaning that join the candidates.
+_NEAREST = 400
+#: Best candidates by words and vectors that late interaction looks at: a hundred lose nothing (docs/benchmarks.md).
+_LOOKED_AT_CLOSELY = 300
+#: Matches that are scored with their neighbours; of more, the best by their own words.
+_SCORED = 1_000
+#: How far importance, fading strength and age may bend a score.
+_IMPORTANCE_REACH = 0.1
+_STRENGTH_REACH = 0.1
+_RECENCY_REACH = 0.05
+_RECENCY_HALF_LIFE_DAYS = 30.0
+#: What a memory gains whose topic the question names.
+_TOPIC = 1.1
+#: What is left of an archived memory's score: it comes up when little else matches.
+_ARCHIVED = 0.25
+#: What is left of the score of a message whose every memory was replaced since.
+_OUTDATED = 0.5
+_DAY_MS = 86_400_000
+#: Days of a time that is meant as a day, not as a period; and how far around it something still counts as said then.
+_SHORT_DAYS = 7
+_LEEWAY_MS = 2 * _DAY_MS
+#: Tokens of a message that tells as much as a message can, where nothing is known but when it was said.
+_LONG_TOKENS = 60
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers the query; `parts` says how its score came about, numbers only."""
+    """A memory or a passage that answers the query; `parts` says how its score came about, numbers only."""
 
-    memory: Memory
     score: float
+    memory: Memory | None = None
+    passage: Passage | None = None
     parts: dict[str, float] = field(default_factory=dict)
 
-
-#: A way to find: (reader, scope, terms, limit) → hits in any order.
-Find: TypeAlias = Callable[[Reader, Scope, list[str], int], list[Hit]]
-T = TypeVar("T")
-
-
-def search(reader: Reader, scope: Scope, query: str, *, find: Find, limit: int) -> list[Hit]:
-    """The best `limit` memories of the scope for `query`, best first."""
-    terms = words.query_terms(query, limit=_TERMS)
-    if not terms:
-        return []
-    hits = find(reader, scope, terms, limit * _OVER_FETCH)
-    hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
-    return _successors_first(hits)[:limit]
+    @property
+    def text(self) -> str:
+        if self.memory is not None:
+            return f"{self.memory.key} {self.memory.value}"
+        assert self.passage is not None
+        return self.passage.message.text
 
 
-async def searching(database: Database, act: Callable[[Reader, Find], T]) -> T:
-    """Run `act` on one committed state with the best way to find that there is: the index brought up to date, or
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """A time the question names, half-open, in milliseconds UTC; `around` is what counts half: the month of a day."""
 
-    the rows themselves where the index is broken.
-    """
+    first: int
+    last: int
+    around: tuple[int, int]
 
-    def by_index(reader: Reader) -> T:
-        if index.is_behind(reader):
-            raise _Behind
-        return act(reader, _by_words)
+    def fits(self, moment: int) -> float:
+        """How well a moment fits: 2, 1 or 0."""
+        inside = self.first <= moment < self.last
+        return float(inside) + float(self.around[0] <= moment < self.around[1])
 
-    try:
-        while True:
-            try:
-                return await database.read(by_index)
-            except _Behind:
-                await database.write(index.catch_up_some)
-    except StorageError as exc:
-        log.warning("index.failed", error=str(exc), instead="substring search")
-        return await database.read(lambda reader: act(reader, _by_substring))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question, taken apart: its words, and the times it names. `only_time` tells that it asks for nothing else."""
+
+    text: str
+    terms: list[str]
+    times: tuple[Time, ...]
+    only_time: bool
+    asker_id: int | None
+    meaning: Question | None = None
+
+
+class Search:
+    """Finds in one store. `now` is milliseconds UTC; without `embedding` words alone decide."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        now: Callable[[], int],
+        weights: Weights = rank.HYBRID,
+        embedding: Embedding | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self._database = database
+        self._now = now
+        self._weights = weights
+        self._embedding = embedding
+        self._reranker = reranker
+
+    async def find(
+        self, scope: Scope, text: str, *, timezone: str, limit: int, weights: Weights | None = None
+    ) -> list[Hit]:
+        """The best `limit` memories and passages of the scope for `text`, best first."""
+        weights = weights or self._weights
+        query = self._query(scope, text, timezone)
+        if not query.terms and not query.times:
+            return []
+        if not query.only_time and weights.vectors + weights.late > 0:
+            query = replace(query, meaning=await self._meaning(text))
+        vectors = None if self._embedding is None else self._embedding.vectors
+
+        def by_index(reader: Reader) -> list[Hit]:
+            if index.is_behind(reader):
+                raise _Behind
+            return _by_index(reader, scope, query, weights, vectors, limit=limit, now=self._now())
+
+        hits = await self._with_index(by_index, lambda reader: _by_substring(reader, scope, query, limit=limit))
+        if self._reranker is None:
+            return hits
+        return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
+
+    async def _meaning(self, text: str) -> Question | None:
+        """What the embedders make of a question, if they do it in time."""
+        if self._embedding is None:
+            return None
+        try:
+            async with asyncio.timeout(_MEANING_SECONDS):
+                return await self._embedding.question(text[:_MEANT_CHARS])
+        except TimeoutError:
+            log.warning("search.slow_embedder", seconds=_MEANING_SECONDS, instead="words only")
+            return None
+
+    async def _with_index(self, by_index: Callable[[Reader], T], without: Callable[[Reader], T]) -> T:
+        """Run `by_index` on one committed state with the index brought up to date, or `without` where it is broken."""
+        try:
+            while True:
+                try:
+                    return await self._database.read(by_index)
+                except _Behind:
+                    await self._database.write(index.catch_up_some)
+                    if self._embedding is not None:
+                        self._embedding.wake()
+        except StorageError as exc:
+            log.warning("index.failed", error=str(exc), instead="substring search")
+            return await self._database.read(without)
+
+    def _query(self, scope: Scope, text: str, timezone: str) -> Query:
+        named = periods.ranges(text, dates.local_date(self._now(), timezone))
+        return Query(
+            text=text,
+            terms=words.query_terms(text, limit=_TERMS),
+            times=tuple(_time(period, timezone) for period in named),
+            only_time=bool(named) and not _asks_more(text, named),
+            asker_id=scope.speaker_id,
+        )
+
+
+def _time(period: Range, timezone: str) -> Time:
+    first, last = periods.moments(period, timezone)
+    if (period.last - period.first).days > _SHORT_DAYS:
+        return Time(first=first, last=last, around=(first, first))
+    # People tell of a day soon after it, and what they call a day is rarely off by more than a few.
+    month = replace(period, first=period.first.replace(day=1), last=month_at(period.last, 0)[1])
+    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=periods.moments(month, timezone))
+
+
+def _asks_more(text: str, named: Sequence[Range]) -> bool:
+    """Whether anything but times, stop words and "what did I say" is asked."""
+    rest = text
+    for period in reversed(named):
+        rest = f"{rest[: period.start]} {rest[period.end :]}"
+    return bool(set(words.tokens(rest)) - words.stop_tokens() - _SAYING)
 
 
 class _Behind(Exception):
     """Something was committed that the index does not hold yet."""
 
 
-def _by_words(reader: Reader, scope: Scope, terms: list[str], limit: int) -> list[Hit]:
-    matches = index.match(reader, scope, terms)
-    if not matches:
-        return []
-    total = memories.count(reader, scope, live_only=False)
-    scores = words.bm25(
-        terms,
-        [match.counts for match in matches],
-        [match.length for match in matches],
-        total_docs=max(total, len(matches)),
-        average_length=sum(match.length for match in matches) / len(matches),
+def nearest_facts(reader: Reader, scope: Scope, text: str, *, limit: int) -> list[Memory]:
+    """Live facts and styles of the scope that speak of what `text` speaks of, by words, best first."""
+    terms = words.query_terms(text, limit=_TERMS)
+    matches = index.match(reader, scope, terms) if terms else index.NONE
+    found = [match for match in matches.found if match.message is None]
+    statistics = Statistics(
+        documents=memories.count(reader, scope, live_only=False),
+        average_length=sum(match.length for match in found) / max(len(found), 1),
     )
-    score_of = {match.memory_id: score for match, score in zip(matches, scores, strict=True)}
-    front = sorted(score_of, key=lambda memory_id: -score_of[memory_id])[:limit]
-    return [_hit(memory, score_of[memory.id]) for memory in memories.by_ids(reader, scope, front)]
+    candidates = [Candidate(doc=match.doc, counts=match.counts, length=match.length) for match in found]
+    ranked = rank.rank(terms, candidates, statistics, rank.CLASSIC)
+    ids = [documents.row_id(one.candidate.doc) for one in ranked[: limit * _OVER_FETCH]]
+    live = [m for m in memories.by_ids(reader, scope, ids) if m.live and m.kind in ("fact", "style")]
+    return live[:limit]
 
 
-def _by_substring(reader: Reader, scope: Scope, terms: list[str], limit: int) -> list[Hit]:
-    found = memories.containing(reader, scope, terms, limit=limit)
-    return [_hit(memory, float(sum(term in memory.value.casefold() for term in terms))) for memory in found]
+def _by_index(
+    reader: Reader,
+    scope: Scope,
+    query: Query,
+    weights: Weights,
+    vectors: Vectors | None,
+    *,
+    limit: int,
+    now: int,
+) -> list[Hit]:
+    if query.only_time:
+        return _by_time(reader, scope, query, limit=limit)
+    near = _near_in_meaning(reader, scope, query, vectors)
+    candidates, statistics = _candidates(reader, scope, query, weights, near)
+    if vectors is not None and query.meaning is not None and query.meaning.tokens is not None:
+        statistics = _look_closely(reader, scope, query, vectors, query.meaning.tokens, candidates, statistics)
+    ranked = rank.rank(query.terms, candidates, statistics, weights)
+    hits = [_bent(hit, query, now=now) for hit in _fetched(reader, scope, ranked[: limit * _OVER_FETCH])]
+    hits.sort(key=lambda hit: -hit.score)
+    return _successors_first(hits)[:limit]
 
 
-def _hit(memory: Memory, matched: float) -> Hit:
-    importance = 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5
-    archived = _ARCHIVED if memory.archived_at is not None else 1.0
-    return Hit(
-        memory=memory,
-        score=matched * importance * archived,
-        parts={"words": round(matched, 3), "importance": round(importance, 3), "archived": archived},
+def _near_in_meaning(reader: Reader, scope: Scope, query: Query, vectors: Vectors | None) -> dict[int, float]:
+    """The documents whose vectors lie nearest to the question's, with their cosines."""
+    if vectors is None or query.meaning is None:
+        return {}
+    return dict(vectors.nearest(reader, scope.partitions, query.meaning.vector, _NEAREST))
+
+
+def _candidates(
+    reader: Reader, scope: Scope, query: Query, weights: Weights, near: Mapping[int, float]
+) -> tuple[list[Candidate], Statistics]:
+    """The true union: what shares a word, is near in meaning, names whom the question names, or stands beside."""
+    matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
+    total = memories.count(reader, scope, live_only=False) + passages.count(reader, scope)
+    statistics = Statistics(
+        documents=max(total, len(matches.found)),
+        average_length=sum(match.length for match in matches.found) / max(len(matches.found), 1),
+        # Of more matches only the best are scored, among whom nothing can be counted.
+        frequencies=matches.frequencies if len(matches.found) > _SCORED else None,
     )
+    found = {
+        match.doc: Candidate(
+            doc=match.doc,
+            counts=match.counts,
+            length=match.length,
+            spot=match.message,
+            about=match.about,
+            at=match.at,
+        )
+        for match in _best_by_words(query.terms, matches.found, statistics)
+    }
+    named = {
+        documents.of_memory(i) for entity in entities.matching(reader, scope, query.text) for i in entity.memory_ids
+    }
+    _add(reader, scope, found, [doc for doc in (*near, *named) if doc not in found], statistics.average_length)
+    beside = passages.around(reader, scope, [c.spot for c in found.values() if c.spot is not None])
+    for message in beside if weights.lent > 0 else []:
+        found.setdefault(documents.of_message(message.id), _said(message))
+    for doc, candidate in found.items():
+        candidate.cosine = near.get(doc)
+        candidate.named = doc in named
+    candidates = list(found.values())
+    _mark(reader, query, candidates)
+    return candidates, statistics
+
+
+def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequence[int], usual_length: float) -> None:
+    """Add documents that share no word with the question."""
+    rows = [documents.row_id(doc) for doc in docs if not documents.is_message(doc)]
+    for memory in memories.by_ids(reader, scope, rows):
+        doc = documents.of_memory(memory.id)
+        found[doc] = Candidate(doc=doc, counts={}, length=usual_length, about=memory.subject_id, at=memory.learned_at)
+    rows = [documents.row_id(doc) for doc in docs if documents.is_message(doc)]
+    for message in passages.by_ids(reader, scope, rows):
+        found[documents.of_message(message.id)] = _said(message)
+
+
+def _look_closely(
+    reader: Reader,
+    scope: Scope,
+    query: Query,
+    vectors: Vectors,
+    tokens: Tokens,
+    candidates: Sequence[Candidate],
+    statistics: Statistics,
+) -> Statistics:
+    """Late interaction for the best candidates by words and vectors; the weights of the question's tokens."""
+    first = rank.rank(query.terms, candidates, statistics, rank.CLOSER)
+    chosen = [one.candidate for one in first[:_LOOKED_AT_CLOSELY]]
+    bits = vectors.bits(reader, scope.partitions, [candidate.doc for candidate in chosen])
+    meant = ~np.array(tokens.stop, dtype=bool)
+    with_bits = [candidate for candidate in chosen if len(bits.get(candidate.doc, ())) > 0]
+    best = late.best_matches(tokens.vectors[meant], [bits[candidate.doc] for candidate in with_bits])
+    for candidate, matched in zip(with_bits, best, strict=True):
+        candidate.late = matched
+    words_meant = [word for word, stop in zip(tokens.words, tokens.stop, strict=True) if not stop]
+    return replace(statistics, token_worth=_worth(words_meant, candidates, statistics))
+
+
+def _worth(asked: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics) -> NDArray[np.float64]:
+    """How rare each of the question's words is here: the rarest of its index tokens decides."""
+    held = Counter(term for candidate in candidates for term in candidate.counts)
+    frequencies = statistics.frequencies or held
+    rarest = [min((frequencies.get(term, held[term]) for term in words.tokens(word)), default=0) for word in asked]
+    return idf(np.array(rarest, dtype=float), statistics.documents)
+
+
+def _best_by_words(terms: Sequence[str], found: list[index.Match], statistics: Statistics) -> list[index.Match]:
+    if len(found) <= _SCORED:
+        return found
+    frequencies = statistics.frequencies
+    scores = bm25(
+        table(terms, [match.counts for match in found]),
+        np.array([float(match.length) for match in found]),
+        documents=statistics.documents,
+        average_length=statistics.average_length,
+        frequencies=None if frequencies is None else np.array([float(frequencies[term]) for term in terms]),
+    )
+    return [found[i] for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_SCORED]]
+
+
+def _said(message: Message) -> Candidate:
+    return Candidate(
+        doc=documents.of_message(message.id),
+        counts={},
+        length=float(message.tokens),
+        about=message.author_id,
+        at=message.said_at,
+        spot=Spot(
+            session_id=message.session_id,
+            sitting=message.sitting,
+            nth=message.nth or 0,
+            by_agent=message.role == "assistant",
+            asks=message.text.rstrip().endswith(("?", "？")),
+        ),
+    )
+
+
+def _mark(reader: Reader, query: Query, candidates: Sequence[Candidate]) -> None:
+    """Note which candidates are by or about somebody the question names, and which are of its time."""
+    names = people.names(reader, {c.about for c in candidates if c.about is not None})
+    said = query.text.casefold()
+    named = {identity_id for identity_id, name in names.items() if _names(said, name)}
+    if _SELF.search(said) and query.asker_id is not None:
+        named.add(query.asker_id)
+    for candidate in candidates:
+        by_agent = candidate.spot is not None and candidate.spot.by_agent
+        candidate.speaks = candidate.about in named and not by_agent
+        candidate.dated = max((time.fits(candidate.at) for time in query.times), default=0.0)
+
+
+def _names(said: str, name: str) -> bool:
+    """Whether a folded text holds this name or its first part, as a word of its own."""
+    whole = name.casefold().strip()
+    parts = {whole, whole.split()[0]} if whole else set()
+    return any(len(part) > 1 and _holds(said, part) for part in parts)
+
+
+def _holds(said: str, name: str) -> bool:
+    if not name.isascii():
+        return name in said  # Chinese names stand in running text
+    return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", said) is not None
+
+
+def _fetched(reader: Reader, scope: Scope, ranked: Sequence[Ranked]) -> list[Hit]:
+    """The rows behind the candidates, those that the scope may see, in their order."""
+    docs = [one.candidate.doc for one in ranked]
+    found = memories.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if not documents.is_message(doc)])
+    messages = passages.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if documents.is_message(doc)])
+    memory_of = {documents.of_memory(memory.id): memory for memory in found}
+    passage_of = {
+        documents.of_message(passage.message.id): passage for passage in passages.passages(reader, scope, messages)
+    }
+    return [
+        Hit(
+            score=one.score,
+            memory=memory_of.get(one.candidate.doc),
+            passage=passage_of.get(one.candidate.doc),
+            parts=one.parts,
+        )
+        for one in ranked
+        if one.candidate.doc in memory_of or one.candidate.doc in passage_of
+    ]
+
+
+def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
+    """What was told and said at the times asked for, when nothing else is: weighty memories, then long messages."""
+    hits: list[Hit] = []
+    for time in query.times:
+        known = memories.between(reader, scope, time.first, time.last, limit=limit)
+        said = passages.between(reader, scope, time.first, time.last, limit=limit)
+        hits += [Hit(score=1 + memory.importance / 10, memory=memory) for memory in known]
+        hits += [
+            Hit(score=min(1.0, passage.message.tokens / _LONG_TOKENS), passage=passage)
+            for passage in passages.passages(reader, scope, said)
+        ]
+    hits.sort(key=lambda hit: -hit.score)
+    return hits[:limit]
+
+
+def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
+    def held(text: str) -> float:
+        return float(sum(term in text.casefold() for term in query.terms))
+
+    found = memories.containing(reader, scope, query.terms, limit=limit)
+    messages = passages.containing(reader, scope, query.terms, limit=limit)
+    hits = [Hit(score=held(f"{memory.key} {memory.value}"), memory=memory) for memory in found]
+    hits += [
+        Hit(score=held(passage.message.text), passage=passage) for passage in passages.passages(reader, scope, messages)
+    ]
+    hits.sort(key=lambda hit: -hit.score)
+    return _successors_first(hits)[:limit]
+
+
+def _bent(hit: Hit, query: Query, *, now: int) -> Hit:
+    """The hit with its score bent by what is known of its row."""
+    if hit.memory is None:
+        assert hit.passage is not None
+        factors = {"recency": _recency(now - hit.passage.message.said_at)}
+        if hit.passage.outdated:
+            factors["outdated"] = _OUTDATED
+    else:
+        memory = hit.memory
+        factors = {
+            "recency": _recency(now - memory.last_reinforced_at),
+            "importance": 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5,
+            "strength": 1 - _STRENGTH_REACH * (1 - _left(memory, now=now)),
+        }
+        if memory.topic and memory.topic.casefold() in query.text.casefold():
+            factors["topic"] = _TOPIC
+        if memory.archived_at is not None:
+            factors["archived"] = _ARCHIVED
+    score = hit.score
+    for factor in factors.values():
+        score *= factor
+    return replace(hit, score=score, parts=hit.parts | {name: round(factor, 3) for name, factor in factors.items()})
+
+
+def _left(memory: Memory, *, now: int) -> float:
+    """The share of its base strength that a memory has left."""
+    if memory.pinned or memory.confirmed or memory.kind in ("reflection", "event"):
+        return 1.0
+    half_life = (
+        style_half_life(1 + memory.reinforced_count) if memory.kind == "style" else keys.CATEGORIES[memory.category]
+    )
+    return strength(1.0, half_life, (now - memory.last_reinforced_at) / _DAY_MS)
+
+
+def _recency(age_ms: int) -> float:
+    return float(1 + _RECENCY_REACH * 0.5 ** (max(age_ms, 0) / _DAY_MS / _RECENCY_HALF_LIFE_DAYS))
 
 
 def _successors_first(hits: list[Hit]) -> list[Hit]:
     """Put each replaced memory directly behind the one that replaced it, where both were found."""
+    found = {hit.memory.id for hit in hits if hit.memory is not None}
     placed: list[Hit] = []
     waiting: dict[int, list[Hit]] = {}
-    found = {hit.memory.id for hit in hits}
     for hit in hits:
-        if hit.memory.superseded_by in found:
-            waiting.setdefault(hit.memory.superseded_by or 0, []).append(hit)
+        successor = hit.memory.superseded_by if hit.memory is not None else None
+        if successor is not None and successor in found:
+            waiting.setdefault(successor, []).append(hit)
         else:
             placed.append(hit)
     ordered: list[Hit] = []
     while placed:
         hit = placed.pop(0)
         ordered.append(hit)
-        placed[:0] = waiting.pop(hit.memory.id, [])
+        if hit.memory is not None:
+            placed[:0] = waiting.pop(hit.memory.id, [])
     return ordered
+
+
+#: Words of asking what was talked of, whatever it was.
+_SAYING = frozenset(
+    words.tokens(
+        "say said tell told talk talked mention mentioned chat chatted discuss discussed happen happened did do doing"
+        " done been up anything something new 说 说了 聊 聊了 谈 讲 告诉 提到 发生 做 干 事 事情 些 过"
+    )
+)
+#: Words by which a person means themselves.
+_SELF = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've|i'd)\b|我")

@@ -1,4 +1,4 @@
-"""Turns text of any script into index words, and ranks texts by them.
+"""Turns text of any script into index words.
 
 Invariants: everything here is pure and deterministic; document and query go through the same folding, so
 whatever is written the same way meets itself. A token holds only characters that FTS5's `unicode61
@@ -9,12 +9,10 @@ the same text raises `TOKENS_VERSION`, and the index is rebuilt.
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -83,40 +81,6 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     }
     chosen = set(sorted(terms, key=worth.__getitem__, reverse=True)[:limit])
     return [term for term in terms if term in chosen]
-
-
-def bm25(
-    terms: Sequence[str],
-    docs: Sequence[Mapping[str, float]],
-    lengths: Sequence[float],
-    *,
-    total_docs: int,
-    average_length: float,
-    k1: float = 1.2,
-    b: float = 0.75,
-) -> list[float]:
-    """One score >= 0 per candidate, in the order given; 0 means that no term occurs.
-
-    `docs` are token counts (fractions are allowed, for words lent by a neighbour) and `lengths` their numbers
-    of tokens. The candidates must be *all* documents of the scope that hold any of the terms: document
-    frequency is counted among them, so that a scope's scores say nothing about other people's vocabulary.
-    `total_docs` and `average_length` describe the whole scope. Repeated terms count once.
-
-    BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
-    Lucene's idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that is everywhere.
-    Raises ValueError if `docs` and `lengths` differ in number.
-    """
-    scores = [0.0] * len(docs)
-    # A count taken a moment before the candidates may lag behind them; idf must stay defined.
-    total = max(total_docs, len(docs))
-    mean = average_length if average_length > 0 else 1.0
-    damping = [k1 * (1 - b + b * length / mean) for _, length in zip(docs, lengths, strict=True)]
-    for term in dict.fromkeys(terms):
-        holding = [(position, count) for position, doc in enumerate(docs) if (count := doc.get(term, 0)) > 0]
-        idf = math.log(1 + (total - len(holding) + 0.5) / (len(holding) + 0.5))
-        for position, count in holding:
-            scores[position] += idf * count * (k1 + 1) / (count + damping[position])
-    return scores
 
 
 #: Vowel signs and tones are no letters to FTS5 and would tear a word apart, so each is moved into the private

@@ -60,7 +60,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
 }
 
 #: Indexes derived from the words above; each is emptied of a row by indexing its change.
-DERIVED: Final = ("words",)
+DERIVED: Final = ("words", "vectors", "token_bits", "embedding_cache")
 
 
 def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:

@@ -1,18 +1,31 @@
 """The work of learning: which stretch of which session is still to be read.
 
-Invariants: the buffer is the history itself: a session's messages above `extracted_to` are unread, and a piece of
-work is made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process
-ends; work ends as done, or parked after too many failures, and a parked piece never holds up the next.
+Invariants: the buffer is the history itself: a session's messages above `extracted_to` are unread, and pieces of work
+are made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends; a
+backlog becomes several pieces, each small enough to be read at once; work ends as done, or parked after too many
+failures, and a parked piece never holds up the next.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 #: Failures after which a piece of work is set aside for a human to look at.
 PARK_AFTER = 5
+#: One piece of work holds at most so many messages and estimated tokens; a single longer message is a piece alone.
+PIECE_MESSAGES = 40
+PIECE_TOKENS = 4_000
+#: Milliseconds before the second try; each further one waits four times as long, so that the last is 1.5 h later.
+_FIRST_WAIT_MS = 60_000
+#: What `error` says of work that waits for the next day's token budget.
+_NO_BUDGET = "budget"
+#: What is read: the people's words and the answers between them, but nothing of an exchange off the record.
+_READABLE = (
+    "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
+    " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,21 +68,39 @@ def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
 
 
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
-    """Turn what is unread into a piece of work; False when there is nothing to read."""
-    row = tx.one(
-        "select min(m.id) as first, max(m.id) as last from messages m join sessions s on s.id = m.session_id"
-        " where s.id = ? and m.id > s.extracted_to and m.learn = 1",
+    """Turn what is unread into pieces of work; False when there is nothing to read."""
+    rows = tx.all(
+        "select m.id, m.role, m.author_id, m.tokens, c.kind = 'private' as private from messages m"
+        " join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        f" where s.id = ? and m.id > s.extracted_to and m.erased_at is null and {_READABLE} order by m.id",
         (session_id,),
     )
-    if row is None or row["first"] is None:
-        return False
-    tx.run(
-        "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
-        " values (?, ?, ?, ?, 'pending', ?)",
-        (session_id, row["first"], row["last"], reason, now),
+    pieces: list[list[Row]] = []
+    for row in rows:
+        if not pieces or not _fits(pieces[-1], row):
+            pieces.append([])
+        pieces[-1].append(row)
+    # Answers alone teach nothing; a later piece shows them as what was said before.
+    pieces = [piece for piece in pieces if any(row["role"] == "user" for row in piece)]
+    for piece in pieces:
+        tx.run(
+            "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
+            " values (?, ?, ?, ?, 'pending', ?)",
+            (session_id, piece[0]["id"], piece[-1]["id"], reason, now),
+        )
+    if pieces:
+        mark_read(tx, session_id, pieces[-1][-1]["id"])
+    return bool(pieces)
+
+
+def _fits(piece: list[Row], row: Row) -> bool:
+    """Whether `row` can be read together with `piece`. In private no two people's words are mixed, should there be."""
+    people = {one["author_id"] for one in (*piece, row) if one["author_id"] is not None}
+    return (
+        len(piece) < PIECE_MESSAGES
+        and sum(one["tokens"] for one in piece) + row["tokens"] <= PIECE_TOKENS
+        and not (row["private"] and len(people) > 1)
     )
-    mark_read(tx, session_id, row["last"])
-    return True
 
 
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
@@ -94,19 +125,68 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
     )
 
 
+def readable(reader: Reader, work: Work) -> frozenset[int]:
+    """Ids of the messages of a piece of work that may be read, as things stand now."""
+    rows = reader.all(
+        f"select m.id from messages m where m.session_id = ? and m.id between ? and ? and m.erased_at is null"
+        f" and {_READABLE}",
+        (work.session_id, work.first_id, work.last_id),
+    )
+    return frozenset(int(row["id"]) for row in rows)
+
+
+def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
+    """Ids of the last readable messages before a piece of work that belong to its sitting, oldest first."""
+    rows = reader.all(
+        "select m.id from messages m where m.session_id = ?1 and m.id < ?2 and m.erased_at is null"
+        f" and m.sitting = (select sitting from messages where id = ?2) and {_READABLE} order by m.id desc limit ?3",
+        (work.session_id, work.first_id, limit),
+    )
+    return sorted(int(row["id"]) for row in rows)
+
+
 def failed(tx: Transaction, work: Work, error: str, *, now: int) -> int | None:
-    """Try again later, twice as late each time; after `PARK_AFTER` failures no more by itself.
+    """Try again later, four times as late each time; after `PARK_AFTER` failures no more by itself.
 
     Returns when to try again, None when the work is set aside.
     """
     attempts = work.attempts + 1
     parked = attempts >= PARK_AFTER
-    not_before = now + 30_000 * 2**attempts
+    not_before = now + _FIRST_WAIT_MS * 4 ** (attempts - 1)
     tx.run(
         "update extractions set state = ?, attempts = ?, not_before = ?, error = ? where id = ?",
         ("parked" if parked else "pending", attempts, not_before, error, work.id),
     )
     return None if parked else not_before
+
+
+def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
+    """No tokens are left for today: all that is due in this session waits until `until`. It counts as no failure."""
+    tx.run(
+        "update extractions set not_before = max(not_before, ?), error = ? where session_id = ? and state = 'pending'",
+        (until, _NO_BUDGET, session_id),
+    )
+
+
+def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]:
+    """Give work that was set aside another five tries, in one session or everywhere; returns the sessions with such."""
+    rows = tx.all(
+        "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null"
+        " where state = 'parked' and (?1 is null or session_id = ?1) returning session_id",
+        (session_id,),
+    )
+    return sorted({int(row["session_id"]) for row in rows})
+
+
+def spent_since(reader: Reader, agent_id: int, since: int) -> int:
+    """Tokens an agent's background work has read and written since a time: all that was no answer."""
+    row = reader.one(
+        "select coalesce(sum(input_tokens + output_tokens), 0) as n from usage"
+        " where agent_id = ? and purpose <> 'chat' and created_at >= ?",
+        (agent_id, since),
+    )
+    assert row is not None
+    return int(row["n"])
 
 
 def sessions_with_work(reader: Reader) -> list[int]:
@@ -117,6 +197,13 @@ def sessions_with_work(reader: Reader) -> list[int]:
         " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)"
     )
     return [int(row["session_id"]) for row in rows]
+
+
+def without_budget(reader: Reader) -> int:
+    """For the status line: pieces of work that wait for the next day because the token budget is spent."""
+    row = reader.one("select count(*) as n from extractions where state = 'pending' and error = ?", (_NO_BUDGET,))
+    assert row is not None
+    return int(row["n"])
 
 
 def standing(reader: Reader) -> tuple[int, int, int | None]:

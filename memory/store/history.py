@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memory.store import documents
 from memory.store.database import Reader, Row, Transaction
 from memory.store.people import Session
 
@@ -18,9 +19,13 @@ SITTING_GAP_MS = 3 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One stored utterance. `tool_calls` is JSON as the gateway gave it."""
+    """One stored utterance. `tool_calls` is JSON as the gateway gave it.
+
+    `nth` is its place among what people saw of the session, from 1; None for tool traffic.
+    """
 
     id: int
+    session_id: int
     turn_id: int | None
     role: str
     author_id: int | None
@@ -28,21 +33,28 @@ class Message:
     text: str
     tokens: int
     learn: bool
+    recall: bool
     sitting: int
+    nth: int | None
     said_at: int
+    platform_ref: str | None
     tool_calls: str | None
     tool_call_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """A message about to be recorded. `said_at` is the platform's time in milliseconds UTC."""
+    """A message about to be recorded. `said_at` is the platform's time in milliseconds UTC.
+
+    `learn` tells whether memories may be made of it, `recall` whether its words may be found again.
+    """
 
     role: str
     text: str
     tokens: int
     said_at: int
     learn: bool = False
+    recall: bool = True
     author_id: int | None = None
     author_name: str = ""
     platform_ref: str | None = None
@@ -52,27 +64,37 @@ class Utterance:
 
 
 def record(
-    tx: Transaction, session: Session, turn_id: int | None, utterances: Iterable[Utterance], *, now: int
+    tx: Transaction,
+    session: Session,
+    turn_id: int | None,
+    utterances: Iterable[Utterance],
+    *,
+    owner_id: int,
+    now: int,
 ) -> list[int]:
-    """Append to a session's history; returns the new ids in order."""
+    """Append to a session's history as talk of `owner_id`; returns the new ids in order."""
     sitting, last = session.sitting, session.last_message_at
+    nth = _last_nth(tx, session.id)
     ids = []
     for said in utterances:
         if last is not None and said.said_at - last > SITTING_GAP_MS:
             sitting += 1
         last = max(said.said_at, last or 0)
-        ids.append(
-            tx.insert(
-                "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
-                " text, tool_calls, tool_call_id, tokens, learn, sitting, said_at, recorded_at)"
-                " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
-                    said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
-                    sitting, said.said_at, now,
-                ),
-            )
+        seen = said.role in ("user", "assistant") and bool(said.text.strip())
+        nth += seen
+        message_id = tx.insert(
+            "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
+            " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
+                said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
+                int(said.recall), owner_id, nth if seen else None, sitting, said.said_at, now,
+            ),
         )  # fmt: skip
+        if seen and said.recall:
+            documents.changed(tx, documents.of_message(message_id))
+        ids.append(message_id)
     tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last, session.id))
     return ids
 
@@ -83,7 +105,7 @@ def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> li
         _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
         (session_id, message_id, limit),
     )
-    return [_message(row) for row in reversed(rows)]
+    return [message(row) for row in reversed(rows)]
 
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
@@ -92,7 +114,7 @@ def between(reader: Reader, session_id: int, first: int, last: int) -> list[Mess
         _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
         (session_id, first, last),
     )
-    return [_message(row) for row in rows]
+    return [message(row) for row in rows]
 
 
 def last_id(reader: Reader, session_id: int) -> int:
@@ -104,6 +126,7 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
     """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
     for message_id in message_ids:
         tx.run("update messages set learn = 0, recall = 0 where id = ?", (message_id,))
+        documents.changed(tx, documents.of_message(message_id))
 
 
 def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
@@ -145,7 +168,7 @@ def last_turn(reader: Reader, session_id: int) -> int | None:
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
     rows = reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
-    return [_message(row) for row in rows]
+    return [message(row) for row in rows]
 
 
 def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> None:
@@ -173,24 +196,22 @@ def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | Non
     return None if row is None else (row["state"], row["result"])
 
 
-_MESSAGE = (
-    "select id, turn_id, role, author_id, author_name, text, tokens, learn, sitting, said_at, tool_calls,"
-    " tool_call_id from messages"
+#: The columns of a `Message`, for every statement that reads one.
+COLUMNS = (
+    "id, session_id, turn_id, role, author_id, author_name, text, tokens, learn, recall, sitting, nth, said_at,"
+    " platform_ref, tool_calls, tool_call_id"
 )
+_MESSAGE = f"select {COLUMNS} from messages"
 
 
-def _message(row: Row) -> Message:
-    return Message(
-        id=row["id"],
-        turn_id=row["turn_id"],
-        role=row["role"],
-        author_id=row["author_id"],
-        author_name=row["author_name"],
-        text=row["text"],
-        tokens=row["tokens"],
-        learn=bool(row["learn"]),
-        sitting=row["sitting"],
-        said_at=row["said_at"],
-        tool_calls=row["tool_calls"],
-        tool_call_id=row["tool_call_id"],
-    )
+def message(row: Row) -> Message:
+    """A row of `COLUMNS` as a value."""
+    fields = dict(row)
+    fields["learn"] = bool(fields["learn"])
+    fields["recall"] = bool(fields["recall"])
+    return Message(**fields)
+
+
+def _last_nth(reader: Reader, session_id: int) -> int:
+    row = reader.one("select max(nth) as nth from messages where session_id = ?", (session_id,))
+    return int(row["nth"]) if row is not None and row["nth"] is not None else 0

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from memory.errors import NotFound
 from memory.scope import Scope
+from memory.store import documents, entities
 from memory.store.database import Reader, Row, Transaction
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
@@ -148,6 +149,24 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
     _changed(tx, memory_id)
 
 
+def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
+    """The person said that it is right."""
+    tx.run(
+        "update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = max(last_reinforced_at, ?),"
+        " archived_at = null where id = ?",
+        (at, memory_id),
+    )
+
+
+def use(tx: Transaction, memory_id: int, *, at: int) -> None:
+    """It was looked up on purpose: unlike automatic recall, this refreshes it."""
+    tx.run(
+        "update memories set access_count = access_count + 1, last_access_at = ?,"
+        " last_reinforced_at = max(last_reinforced_at, ?) where id = ?",
+        (at, at, memory_id),
+    )
+
+
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
     """Whether a memory already names one of these messages as its source."""
     marks = ", ".join("?" for _ in message_ids)
@@ -183,6 +202,7 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     for memory_id in doomed:
         rows = tx.all("select memory_id from memory_parents where parent_id = ?", (memory_id,))
         doomed += [row["memory_id"] for row in rows if row["memory_id"] not in doomed]
+    entities.release(tx, doomed)
     for memory_id in doomed:
         relinked = tx.all(
             "update memories set superseded_by = (select superseded_by from memories where id = ?1)"
@@ -264,6 +284,26 @@ def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
     return int(row["n"])
 
 
+def kinds(reader: Reader, scope: Scope) -> dict[str, int]:
+    """How many live rows of each kind this scope sees, without what is derived for every prompt."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        f"select m.kind, count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and {_LIVE} and {within.sql} group by m.kind order by n desc, m.kind",
+        within.parameters,
+    )
+    return {row["kind"]: int(row["n"]) for row in rows}
+
+
+def oldest(reader: Reader, scope: Scope) -> int | None:
+    """When the oldest live row of this scope was told."""
+    within = scope.predicate("m")
+    row = reader.one(
+        f"select min(m.learned_at) as at from memories m where {_LIVE} and {within.sql}", within.parameters
+    )
+    return None if row is None or row["at"] is None else int(row["at"])
+
+
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
     """Live facts and styles written since `since`, oldest first: what a snapshot taken then can't hold."""
     within = scope.predicate("m")
@@ -333,6 +373,27 @@ def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[Source]
     return found
 
 
+def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
+    """The messages each memory was learned from, by id alone."""
+    marks = ", ".join("?" for _ in memory_ids)
+    rows = reader.all(f"select memory_id, message_id from memory_sources where memory_id in ({marks})", memory_ids)
+    return {
+        memory_id: frozenset(row["message_id"] for row in rows if row["memory_id"] == memory_id)
+        for memory_id in memory_ids
+    }
+
+
+def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Memory]:
+    """Live facts, events and reflections told from `first` up to, not including, `last`, the weightiest first."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ?"
+        f" and m.learned_at < ? and {_LIVE} and {within.sql} order by m.importance desc, m.id limit ?",
+        (first, last, *within.parameters, limit),
+    )
+    return [_memory(row) for row in rows]
+
+
 def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
     """Rows whose key or value holds any of `words` as a substring: the search that needs no index."""
     if not words:
@@ -348,7 +409,7 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
 
 
 def _changed(tx: Transaction, memory_id: int) -> None:
-    tx.run("insert into changes (memory_id) values (?)", (memory_id,))
+    documents.changed(tx, documents.of_memory(memory_id))
 
 
 def _taken(reader: Reader, short_id: str) -> bool:

@@ -7,6 +7,7 @@ every identity, chat and agent that is written has its owner row.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -125,6 +126,22 @@ def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
     row = reader.one(_SPEAKER + " where i.id = ?", (identity_id,))
     assert row is not None
     return _speaker(row, row["name"])
+
+
+def last_speaker(reader: Reader, session_id: int) -> int | None:
+    """The identity that spoke last in a session."""
+    row = reader.one(
+        "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
+        (session_id,),
+    )
+    return None if row is None else int(row["author_id"])
+
+
+def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
+    """What the platforms call these identities."""
+    marks = ", ".join("?" for _ in identity_ids)
+    rows = reader.all(f"select id, name from identities where id in ({marks})", tuple(identity_ids))
+    return {row["id"]: row["name"] for row in rows}
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:

@@ -10,10 +10,12 @@ import pytest
 
 from agents.tokens import count_tokens
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
+from memory.learn.ask import Ask, Mind, ModelFailed, Told
 from memory.service import (
     Budget,
     Context,
     Desk,
+    Memory,
     Outcome,
     Said,
     Service,
@@ -90,6 +92,11 @@ async def act(memory: Service, context: Context, do: Callable[[Desk], T]) -> T:
     return returned[0]
 
 
+async def unreachable(_ask: Ask) -> Told:
+    """A model that is down."""
+    raise ModelFailed("no model answers")
+
+
 async def learn(memory: Service, turn: Turn) -> None:
     await memory.flush(turn.context, "test")
 
@@ -99,7 +106,13 @@ async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
 
 
 async def found(memory: Service, context: Context, query: str) -> list[str]:
-    return [hit.memory.value for hit in await memory.search(context, query, limit=8)]
+    return [fact.value for fact in await known(memory, context, query)]
+
+
+async def known(memory: Service, context: Context, query: str) -> list[Memory]:
+    """The memories among what is found, without the messages they come from."""
+    hits = await memory.search(context, query, limit=32)
+    return [hit.memory for hit in hits if hit.memory is not None]
 
 
 async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: Service, clock: Clock) -> None:
@@ -107,7 +120,7 @@ async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: S
     turn = await say(memory, private("ada"), "I live in Lisbon and I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("home", "Lisbon")]
-    home = (await memory.search(turn.context, "home", limit=1))[0].memory
+    home = (await known(memory, turn.context, "home"))[0]
     shown = await act(memory, turn.context, lambda desk: desk.show(home.short_id))
     assert [source.text for source in shown.sources] == ["I live in Lisbon and I'm allergic to peanuts"]
     assert (home.learned_at, home.valid_from, home.local_date) == (clock(), clock(), "2026-11-21")
@@ -122,10 +135,9 @@ async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Ser
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
-    hits = await memory.search(turn.context, "where do I live", limit=8)
-    assert [hit.memory.value for hit in hits] == ["Lisbon", "Porto"]
-    old = hits[1].memory
-    assert (old.valid_from, old.valid_until, old.superseded_by) == (moved_in, clock(), hits[0].memory.id)
+    new, old = await known(memory, turn.context, "where do I live")
+    assert (new.value, old.value) == ("Lisbon", "Porto")
+    assert (old.valid_from, old.valid_until, old.superseded_by) == (moved_in, clock(), new.id)
 
 
 async def test_an_older_message_never_closes_a_newer_value(memory: Service, clock: Clock) -> None:
@@ -136,7 +148,7 @@ async def test_an_older_message_never_closes_a_newer_value(memory: Service, cloc
     turn = await say(memory, ada, "I live in Porto", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
-    porto = (await memory.search(turn.context, "Porto", limit=1))[0].memory
+    porto = (await known(memory, turn.context, "Porto"))[0]
     assert porto.valid_until is not None and porto.superseded_by is not None
 
 
@@ -215,7 +227,7 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
     clock.move(days=1)
     await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Lisbon"}
-    home = (await memory.search(turn.context, "Lisbon", limit=1))[0].memory
+    home = (await known(memory, turn.context, "Lisbon"))[0]
     await act(memory, turn.context, lambda desk: desk.forget(home.id))
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada"}
 
@@ -310,7 +322,7 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
     why = await memory.why(turn.context)
     assert why is not None
     placed = {
-        memory.value: entry.placed for entry, memory in why.entries if memory is not None and memory.kind == "fact"
+        named.value: entry.placed for entry, named in why.entries if isinstance(named, Memory) and named.kind == "fact"
     }
     assert placed == {"peanuts": "known"}
 
@@ -335,7 +347,7 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
     turn = await memory.begin_turn(where, who, [asked])
     budget = Budget(items=3, tokens=200, known=5, known_tokens=200)
     view = await memory.look(turn, budget, window_tokens=1_000, window_messages=50)
-    recalled = [item.memory.key for item in view.recall.items if item.placed == "recalled"]
+    recalled = [i.memory.key for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
     assert len(view.recall.snapshot.known) == 5
     assert recalled[0] == "locker-3" and len(recalled) == 3
 
@@ -430,7 +442,8 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
     """One bad stretch must not stop a session, nor others, from being learned from."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": "UTC", "lost": "No/Such_Zone"},
+        agents={"assistant": "UTC", "lost": "UTC"},
+        minds={"lost": Mind(complete=unreachable)},
         triggers=Triggers(quiet_seconds=3_600),
         now=clock,
         new_id=counting_ids(),
@@ -477,8 +490,8 @@ async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
-    hits = await memory.search(turn.context, "Lisbon", limit=5)
-    assert sorted((hit.memory.valid_until or 0) for hit in hits) == [0, closed_at]
+    homes = await known(memory, turn.context, "Lisbon")
+    assert sorted((home.valid_until or 0) for home in homes) == [0, closed_at]
 
 
 async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_message(
@@ -587,7 +600,8 @@ async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, cloc
     """Nobody has to say anything first."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": "No/Such_Zone"},
+        agents={"assistant": "UTC"},
+        minds={"assistant": Mind(complete=unreachable)},
         triggers=Triggers(quiet_seconds=3_600),
         now=clock,
         new_id=counting_ids(),

@@ -6,9 +6,9 @@ from agents.llm import ChatMessage, Remembered, Request
 from agents.providers.offline import OfflineProvider
 
 TALKED = (ChatMessage(role="assistant", content="hello"),)
-LISBON = Remembered(id="m_a", said="you live in Lisbon", when="21 Nov 2026", score=2.0)
-PORTO = Remembered(id="m_b", said="you live in Porto", when="3 May 2025", score=1.9, superseded=True)
-TEA = Remembered(id="m_c", said="you like tea", when="3 May 2025", score=0.4)
+LISBON = Remembered(said="you live in Lisbon", when="21 Nov 2026", score=2.0)
+PORTO = Remembered(said="you live in Porto", when="3 May 2025", score=1.9, superseded=True)
+TEA = Remembered(said="you like tea", when="3 May 2025", score=0.4)
 
 
 async def answer(
@@ -59,7 +59,7 @@ async def test_text_is_streamed_once() -> None:
 
 async def test_asked_for_everything_it_tells_what_is_known() -> None:
     """The first thing a newcomer asks a bot that remembers."""
-    known = Remembered(id="m_d", said="you like hiking", when="3 May 2025", score=0.0)
+    known = Remembered(said="you like hiking", when="3 May 2025", score=0.0)
     for question in (
         "what do you know about me?",
         "Do you remember anything about me",

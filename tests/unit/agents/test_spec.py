@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.spec import REFUSED, AgentSpec, ModelSpec, WindowSpec
+from agents.spec import REFUSED, AgentSpec, ModelSpec, ToolName, WindowSpec
 
 
 def spec(**options: Any) -> AgentSpec:
@@ -31,7 +31,7 @@ def test_name_is_all_an_agent_needs() -> None:
     """The first agent of one's own should take one line."""
     agent = spec()
     assert agent.models == ()
-    assert agent.tools == ("now", "search_memory", "remember_fact")
+    assert agent.tools == get_args(ToolName)
     assert agent.window_tokens == 32_000
     assert agent.memory.enabled
 

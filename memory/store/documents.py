@@ -1,0 +1,32 @@
+"""Numbers for what can be found: every memory and every message is a document of the derived indexes.
+
+Invariants: a memory's number is even, a message's odd, so one number says which row it stands for; a row that is
+written, changed or removed leaves a line in the change log in the same transaction, and from that log alone the
+indexes are fed.
+"""
+
+from __future__ import annotations
+
+from memory.store.database import Transaction
+
+
+def of_memory(memory_id: int) -> int:
+    return 2 * memory_id
+
+
+def of_message(message_id: int) -> int:
+    return 2 * message_id + 1
+
+
+def is_message(doc: int) -> bool:
+    return doc % 2 == 1
+
+
+def row_id(doc: int) -> int:
+    """The id of the memory or the message behind `doc`."""
+    return doc // 2
+
+
+def changed(tx: Transaction, doc: int) -> None:
+    """Have the indexes look at this row again."""
+    tx.run("insert into changes (doc) values (?)", (doc,))

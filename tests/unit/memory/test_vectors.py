@@ -1,0 +1,292 @@
+"""The vector index: what it finds, whose, and how it keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memory.recall import vectors as index
+from memory.recall.embed import normalised, sign_bits
+from memory.recall.vectors import Vectors
+from memory.store.database import Database, Reader, Transaction
+
+DIMENSION = 64
+Points = NDArray[np.float32]
+T = TypeVar("T")
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(tmp_path / "remora.db", now=1)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def vectors(database: Database) -> Vectors:
+    made = Vectors(model="one", dimension=DIMENSION, token_model="tokens", token_dimension=DIMENSION)
+    await database.write(made.prepare)
+    return made
+
+
+def points(count: int, *, seed: int = 1) -> Points:
+    """Seeded points around 10 centres, as those of a sentence model lie in one corner of the space."""
+    random = np.random.default_rng(seed)
+    centres = 2 * random.standard_normal(DIMENSION) + random.standard_normal((10, DIMENSION))
+    made = centres[random.integers(0, 10, count)] + 0.5 * random.standard_normal((count, DIMENSION))
+    return normalised(made.astype(np.float32))
+
+
+def keep(
+    vectors: Vectors, made: Points, *, first: int = 0, partitions: tuple[int, ...] = (1,)
+) -> Callable[[Transaction], None]:
+    """Store each point as a document of its own, numbered from `first` on."""
+
+    def act(tx: Transaction) -> None:
+        for doc, point in enumerate(made, first):
+            vectors.store(tx, doc, (partitions, f"text {doc}"), point[None, :], None)
+
+    return act
+
+
+def exact(made: Points, question: Points, limit: int) -> set[int]:
+    return set(np.argsort(-(made @ question))[:limit].tolist())
+
+
+async def nearest(
+    database: Database, vectors: Vectors, question: Points, *, partitions: tuple[int, ...] = (1,), limit: int = 10
+) -> list[int]:
+    found = await database.read(lambda reader: vectors.nearest(reader, partitions, question, limit))
+    return [doc for doc, _ in found]
+
+
+async def test_the_nearest_come_first_with_their_cosines(database: Database, vectors: Vectors) -> None:
+    """Fusion uses the figures, not only the order."""
+    made = points(50)
+    await database.write(keep(vectors, made))
+    found = await database.read(lambda reader: vectors.nearest(reader, (1,), made[7], 5))
+    assert found[0][0] == 7
+    assert found[0][1] == pytest.approx(1, abs=1e-4)
+    assert {doc for doc, _ in found} == exact(made, made[7], 5)
+    assert [cosine for _, cosine in found] == sorted((cosine for _, cosine in found), reverse=True)
+
+
+async def test_a_partition_that_is_not_asked_for_is_never_seen(database: Database, vectors: Vectors) -> None:
+    """Memory never crosses people."""
+    made = points(30)
+    await database.write(keep(vectors, made[:10], partitions=(1,)))
+    await database.write(keep(vectors, made[10:20], first=10, partitions=(2,)))
+    await database.write(keep(vectors, made[20:], first=20, partitions=(3, -7)))
+    assert set(await nearest(database, vectors, made[15], limit=100)) == set(range(10))
+    assert set(await nearest(database, vectors, made[15], partitions=(1, -7), limit=100)) == {
+        *range(10),
+        *range(20, 30),
+    }
+    assert await nearest(database, vectors, made[15], partitions=(4,)) == []
+    assert await nearest(database, vectors, made[15], partitions=()) == []
+    cosines = await database.read(lambda reader: vectors.cosines(reader, (1, -7), [5, 15, 25], made[25]))
+    assert set(cosines) == {5, 25}
+    assert cosines[25] == pytest.approx(1, abs=1e-4)
+
+
+async def test_a_document_of_several_chunks_counts_by_its_best(database: Database, vectors: Vectors) -> None:
+    """One sentence of a long message may be the answer."""
+    made = points(4)
+    await database.write(lambda tx: vectors.store(tx, 8, ((1,), "long"), made[:3], None))
+    await database.write(lambda tx: vectors.store(tx, 9, ((1,), "short"), made[3:], None))
+    found = await database.read(lambda reader: vectors.nearest(reader, (1,), made[2], 10))
+    assert [doc for doc, _ in found] == [8, 9]
+    assert found[0][1] == pytest.approx(1, abs=1e-4)
+
+
+async def test_a_large_partition_finds_what_an_exact_search_finds(database: Database, vectors: Vectors) -> None:
+    """It is narrowed down by signs in memory; the answer must hardly show it."""
+    made = points(12_000)
+    await database.write(keep(vectors, made))
+    questions = points(30, seed=2)
+    hits = 0
+    for question in questions:
+        hits += len(set(await nearest(database, vectors, question)) & exact(made, question, 10))
+    assert hits / (10 * len(questions)) >= 0.98
+
+
+async def test_a_large_partition_finds_it_also_without_rounded_values(database: Database) -> None:
+    """Where memory does not suffice for them, signs alone have to do."""
+    vectors = Vectors(model="one", dimension=DIMENSION, memory=1)
+    await database.write(vectors.prepare)
+    made = points(3_000)
+    await database.write(keep(vectors, made))
+    questions = points(30, seed=2)
+    hits = 0
+    for question in questions:
+        hits += len(set(await nearest(database, vectors, question)) & exact(made, question, 10))
+    assert hits / (10 * len(questions)) >= 0.98
+
+
+async def test_what_was_added_removed_or_replaced_shows_at_once(database: Database, vectors: Vectors) -> None:
+    """What is held in memory follows the table, in the reader's own state of it."""
+    made = points(3_000)
+    await database.write(keep(vectors, made[:2_000]))
+    assert (await nearest(database, vectors, made[5]))[0] == 5
+    # Added.
+    await database.write(keep(vectors, made[2_000:], first=2_000))
+    assert (await nearest(database, vectors, made[2_500]))[0] == 2_500
+    # Removed.
+    await database.write(lambda tx: index.remove(tx, 2_500))
+    assert 2_500 not in await nearest(database, vectors, made[2_500])
+    # Replaced: found by the new text, no more by the old.
+    new = points(1, seed=9)
+    await database.write(lambda tx: vectors.store(tx, 5, ((1,), "new"), new, None))
+    assert (await nearest(database, vectors, new[0]))[0] == 5
+    assert (await nearest(database, vectors, made[5]))[0] != 5
+    # Moved to another owner.
+    await database.write(lambda tx: vectors.store(tx, 6, ((2,), "text 6"), made[6:7], None))
+    assert 6 not in await nearest(database, vectors, made[6])
+    assert await nearest(database, vectors, made[6], partitions=(2,)) == [6]
+
+
+async def test_after_most_was_removed_the_rest_is_still_found(database: Database, vectors: Vectors) -> None:
+    """A person who forgets a year of talk must not search among ghosts."""
+    made = points(3_000)
+    await database.write(keep(vectors, made))
+    await nearest(database, vectors, made[0])
+
+    def forget(tx: Transaction) -> None:
+        for doc in range(2_950):
+            index.remove(tx, doc)
+
+    await database.write(forget)
+    left = made[2_950:]
+    question = points(1, seed=5)[0]
+    assert {doc - 2_950 for doc in await nearest(database, vectors, question)} == exact(left, question, 10)
+
+
+async def test_memory_for_large_partitions_is_bounded(database: Database) -> None:
+    """Many large groups must not fill the machine: the least used goes, and comes back when asked for."""
+    vectors = Vectors(model="one", dimension=DIMENSION, memory=400_000)
+    await database.write(vectors.prepare)
+    made = points(2_000)
+    for owner in range(1, 6):
+        await database.write(keep(vectors, made, first=10_000 * owner, partitions=(owner,)))
+    for owner in (*range(1, 6), 1):
+        found = await nearest(database, vectors, made[3], partitions=(owner,))
+        assert found[0] == 10_000 * owner + 3
+    assert vectors.held <= 400_000
+
+
+async def test_vectors_of_another_model_are_dropped_and_never_compared(database: Database, vectors: Vectors) -> None:
+    """Two models' vectors have nothing to do with each other."""
+    made = points(5)
+    await database.write(keep(vectors, made))
+    await database.write(lambda tx: vectors.store(tx, 9, ((1,), "with bits"), made[:1], sign_bits(points(2))))
+    other = Vectors(model="two", dimension=DIMENSION, token_model="tokens", token_dimension=DIMENSION)
+    assert await nearest(database, other, made[0]) == []
+    assert await database.write(other.prepare)
+    assert await nearest(database, vectors, made[0]) == []
+    assert await database.read(lambda reader: vectors.cosines(reader, (1,), [0], made[0])) == {}
+    assert await _count(database, "vectors") == 0
+    # The tokens are of the same model still.
+    assert await _count(database, "token_bits") == 1
+    assert not await database.write(other.prepare)
+
+
+async def test_a_new_model_has_every_memory_embedded(database: Database) -> None:
+    """Also those of a store that never had an embedder before."""
+
+    def remember(tx: Transaction) -> int:
+        tx.run("insert into agents (id, name, created_at) values (1, 'assistant', 1)")
+        tx.run("insert into owners (id, kind, agent_id) values (1, 'agent', 1)")
+        return tx.insert(
+            "insert into memories (short_id, kind, owner_id, category, key, value, importance, confidence, origin,"
+            " created_at, learned_at, local_date, valid_from, last_reinforced_at)"
+            " values ('m_1', 'fact', 1, 'work', 'job', 'baker', 5, 1, 'told', 1, 1, '2026-11-21', 1, 1)"
+        )
+
+    memory_id = await database.write(remember)
+    assert await database.write(Vectors(model="one", dimension=DIMENSION).prepare)
+    assert await database.read(lambda reader: index.waiting(reader, limit=5)) == [2 * memory_id]
+
+
+async def test_token_bits_come_back_for_their_own_partitions_only(database: Database, vectors: Vectors) -> None:
+    """Late interaction is confined like any other read."""
+    bits = sign_bits(points(3))
+
+    def act(tx: Transaction) -> None:
+        vectors.store(tx, 2, ((1,), "one"), points(1), bits)
+        vectors.store(tx, 4, ((2, -5), "two"), points(1), bits[:1])
+
+    await database.write(act)
+    mine = await database.read(lambda reader: vectors.bits(reader, (1,), [2, 4, 6]))
+    assert set(mine) == {2}
+    assert mine[2].tolist() == bits.tolist()
+    assert set(await database.read(lambda reader: vectors.bits(reader, (-5,), [2, 4]))) == {4}
+    assert set(await database.read(lambda reader: vectors.bits(reader, (2, 1), [2, 4]))) == {2, 4}
+
+
+async def test_only_what_changed_is_embedded_again(database: Database, vectors: Vectors) -> None:
+    """Building the word index anew must not cost hours of embedding."""
+    made = points(1)
+
+    def waiting(reader: Reader) -> list[int]:
+        return index.waiting(reader, limit=10)
+
+    await database.write(lambda tx: vectors.store(tx, 2, ((1,), "same"), made, sign_bits(made)))
+    await database.write(lambda tx: index.enqueue(tx, 2, ((1,), "same")))
+    assert await database.read(waiting) == []
+    # A new owner is a change, too; the old rows are gone before the new ones are made.
+    await database.write(lambda tx: index.enqueue(tx, 2, ((3,), "same")))
+    assert await database.read(waiting) == [2]
+    assert await nearest(database, vectors, made[0], partitions=(1, 3)) == []
+    # Nothing to find any more: nothing waits.
+    await database.write(lambda tx: index.enqueue(tx, 2, None))
+    assert await database.read(waiting) == []
+
+
+async def test_removing_a_document_leaves_nothing_made_of_its_text(database: Database, vectors: Vectors) -> None:
+    """A vector tells much of the text it was made of: forgetting reaches it, in the file, too."""
+    made = points(2)
+    await database.write(lambda tx: vectors.store(tx, 2, ((1, -4), "secret"), made, sign_bits(made)))
+    await database.write(lambda tx: index.cache(tx, 2, {b"hash": made[0]}, now=1))
+    row = await database.read(lambda reader: reader.one("select vector, hash from vectors join embedded using (doc)"))
+    assert row is not None
+    await database.write(lambda tx: index.remove(tx, 2))
+    for table in ("vectors", "token_bits", "embedding_cache", "unembedded", "embedded"):
+        assert await _count(database, table) == 0
+    await database.close()
+    content = database.path.read_bytes()
+    for trace in (row["vector"][:48], row["hash"], sign_bits(made).tobytes(), made[0].tobytes()[:48]):
+        assert trace not in content
+
+
+async def test_what_was_cached_long_ago_is_evicted(database: Database, vectors: Vectors) -> None:
+    """Thirty days, as the documentation says."""
+    day = 86_400_000
+    made = points(2)
+    await database.write(lambda tx: index.cache(tx, 2, {b"old": made[0]}, now=0))
+    await database.write(lambda tx: index.cache(tx, 4, {b"new": made[1]}, now=2 * day))
+    await database.write(lambda tx: index.evict(tx, now=31 * day))
+    kept = await database.read(lambda reader: index.cached(reader, [b"old", b"new", b"never"]))
+    assert set(kept) == {b"new"}
+    assert np.array_equal(kept[b"new"], made[1])
+
+
+@settings(deadline=None)
+@given(st.integers(1, 200), st.integers(0, 10_000))
+def test_a_stored_vector_is_the_vector(dimension: int, seed: int) -> None:
+    """The cosine of what is read with what was written must not confuse near neighbours."""
+    made = normalised(np.random.default_rng(seed).standard_normal((3, dimension)).astype(np.float32))
+    read = index.matrix([index.stored(vector) for vector in made], dimension)
+    assert np.abs(read - made).max() <= 2e-5
+
+
+async def _count(database: Database, table: str) -> int:
+    row = await database.read(lambda reader: reader.one(f"select count(*) as n from {table}"))
+    assert row is not None
+    return int(row["n"])
