@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench crash requirements clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-peers crash leaks requirements clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -51,9 +52,30 @@ bench: venv
 	$(BIN)/python -m bench.turn
 	$(BIN)/python -m bench.patterns
 
+# What recall finds on public data: make bench-recall DATA="FILE_OR_FOLDER ..."
+bench-recall: venv
+	$(BIN)/python -m bench.recall $(DATA)
+
+# What recall costs from a thousand to a million rows; some minutes and 4 GB of temporary files.
+bench-scale: venv
+	$(BIN)/python -m bench.scale
+
+# Remora beside mem0, in an environment apart: make bench-peers DATA=FILE
+bench-peers: $(PEERS)/.ready
+	$(PEERS)/bin/python -m bench.peers $(DATA)
+
+$(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/peers-requirements.txt
+	@touch $@
+
 # Kills a chat many times over; the ordinary tests do it a few times.
 crash: venv
 	REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash
+
+# People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
+leaks: venv
+	REMORA_LEAK_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_scope_machine.py
 
 # The pins cover Python 3.11 to 3.13 on every platform; run this after changing pyproject.toml.
 requirements: $(BIN)/python
@@ -62,4 +84,4 @@ requirements: $(BIN)/python
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -81,9 +81,9 @@ async def run(*, owners: int, each: int, clusters: int, spread: float, searches:
                 found = vectors.nearest(reader, (1,), question, 10)
                 return time.perf_counter() - start, {doc // owners for doc, _ in found}
 
-            resident = _resident()
+            before = resident()
             first, _ = await database.read(lambda reader: search(reader, questions[0]))
-            resident = _resident() - resident
+            grown = resident() - before
             ours, brute, hits = [], [], 0
             for question in questions:
                 taken, found = await database.read(lambda reader, q=question: search(reader, q))  # type: ignore[misc]
@@ -106,7 +106,7 @@ async def run(*, owners: int, each: int, clusters: int, spread: float, searches:
         "numpy_p50": round(statistics.median(brute), 2),
         "ratio": round(statistics.median(ours) / statistics.median(brute), 2),
         "recall@10": round(hits / (len(questions) * min(10, each)), 4),
-        "resident": round(resident / 1e6, 1),
+        "resident": round(grown / 1e6, 1),
         "disk": round(size / 1e6, 1),
         "fill_seconds": round(filled, 1),
     }
@@ -126,7 +126,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _resident() -> int:
+def resident() -> int:
     """Bytes of this process in memory; 0 where the system does not tell."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * 4096 if status.exists() else 0

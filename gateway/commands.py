@@ -20,7 +20,21 @@ from gateway.texts import CATALOGUE, Texts
 from gateway.toolbox import FORGET
 from gateway.turn import Agent
 from memory.errors import MemoryFault, NotFound
-from memory.service import Context, Desk, Entry, Hit, Memory, Message, Question, Service, Shown, Why
+from memory.service import (
+    Context,
+    Desk,
+    Entry,
+    Hit,
+    Memory,
+    Message,
+    Question,
+    Service,
+    Shown,
+    Status,
+    Why,
+    query_terms,
+    shares,
+)
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
 _PAGE = 15
@@ -155,14 +169,27 @@ async def _status(call: Call) -> None:
             unread=status.unread,
             waiting=status.waiting,
             parked=status.parked,
+            budget=status.over_budget,
             last=texts("status.never") if status.learned_at is None else texts.moment(status.learned_at),
         ),
+        _meaning(texts, status),
         # This command itself is one of the rows that wait.
         texts("status.mail", inbound=max(0, status.inbound - 1), outbound=status.outbound),
         texts("status.usage", tokens_in=status.tokens_in, tokens_out=status.tokens_out),
         texts("status.store", path=status.path, sqlite=status.sqlite),
     ]  # fmt: skip
     await call.say("\n".join(lines))
+
+
+def _meaning(texts: Texts, status: Status) -> str:
+    """By what memory is searched beside words, and how far the making of vectors has come."""
+    if status.embedding is None:
+        return texts("status.words_only")
+    if not status.embedding.model:
+        return texts("status.no_embedder")
+    return texts(
+        "status.embedding", model=status.embedding.model, done=status.embedding.done, total=status.embedding.total
+    )
 
 
 async def _memory(call: Call) -> None:
@@ -201,7 +228,10 @@ async def _memory_list(call: Call, rest: str) -> None:
 
 
 async def _memory_search(call: Call, query: str) -> None:
-    hits = await call.memory.search(call.context, query, limit=_FOUND)
+    hits = await call.memory.search(call.context, query, limit=2 * _FOUND)
+    terms = query_terms(query)
+    # Only what was said with these words: whatever else may mean the same is for a model to weigh.
+    hits = [hit for hit in hits if hit.passage is None or shares(hit, terms) > 0][:_FOUND]
     if not hits:
         await call.say(call.texts("memory.not_found", query=query[:_EXCERPT]))
         return

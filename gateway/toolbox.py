@@ -143,6 +143,9 @@ class Toolbox:
         return await self._on(arguments.id, n, i, "confirm_fact", act)
 
     async def forget_fact(self, n: int, i: int, arguments: FactArguments) -> str:
+        if self.asked:
+            raise ToolError("The person is being asked about one memory already. Ask again when they have answered.")
+
         def act(desk: Desk) -> str:
             memory = desk.may_forget(arguments.id)
             desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")

@@ -18,7 +18,7 @@ from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
 from memory.recall import index, rank
 from memory.recall.embed import Embedder, TokenEmbedder
-from memory.recall.embedding import Embedding
+from memory.recall.embedding import Embedding, Progress
 from memory.recall.gate import should_search
 from memory.recall.rank import Weights
 from memory.recall.recall import (
@@ -28,11 +28,13 @@ from memory.recall.recall import (
     Snapshot,
     excerpt,
     recall,
+    shares,
     stored_snapshot,
     take_snapshot,
 )
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.recall.words import query_terms
 from memory.store import entities, extractions, history, mailbox, memories, passages, people, questions, recalls, usage
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
@@ -49,9 +51,8 @@ from memory.store.usage import Spent
 
 __all__ = [
     "Budget", "Context", "Desk", "Draft", "Entity", "Entry", "Hit", "Letter", "Memory", "Message", "Parcel", "Passage",
-    "Proposal", "Question", "Recall", "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats",
-    "Triggers", "Utterance",
-    "Weights", "Why", "excerpt",
+    "Proposal", "Question", "Recall", "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats", "Status",
+    "Triggers", "Utterance", "Weights", "Why", "excerpt", "query_terms", "shares",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -96,11 +97,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedders:
-    """How to open what gives meaning to texts; `paid` ones have what they gave kept for 30 days."""
+    """How to open what gives meaning to texts, `delay` seconds after the start.
+
+    What `paid` ones gave is kept for 30 days.
+    """
 
     vectors: Callable[[], Awaitable[Embedder]]
     tokens: Callable[[], Awaitable[TokenEmbedder]] | None = None
     paid: bool = False
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +180,10 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Figures for the status line. `learned_at` is the time of the last finished extraction, milliseconds UTC."""
+    """Figures for the status line. `learned_at` is the time of the last finished extraction, milliseconds UTC.
+
+    `over_budget` of the `waiting` pieces wait for the next day's tokens; `embedding` is None where words alone serve.
+    """
 
     live: int
     total: int
@@ -184,6 +192,7 @@ class Status:
     unread: int
     waiting: int
     parked: int
+    over_budget: int
     learned_at: int | None
     inbound: int
     outbound: int
@@ -191,6 +200,7 @@ class Status:
     tokens_out: int
     sqlite: str
     path: Path
+    embedding: Progress | None
 
 
 class Service:
@@ -231,9 +241,18 @@ class Service:
                 text_of=index.text_of,
                 now=now,
                 cached=embedders.paid,
+                delay=embedders.delay,
             )
         )
-        self._search = Search(database, now=now, weights=weights, embedding=self._embedding, reranker=reranker)
+        self._index = index.Mending(database)
+        self._search = Search(
+            database,
+            now=now,
+            weights=weights,
+            embedding=self._embedding,
+            reranker=reranker,
+            suspect=self._index.suspect,
+        )
         self._learner = Learner(
             database,
             triggers=triggers,
@@ -292,7 +311,7 @@ class Service:
             mailbox.doubt(tx)
 
         await self._database.write(act)
-        await index.prepare(self._database)
+        await self._index.begin()
         if self._embedding is not None:
             self._embedding.start()
         await self._learner.take_up()
@@ -301,6 +320,7 @@ class Service:
         """Read what is unread, for at most `seconds`, then close the file."""
         try:
             await self._learner.finish(seconds=seconds)
+            await self._index.close()
             if self._embedding is not None:
                 await self._embedding.close()
         finally:
@@ -334,7 +354,8 @@ class Service:
 
         def act(tx: Transaction) -> None:
             now = self._now()
-            history.abandon_turns(tx, inbox_ids, error=error, now=now)
+            for turn_id in history.abandon_turns(tx, inbox_ids, error=error, now=now):
+                questions.withdraw(tx, turn_id)
             self._post(tx, session_key, None, inbox_ids[0], "notice", (text,), None)
             mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
 
@@ -436,7 +457,13 @@ class Service:
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
         if budget is not None and should_search(query):
-            hits = await self.search(turn.context, query, limit=budget.items * 2)
+            hits = await self._search.find(
+                turn.context.scope,
+                query,
+                timezone=turn.context.timezone,
+                limit=budget.items * 2,
+                besides={message.id for message in turn.said},
+            )
         # What is learned from here on, by this very turn too, is newer than a snapshot taken now.
         now = self._now()
 
@@ -511,6 +538,8 @@ class Service:
                 self._keep_view(tx, turn, view)
             if outcome.spent is not None:
                 self._book(tx, turn, outcome.spent)
+            if outcome.error is not None:
+                questions.withdraw(tx, turn.id)
             kind = "message" if outcome.error is None else "notice"
             self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
@@ -588,6 +617,16 @@ class Service:
             )
         )
 
+    async def link(self, one: Context, other: Context) -> None:
+        """The two who speak are one person: in private, each reads what either told. Contexts made before are stale."""
+        await self._database.write(lambda tx: people.link(tx, one.speaker.id, other.speaker.id))
+
+    async def unlink(self, context: Context) -> None:
+        """Who speaks here stands for a person alone again; what was made of both sides' memories goes."""
+        await self._database.write(lambda tx: people.unlink(tx, context.speaker.id))
+        # What was removed must not linger in the index until somebody searches.
+        await index.keep_up(self._database)
+
     def learn_soon(self, context: Context, reason: str) -> None:
         """Have what is unread in this session read, without waiting: a model may take a minute."""
         self._learner.soon(context.session.id, reason)
@@ -602,6 +641,7 @@ class Service:
 
     async def indexed(self) -> None:
         """Wait until all that is committed can be found by every means there is."""
+        await self._index.done()
         await index.catch_up(self._database)
         if self._embedding is not None and await self._embedding.opened():
             await self._embedding.idle()
@@ -669,6 +709,7 @@ class Service:
 
     async def status(self, context: Context) -> Status:
         session = context.session
+        progress = None if self._embedding is None else await self._embedding.progress()
 
         def act(reader: Reader) -> Status:
             window = history.after(reader, session.id, session.window_after, limit=1_000)
@@ -684,6 +725,7 @@ class Service:
                 unread=extractions.unread(reader, session.id).messages,
                 waiting=waiting,
                 parked=parked,
+                over_budget=extractions.without_budget(reader),
                 learned_at=learned_at,
                 inbound=inbound,
                 outbound=outbound,
@@ -691,6 +733,7 @@ class Service:
                 tokens_out=tokens_out,
                 sqlite=str(self._database.driver),
                 path=self._database.path,
+                embedding=progress,
             )
 
         return await self._database.read(act)

@@ -7,7 +7,7 @@ somebody else's words silence their clause and what hangs on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -187,7 +187,7 @@ def _requests(clause: _Clause, context: Context) -> Iterator[Pair]:
         facts = list(_clause(told, context)) if told.simple else []
         if facts:
             yield from facts
-        elif len(told.simple) > 2 and not _DOUBT.search(told.simple):
+        elif len(told.simple) > 2 and not _DOUBT.search(told.simple) and not _OFFER.search(told.simple):
             yield Pair("note", anchor(_whole(told.text(0, len(told.simple))), context.today))
         return
     standing = _STANDING.match(simple)
@@ -308,6 +308,10 @@ _REMEMBER = Phrase(
     r"|不要忘记?了?|记[着好牢]|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|明天|后天|今晚|今天|到时|待会"
     r"|下周|给|来|按时|吃药|带|去|要|提醒|多|早点|早|买|叫我起|回|打|关|把)"
 )
+#: What may stand beside the date of a plan and plans nothing.
+_WHEN = Phrase(r"(?:打算|计划|准备|决定|要|会|得|将|已经|就|在|到|[以之]?[前后]|[内里底初中末的]|开始|时候?|左右)*")
+#: Words to somebody one shares a task with: 记得结尾那句我来写.
+_OFFER = Phrase(r"我来(?:写|做|说|弄|定|选|挑|买|付|办|搞|处理|负责|安排|准备|收尾|就行|就好|$)")
 _STANDING = Phrase(
     r"(?:从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后(?=每|请|都|就"
     r"|你|别|不要|不许|不准|用|回|跟|和|叫|给|说|尽量|每次|只|多|少|一律|要|麻烦|对|称|讲|全|统一|能|可|聊|提|答"
@@ -320,7 +324,7 @@ _PLEASE = Phrase(
     r"|跟我聊天的?时候?|和我聊天的?时候?|回答(?:我|问题)?的?时候|聊天的?时候?)"
 )
 _ALWAYS = Phrase(
-    r"(?:请|你)?(?:每次(?:都)?|总是|始终|一直|永远|都|一律|务必|一定要?|统一|尽量|全程)(?:都|请|要|用(?=$))?"
+    r"(?:请|你)?(?:每次(?:都)?|总是|始终|一直(?!以来)|永远|都|一律|务必|一定要?|统一|尽量|全程)(?:都|请|要|用(?=$))?"
     r"|(?:我(?:问|说)[^，]{1,12}(?:时|的时候)[，,]?)"
 )
 _ORDER = Phrase(
@@ -398,6 +402,8 @@ _FAVOURITES = by_word(
         "subject": "科目", "director": "导演", "poet": "诗人", "music": "音乐", "restaurant": "餐厅",
     }
 )  # fmt: skip
+#: What is eaten or drunk is a thing to have a favourite of, though it is not named.
+_TAKEN = {"吃": "吃的", "喝": "饮料"}
 _SURNAMES = (
     "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏"
     "钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文欧阳司马"
@@ -683,10 +689,12 @@ def _pet(groups: dict[str, str], _today: date) -> list[Pair]:
 
 
 def _favourite(groups: dict[str, str], _today: date) -> list[Pair]:
-    thing = _simple(groups["k"])
+    # 最喜欢吃的就是… names no thing; what is done with it may tell.
+    thing = _simple(groups.get("k", "")) or _TAKEN.get(groups.get("e", ""), "")
     value = _trim(groups["v"])
     if (
-        re.search(r"人|事|东西|地方|你", thing)
+        not thing
+        or re.search(r"人|事|东西|地方|你", thing)
         or re.search(r"^(?:你|他|她|这|那|什么)|你", _simple(value))
         or len(value) > 24
     ):
@@ -713,20 +721,27 @@ def _goal(groups: dict[str, str], today: date) -> list[Pair]:
 def _plan(groups: dict[str, str], today: date) -> list[Pair]:
     said = groups["v"]
     ahead = [mention for mention in mentions(said, today, ahead=True) if mention.last > today]
-    month = re.search(
+    months = re.finditer(
         r"(?:今年|明年|后年)|\d{1,2}月|(?:过年|春节|国庆|暑假|寒假|五一|元旦|圣诞|中秋|端午|年底|月底|夏天|冬天"
         r"|春天|秋天|毕业后|[一二三四五六七八九十]月)",
         _simple(said),
     )
+    spans = [(mention.start, mention.end) for mention in ahead] + [month.span() for month in months]
     value = re.sub(r"(?:就要|就|会|将要?|打算|计划|准备|得|决定)(?=[^，]{2})", "", _trim(said), count=1)
     if (
-        not (ahead or month)
+        not spans
+        or _WHEN.fullmatch("".join(_without(_simple(said), spans)))
         or len(value) > 40
         or len(value) < 4
         or re.search("你|昨|上周|上个月|去年|再[来说聊问看见]|上班$|回来$|联系|休息", _simple(value))
     ):
         return []
     return [Pair("plan", anchor(value, today, ahead=True))]
+
+
+def _without(said: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """The characters of `said` outside `spans`: in a plan, what is said beside its dates."""
+    return (c for i, c in enumerate(said) if not any(start <= i < end for start, end in spans))
 
 
 def _boundary(groups: dict[str, str], _today: date) -> list[Pair]:
@@ -958,8 +973,8 @@ _RULES: tuple[Rule, ...] = (
         r"^在(?!.*(?:工作|上班|读书|上学|留学)$)|家$|医院$|这里$|旁边$|路上$",
         _simple(g["v"])) else []),
     # tastes
-    _rule(r"(?:我|俺|本人)(?:个人)?(?:现在|目前|如今|最近)?最(?:喜欢|爱|喜爱|中意|钟爱)(?:吃|看|听|读|喝|玩)?的"
-          r"(?P<k>[^，是]{1,6}?)(?:一直|永远|还|就|当然|肯定|应该|现在|目前|如今)*(?:是|：|:|有)(?P<v>[^，]{1,30})",
+    _rule(r"(?:我|俺|本人)(?:个人)?(?:现在|目前|如今|最近)?最(?:喜欢|爱|喜爱|中意|钟爱)(?P<e>吃|看|听|读|喝|玩)?的"
+          r"(?P<k>[^，是]{0,6}?)(?:一直|永远|还|就|当然|肯定|应该|现在|目前|如今)*(?:是|：|:|有)(?P<v>[^，]{1,30})",
           _favourite),
     _rule(r"(?P<v>[^，我你]{1,14})(?:永远|一直|绝对|当然)?是我(?:个人)?最(?:喜欢|爱|喜爱)(?:吃|看|听|读|喝"
           r"|玩)?的(?P<k>[^，]{1,6}?)(?:之一)?(?=$|，)", _favourite),
@@ -976,7 +991,8 @@ _RULES: tuple[Rule, ...] = (
           r"|的)*(?P<v>[^，]{1,12}?)(?:的)?(?:粉丝|爱好者|发烧友|球迷|迷|控|铁粉|粉|党)(?=$|，)",
           lambda g, t: _several("likes")({"v": re.sub("的?(?:铁杆|忠实|超级|资深)$", "", g["v"])}, t)),
     _rule(rf"(?:我|俺|本人|我们){_ADV}(?:喜欢|喜爱|热爱|钟爱|酷爱|偏爱|迷上了?|爱上了?|沉迷于?|痴迷于?|中意"
-          rf"|好(?=这口))(?P<v>(?!的(?:人|东西|事|是)).{{1,80}}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后"
+          rf"|好(?=这口))(?P<v>(?!(?:吃|看|听|读|喝|玩)?的(?:人|东西|事"
+          rf"|[一直永远还就当然肯定应该现在目前如今]{{0,4}}是)).{{1,80}}?)(?=$|[。！!（(]|但是?|不过|所以|因为|而且|然后"
           rf"|并且|尤其|特别是|我|胜过|多过|超过)",
           _several("likes")),
     _rule(rf"(?:我|俺|本人|我们){_ADV}爱(?P<v>(?!你|他|她|它|我|上|的|过|人|谁|国|着|情|心|因为|这|那|家人|心"
@@ -1044,8 +1060,8 @@ _STYLE = Phrase(
     rf"|得|内容)?(?:都|要|请|可以|能|尽量|一定要?|务必|得)*(?:再|更|稍微)?(?:用(?:{_LANGUAGES}|[^，]{{2,6}})"
     rf"|简短|简洁|简单|精简|短|直接|详细|通俗|温柔|正式|随意|轻松|幽默|具体|口语|专业|干脆|精炼|友好|随和|客气"
     rf"|不要|别|不用|控制在|言简意赅|慢|温和|严肃)"
-    r"|(?:别|不要|不用|不许|少|停止|请勿|禁止)(?:再|给我|总是|老是|老|总|跟我){0,2}(?:(?:用|使用|发|加|带|说|讲"
-    r"|写)(?!了|$|话$|谎)|那么|这么|太|叫我|称呼我|喊我|敷衍|啰嗦|重复|道歉|说教|客套|绕弯子|废话|打官腔|卖萌|夸"
+    r"|(?:别|不要|不用|不许|少|停止|请勿|禁止)(?:再|给我|总是|老是|老|总|跟我){0,2}(?:(?:用|使用|发|加|带|讲"
+    r"|写|说(?=[^，]{0,8}(?:话|语|文|词|言|字|句|理|教|梗|腔|对不起|抱歉|谢谢)))(?!了|$|话$|谎)|那么|这么|太|叫我|称呼我|喊我|敷衍|啰嗦|重复|道歉|说教|客套|绕弯子|废话|打官腔|卖萌|夸"
     r"|鸡汤|撒娇|中英)|(?:简短|简洁|简单|直接|精简|言简意赅|详细|具体|温柔|幽默|正式|随意)(?:一?点|一些|些|明了"
     r"|扼要)(?:$|的?回[答复]|就行|就好|吧|哦|啊)|长话短说)"
 )

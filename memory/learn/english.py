@@ -191,6 +191,8 @@ def _requests(clause: str, context: Context) -> Iterator[Pair]:
     """Standing requests: what to call them, what not to speak of, how to answer, what to remember."""
     clause = _PLEASE.sub("", clause).strip(" ,")
     standing = _STANDING.search(clause)
+    if standing and ":" in clause[: standing.start()] and _ORDER.match(clause):
+        standing = None  # "Add a rule: …, off by default" is a line of a list
     if standing:
         clause = f"{clause[: standing.start()]} {clause[standing.end() :]}".strip(" ,:")
         clause = _PLEASE.sub("", clause).strip(" ,")

@@ -282,7 +282,7 @@ def _named(entities: Iterable[EntityItem], text: str) -> tuple[Named, ...]:
         name = " ".join(_safe(entity.name).split())
         kind = entity.type.casefold()
         if name and name.casefold() in lower:
-            found.setdefault(name, Named(type=_ENTITY_TYPES.get(kind, "other"), name=name))
+            found.setdefault(name.casefold(), Named(type=_ENTITY_TYPES.get(kind, "other"), name=name))
     return tuple(found.values())
 
 

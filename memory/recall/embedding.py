@@ -70,8 +70,8 @@ class Embedding:
     """The embedders of one store. `start` it after the word index is prepared; `close` it before the database.
 
     `embedder` and `token_embedder` open one each; `text_of` gives a document's partitions and text. With `cached` what
-    documents cost is kept for 30 days, for embedders that are paid for. `now` is milliseconds UTC; `sleep` waits for
-    seconds.
+    documents cost is kept for 30 days, for embedders that are paid for. Loading begins after `delay` seconds, so that
+    what is asked right at the start is not slowed down by it. `now` is milliseconds UTC; `sleep` waits for seconds.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class Embedding:
         text_of: Callable[[Reader, int], Found],
         now: Callable[[], int],
         cached: bool = False,
+        delay: float = 0.0,
         memory: int = vectors.MEMORY,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -92,6 +93,7 @@ class Embedding:
         self._text_of = text_of
         self._now = now
         self._cached = cached
+        self._delay = delay
         self._memory = memory
         self._sleep = sleep
         self._embedder: Embedder | None = None
@@ -171,6 +173,8 @@ class Embedding:
             waiting.cancel()
 
     async def _run(self) -> None:
+        if self._delay:
+            await self._sleep(self._delay)
         try:
             await self._patiently(self._begin)
         except EmbedderUnavailable as exc:

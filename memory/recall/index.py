@@ -1,19 +1,23 @@
 """The word index: derived from memories and messages, fed from the change log, outside canonical transactions.
 
 Invariants: a row carries the tokens of its owner, so a match reads only what the scope may see; losing or breaking
-the index loses nothing: it is made again from the rows; whoever searches feeds it first and so reads their own
-writes.
+the index loses nothing: it is made again from the rows, in short transactions and with nobody waiting, and until it
+is whole searches go by substring, for half an index would hide what it does not hold yet; whoever searches feeds it
+first and so reads their own writes.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 
-from memory.errors import StorageError
+from memory.errors import StorageError, StoreUnwritable
 from memory.recall import vectors, words
 from memory.recall.cues import CUES_VERSION, cues
 from memory.recall.rank import Spot
@@ -23,12 +27,21 @@ from memory.store.database import Database, Reader, Row, Transaction
 
 log = structlog.get_logger(__name__)
 
-_BATCH = 500
+_BATCH: Final = 500
+#: Documents indexed at once while the index is made anew: some 20 ms, which is what a turn may have to wait.
+_STRETCH: Final = 200
+#: While a long index is made, this is told every so many documents.
+_REPORTED: Final = 5_000
+#: Seconds in which no suspicion is followed after one that was wrong or could not be helped.
+_PAUSE: Final = 60.0
 #: Candidates that are scored. At some 10 µs each this is the bound on a search by words, however much was ever said.
-MOST_MATCHES = 4_000
-#: Under this name the store keeps what its index is made of: the version of the tokens and that of the cues.
-_VERSION = "words"
-_MADE_OF = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
+MOST_MATCHES: Final = 4_000
+#: Under this name the store keeps what its index is made of: the version of the tokens and that of the cues; and while
+#: it is being made, behind a colon, the last document it holds.
+_VERSION: Final = "words"
+_MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
+#: Stands for the last document of an index that holds all.
+_ALL: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,38 +71,105 @@ class Matches:
 NONE = Matches(found=[], frequencies={})
 
 
-async def prepare(database: Database) -> None:
-    """Make sure the index is there, whole, up to date and made by this version's tokens; else build it anew.
+class Mending:
+    """Keeps the index of one store whole. `begin` before the first search, `close` before the database.
 
-    Where even that fails, searches go by substring; a start never does.
+    An index that is missing, damaged or made by another version's tokens is made anew from the rows. What is done of
+    that is committed with the rows themselves, so the next start goes on where this one ended.
     """
-    try:
-        if await database.read(_current) and await database.write(_whole):
-            await catch_up(database)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._task: asyncio.Task[None] | None = None
+        self._pause_until = 0.0
+
+    async def begin(self) -> None:
+        """Check the index and bring it up to date. A short one is made anew at once, a long one in the background.
+
+        Where even that fails, searches go by substring; a start never does.
+        """
+        try:
+            if not await self._is_sound() and not await self._make(most=_STRETCH):
+                self._task = asyncio.create_task(self._mend())
+        except StorageError as exc:
+            log.error("index.unusable", error=str(exc), instead="substring search")
+
+    def suspect(self) -> None:
+        """A search failed on the index, or it is not whole: have it checked, and mended where it must be."""
+        if self._task is not None and not self._task.done():
             return
-    except StorageError as exc:
-        log.warning("index.damaged", error=str(exc), now="rebuilding it from the rows")
-    try:
-        await rebuild(database)
-    except StorageError as exc:
-        log.error("index.unusable", error=str(exc), instead="substring search")
+        if asyncio.get_running_loop().time() >= self._pause_until:
+            self._task = asyncio.create_task(self._mend())
 
+    async def done(self) -> None:
+        """Wait until no mending is under way."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
-async def rebuild(database: Database) -> None:
-    """Empty the index and have every document indexed again."""
+    async def close(self) -> None:
+        """Stop at once; the next start goes on."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
 
-    def act(tx: Transaction) -> None:
+    async def _mend(self) -> None:
+        try:
+            if not await self._is_sound():
+                await self._make()
+                return
+        except StorageError as exc:
+            log.error("index.unusable", error=str(exc), instead="substring search", again_in_seconds=_PAUSE)
+        self._pause_until = asyncio.get_running_loop().time() + _PAUSE
+
+    async def _is_sound(self) -> bool:
+        """Whether the index is whole and up to date. A damaged one is marked as such, for it must be begun again."""
+        try:
+            upto = await self._database.read(_upto)
+            if upto is None:
+                return False
+            await self._database.write(_check)
+            if upto < _ALL:
+                return False
+            await catch_up(self._database)
+        except StoreUnwritable:
+            raise
+        except StorageError as exc:
+            # The driver's own words: ours would have the whole file replaced.
+            log.warning("index.damaged", error=str(exc.__cause__ or exc), now="making it anew from the rows")
+            await self._database.write(_give_up)
+            return False
+        return True
+
+    async def _make(self, *, most: int | None = None) -> bool:
+        """Make the index from where it stands, `most` documents of it; whether it is whole now."""
+        if await self._database.read(_upto) is None:
+            await self._database.write(self._start_over)
+        made = told = 0
+        while some := await self._database.write(_make_some):
+            made += some
+            if most is not None and made >= most:
+                return False
+            if made - told >= _REPORTED:
+                told = made
+                log.info("index.progress", made=made, percent=await self._database.read(_percent))
+        await catch_up(self._database)
+        await self._database.write(_end)
+        if made:
+            log.info("index.made", documents=made)
+        return True
+
+    def _start_over(self, tx: Transaction) -> None:
         tx.run("drop table if exists words")
         tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
-        if database.driver.fts_secure_delete:
+        if self._database.driver.fts_secure_delete:
             tx.run("insert into words (words, rank) values ('secure-delete', 1)")
-        tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, _MADE_OF))
-        tx.run("delete from changes")
-        tx.run("insert into changes (doc) select 2 * id from memories order by id")
-        tx.run("insert into changes (doc) select 2 * id + 1 from messages where nth is not null order by id")
+        _mark(tx, f"{_MADE_OF}:0")
 
-    await database.write(act)
-    await catch_up(database)
+
+def is_whole(reader: Reader) -> bool:
+    """Whether the index holds everything up to the change log, as far as is known."""
+    return _upto(reader) == _ALL
 
 
 async def catch_up(database: Database) -> None:
@@ -140,21 +220,22 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
     return Matches(found=_holding(reader, scope, rare, limit=MOST_MATCHES), frequencies=frequencies)
 
 
-def texts(reader: Reader, docs: Sequence[int]) -> dict[int, Counter[str]]:
-    """The tokens of documents that a scope's own read has named before."""
-    marks = ", ".join("?" for _ in docs)
-    rows = reader.all(f"select rowid as doc, tokens from words where rowid in ({marks})", docs)
-    return {row["doc"]: Counter(row["tokens"].split()) for row in rows}
-
-
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
-    """The partitions a document stands in and the words it is found by; None when it is not to be found."""
+    """The partitions a document stands in and the words it is found by; None when it is not to be found.
+
+    Where several people talk, a message stands under its speaker's name, as a reader sees it: a question that names
+    somebody then finds what they said before what was said to them.
+    """
     if documents.is_message(doc):
         row = reader.one(
-            "select owner_id, text from messages where id = ? and recall = 1 and erased_at is null and nth is not null",
+            "select m.owner_id, m.text, m.author_name, o.kind from messages m join owners o on o.id = m.owner_id"
+            " where m.id = ? and m.recall = 1 and m.erased_at is null and m.nth is not null",
             (documents.row_id(doc),),
         )
-        return None if row is None else ((row["owner_id"],), row["text"])
+        if row is None:
+            return None
+        named = row["kind"] != "identity" and row["author_name"]
+        return (row["owner_id"],), f"{row['author_name']}: {row['text']}" if named else row["text"]
     row = reader.one(
         "select owner_id, author_id, subject_id, subject, topic, key, value from memories"
         " where id = ? and kind in ('fact', 'style', 'event', 'reflection')",
@@ -192,16 +273,60 @@ def _question(scope: Scope, terms: Sequence[str]) -> str:
     return f"scope : ({readable}) AND tokens : ({held})"
 
 
-def _current(reader: Reader) -> bool:
-    version = reader.one("select value from store_settings where name = ?", (_VERSION,))
-    made = reader.one("select 1 from sqlite_master where name = 'words'")
-    return made is not None and version is not None and version["value"] == _MADE_OF
+def _upto(reader: Reader) -> int | None:
+    """The last document of those that are indexed one after the other, `_ALL` for a whole index.
+
+    None where it is to be begun: never made, known to be damaged, or made of other tokens.
+    """
+    row = reader.one("select value from store_settings where name = ?", (_VERSION,))
+    made_of, _, last = ("", "", "") if row is None else row["value"].partition(":")
+    if made_of != _MADE_OF:
+        return None
+    return int(last) if last else _ALL
 
 
-def _whole(tx: Transaction) -> bool:
+def _mark(tx: Transaction, made: str) -> None:
+    tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, made))
+
+
+def _check(tx: Transaction) -> None:
     """FTS5's own check of the index against its content; raises when they differ."""
     tx.run("insert into words (words) values ('integrity-check')")
-    return True
+
+
+def _give_up(tx: Transaction) -> None:
+    tx.run("delete from store_settings where name = ?", (_VERSION,))
+
+
+def _make_some(tx: Transaction) -> int:
+    """Index the next documents in their order; returns how many there were.
+
+    The change log is left alone: it also names documents that are gone, of which the vectors are to be removed.
+    """
+    upto = _upto(tx)
+    assert upto is not None
+    rows = tx.all(
+        "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?)"
+        " union all select doc from ("
+        "   select 2 * id + 1 as doc from messages where id >= ? and nth is not null order by id limit ?)"
+        " order by doc limit ?",
+        (upto // 2, _STRETCH, (upto + 1) // 2, _STRETCH, _STRETCH),
+    )
+    for row in rows:
+        _index(tx, row["doc"])
+    _mark(tx, f"{_MADE_OF}:{rows[-1]['doc'] if rows else upto}")
+    return len(rows)
+
+
+def _percent(reader: Reader) -> int:
+    """How far the making of the index has come, by the numbers of documents."""
+    row = reader.one("select 2 * max((select ifnull(max(id), 0) from memories), ifnull(max(id), 0)) from messages")
+    highest: int = 0 if row is None else row[0]
+    return min(100, 100 * (_upto(reader) or 0) // max(highest, 1))
+
+
+def _end(tx: Transaction) -> None:
+    _mark(tx, _MADE_OF)
 
 
 def _index(tx: Transaction, doc: int) -> None:

@@ -3,8 +3,8 @@
 Invariants: pure; a text is kept as one bit a dimension of each of its tokens, so a score is an estimate: the question's
 own vectors stay whole. Scores of one question may be compared with each other, and with nothing else.
 
-Source: MaxSim of Khattab & Zaharia, "ColBERT" (2020), on the token vectors of a sentence model. That bits lose nothing
-here and that rare words must weigh more was measured (docs/benchmarks.md).
+Source: MaxSim of Khattab & Zaharia, "ColBERT" (2020), on the token vectors of a sentence model. That bits lose next to
+nothing here, and that rare words must weigh more, was measured (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def best_matches(question: NDArray[np.float32], texts: Sequence[NDArray[np.uint8
     `question` is (tokens, dimension), of unit length; each text (its tokens, dimension / 8) bits as `numpy.packbits`
     gives them, and has at least one token.
     """
-    if not texts:
-        return np.zeros((0, len(question)), dtype=np.float32)
+    if not texts or not len(question):
+        return np.zeros((len(texts), len(question)), dtype=np.float32)
     # 0 and 1 become -1 and +1: the sum over the ones counts twice what the sum over all counts once.
     ones = np.unpackbits(np.concatenate(texts), axis=1).astype(np.float32)
     alike = 2 * (ones @ question.T) - question.sum(axis=1)

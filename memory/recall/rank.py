@@ -28,7 +28,7 @@ _SITTING_BEST = 3
 class Weights:
     """What each signal counts for: shares of the best score. `lent`, `shared` and `smooth` are what a neighbour gives.
 
-    Fitted by hand on two conversations of LoCoMo and checked on the others (docs/benchmarks.md).
+    Tuned by hand. What such constants give on conversations they were not tuned on stands in docs/benchmarks.md.
     """
 
     words: float = 0.4
@@ -118,9 +118,14 @@ class Ranked:
 
 
 def rank(
-    terms: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics, weights: Weights
+    terms: Sequence[str],
+    candidates: Sequence[Candidate],
+    statistics: Statistics,
+    weights: Weights,
+    *,
+    limit: int | None = None,
 ) -> list[Ranked]:
-    """All candidates, best first."""
+    """All candidates, best first; of many only the first `limit`."""
     if not candidates:
         return []
     near = _neighbours(candidates)
@@ -145,15 +150,32 @@ def rank(
     }
     scores = base + sum(boosts.values(), np.zeros(len(candidates)))
     parts = {name: values for name, values in (signals | boosts).items() if values.any()}
-    order = sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].doc))
+    order = np.lexsort((np.array([c.doc for c in candidates]), -scores))[:limit].tolist()
+    shown = {name: np.round(values[order], 3).tolist() for name, values in parts.items()}
     return [
         Ranked(
-            candidate=candidates[i],
-            score=float(scores[i]),
-            parts={name: round(float(values[i]), 3) for name, values in parts.items()},
+            candidate=candidates[i], score=float(scores[i]), parts={name: values[k] for name, values in shown.items()}
         )
-        for i in order
+        for k, i in enumerate(order)
     ]
+
+
+def together(whole: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], *, limit: int) -> list[Ranked]:
+    """The best of a message that asks several things: half what answers it as a whole, half what answers any part.
+
+    Each ranking holds the same candidates. Without this the question with the most words takes all the places.
+    """
+    shares = [{one.candidate.doc: one.score / ranking[0].score for one in ranking if one.score} for ranking in parts]
+    best = whole[0].score if whole and whole[0].score else 1.0
+    joined = [
+        Ranked(
+            candidate=one.candidate,
+            score=0.5 * best * (one.score / best + max(share.get(one.candidate.doc, 0.0) for share in shares)),
+            parts=one.parts,
+        )
+        for one in whole
+    ]
+    return sorted(joined, key=lambda one: (-one.score, one.candidate.doc))[:limit]
 
 
 def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
@@ -161,15 +183,15 @@ def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
 
     Where there is none stands the number of candidates, so that a row added at the end serves for all of these.
     """
-    position = {
-        (c.spot.session_id, c.spot.sitting, c.spot.nth): i for i, c in enumerate(candidates) if c.spot is not None
-    }
     offsets = [offset for offset in range(-REACH, REACH + 1) if offset]
     near = np.full((len(candidates), len(offsets)), len(candidates))
+    sittings: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for i, c in enumerate(candidates):
         if c.spot is not None:
-            for k, offset in enumerate(offsets):
-                near[i, k] = position.get((c.spot.session_id, c.spot.sitting, c.spot.nth + offset), len(candidates))
+            sittings[c.spot.session_id, c.spot.sitting][c.spot.nth] = i
+    for position in sittings.values():
+        for nth, i in position.items():
+            near[i] = [position.get(nth + offset, len(candidates)) for offset in offsets]
     return near
 
 
@@ -197,17 +219,17 @@ def _by_tokens(
 ) -> Floats:
     """Late interaction above the usual: of each of the question's tokens the best match here or, for less, beside."""
     worth = statistics.token_worth
-    known = [c.late for c in candidates if c.late is not None]
-    if worth is None or not known or not len(worth):
+    some = [c.late for c in candidates if c.late is not None]
+    if worth is None or not some or not len(worth):
         return np.zeros(len(candidates))
-    usual = np.median(np.stack(known), axis=0)
-    above = np.zeros((len(candidates), len(worth)))
-    for i, c in enumerate(candidates):
-        if c.late is not None:
-            above[i] = np.maximum(c.late - usual, 0)
-    above = _with_none(above)
+    known = np.stack(some)
+    usual = np.median(known, axis=0)
+    # One row more, of zeros, for neighbours that are not there.
+    above = np.zeros((len(candidates) + 1, len(worth)))
+    above[[i for i, c in enumerate(candidates) if c.late is not None]] = np.maximum(known - usual, 0)
     best = np.maximum(above[:-1], shared * above[near].max(axis=1))
-    return np.asarray(best @ worth)
+    # einsum stays on this thread; a BLAS product would wait for a second one that a busy machine may not give.
+    return np.asarray(np.einsum("ij,j->i", best, worth))
 
 
 def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth: float) -> Floats:
@@ -229,9 +251,11 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
     groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for i, c in enumerate(candidates):
         groups[(c.spot.session_id, c.spot.sitting) if c.spot is not None else (-1, i)].append(i)
+    values = base.tolist()
     worth = np.zeros(len(candidates))
     for members in groups.values():
-        worth[members] = np.sort(base[members])[::-1][:_SITTING_BEST].mean()
+        best = sorted((values[i] for i in members), reverse=True)[:_SITTING_BEST]
+        worth[members] = sum(best) / len(best)
     return worth
 
 

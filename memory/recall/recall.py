@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from memory import profile
 from memory.recall import words
+from memory.recall.cues import cues
 from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.search import Hit
 from memory.scope import Scope
@@ -59,7 +60,8 @@ class Snapshot:
 class Recalled:
     """A memory or a passage found for this message, and where it stands in the prompt.
 
-    `shown` is what of a passage's words goes there.
+    `shown` is what of a passage's words goes there; `shares` the part of the question's words that stand in what was
+    found, not beside it.
     """
 
     score: float
@@ -67,6 +69,7 @@ class Recalled:
     memory: Memory | None = None
     passage: Passage | None = None
     shown: str = ""
+    shares: float = 1.0
     parts: dict[str, float] = field(default_factory=dict)
 
 
@@ -123,28 +126,33 @@ def recall(
     count_tokens: Callable[[str], int],
 ) -> Recall:
     """Place what was found for `query`, best first. `in_window` names messages the model sees anyway."""
-    present = {memory.id for memory in (*snapshot.known, *snapshot.newer)}
-    found = [hit.memory.id for hit in hits if hit.memory is not None]
-    sources = memories.source_ids(reader, list({*present, *found}))
-    told = frozenset[int]().union(*(sources[memory_id] for memory_id in present))
+    present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
+    found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
+    sources = memories.source_ids(reader, list(present | found))
+    told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
+    terms = words.query_terms(query)
     items: list[Recalled] = []
     taken: list[Hit] = []
     room = budget.tokens
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
-        shown = "" if hit.passage is None else excerpt(hit.passage, query)
+        item = _item(hit, query, terms)
         if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
-            items.append(_recalled(hit, "known", shown))
+            items.append(replace(item, placed="known"))
             continue
-        cost = (_cost(hit.memory, count_tokens) if hit.memory is not None else count_tokens(shown)) + _RENDERING
-        repeated = (hit.passage is not None and said_in <= told) or any(_repeats(hit, other) for other in taken)
-        if len(taken) == budget.items or cost > room or repeated:
-            items.append(_recalled(hit, "unused", shown))
+        cost = count_tokens(item.shown) if hit.memory is None else _cost(hit.memory, count_tokens)
+        repeated = any(_repeats(hit, other) for other in taken)
+        if hit.passage is not None:
+            taught = [memory for memory_id, memory in told.items() if hit.passage.message.id in sources[memory_id]]
+            repeated = repeated or _says_no_more(hit.passage.message.text, taught, terms)
+        if len(taken) == budget.items or cost + _RENDERING > room or repeated:
+            items.append(item)
             continue
         taken.append(hit)
-        room -= cost
-        told |= said_in
-        items.append(_recalled(hit, "recalled", shown))
+        room -= cost + _RENDERING
+        if hit.memory is not None:
+            told[hit.memory.id] = hit.memory
+        items.append(replace(item, placed="recalled"))
     return Recall(snapshot=snapshot, items=tuple(items))
 
 
@@ -175,10 +183,34 @@ def _as_of(memory: Memory, moment: int) -> Memory:
     return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
 
 
-def _recalled(hit: Hit, placed: Placed, shown: str) -> Recalled:
+def _item(hit: Hit, query: str, terms: Sequence[str]) -> Recalled:
+    """A hit before it has found its place."""
     return Recalled(
-        memory=hit.memory, passage=hit.passage, score=hit.score, placed=placed, shown=shown, parts=hit.parts
+        memory=hit.memory,
+        passage=hit.passage,
+        score=hit.score,
+        placed="unused",
+        shown="" if hit.passage is None else excerpt(hit.passage, query),
+        shares=shares(hit, terms),
+        parts=hit.parts,
     )
+
+
+def shares(hit: Hit, terms: Sequence[str]) -> float:
+    """The part of a question's words that stand in what was found, not beside it, 0 to 1."""
+    text = _asked_for(hit.memory) if hit.memory is not None else hit.text
+    return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
+
+
+def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> bool:
+    """Whether all of the question's words that a message holds stand in what was learned from it, too."""
+    known = " ".join(map(_asked_for, taught))
+    return bool(taught) and set(terms).intersection(words.tokens(text)) <= set(words.tokens(known))
+
+
+def _asked_for(memory: Memory) -> str:
+    """The words by which somebody may ask for a memory."""
+    return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 
 def _message_ids(hit: Hit) -> frozenset[int]:

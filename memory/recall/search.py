@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memory import dates, keys, periods
 from memory.dates import month_at
-from memory.errors import StorageError
+from memory.errors import StorageError, StoreUnwritable
 from memory.periods import Range
 from memory.recall import index, late, rank, words
 from memory.recall.bm25 import bm25, idf, table
@@ -31,8 +31,7 @@ from memory.recall.rerank import Reranker
 from memory.recall.vectors import Vectors
 from memory.scope import Scope
 from memory.store import documents, entities, memories, passages, people
-from memory.store.database import Database, Reader
-from memory.store.history import Message
+from memory.store.database import Database, Reader, Row
 from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.strength import strength, style_half_life
@@ -47,6 +46,8 @@ _OVER_FETCH = 8
 #: Seconds that making a question's vectors may take, and characters of it that are read.
 _MEANING_SECONDS = 1.5
 _MEANT_CHARS = 2_000
+#: Questions of one message that are looked for one by one; each costs as much as the whole.
+_MOST_QUESTIONS = 3
 #: Documents nearest in meaning that join the candidates.
 _NEAREST = 400
 #: Best candidates by words and vectors that late interaction looks at: a hundred lose nothing (docs/benchmarks.md).
@@ -64,6 +65,8 @@ _TOPIC = 1.1
 _ARCHIVED = 0.25
 #: What is left of the score of a message whose every memory was replaced since.
 _OUTDATED = 0.5
+#: What is left of the score of what the bot said itself: mostly it told again what people had said.
+_BY_AGENT = 0.6
 _DAY_MS = 86_400_000
 #: Days of a time that is meant as a day, not as a period; and how far around it something still counts as said then.
 _SHORT_DAYS = 7
@@ -71,6 +74,7 @@ _LEEWAY_MS = 2 * _DAY_MS
 #: Tokens of a message that tells as much as a message can, where nothing is known but when it was said.
 _LONG_TOKENS = 60
 T = TypeVar("T")
+H = TypeVar("H", "Hit", "_Bent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,18 +110,39 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question, taken apart: its words, and the times it names. `only_time` tells that it asks for nothing else."""
+    """A question, taken apart. The first of `parts` is the whole, others are the questions in it where it has several.
+
+    `times` are those it asks about; `only_time` tells that it asks for nothing else. `besides` are documents that are
+    passed over.
+    """
 
     text: str
-    terms: list[str]
+    parts: tuple[Part, ...]
     times: tuple[Time, ...]
     only_time: bool
     asker_id: int | None
+    besides: frozenset[int]
+
+    @property
+    def terms(self) -> list[str]:
+        """The words of the whole."""
+        return self.parts[0].terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What is asked, as a whole or in one of several questions: its words, and its meaning where an embedder works."""
+
+    text: str
+    terms: list[str]
     meaning: Question | None = None
 
 
 class Search:
-    """Finds in one store. `now` is milliseconds UTC; without `embedding` words alone decide."""
+    """Finds in one store. `now` is milliseconds UTC; without `embedding` words alone decide.
+
+    `suspect` is called when the index turns out broken or not whole.
+    """
 
     def __init__(
         self,
@@ -127,26 +152,41 @@ class Search:
         weights: Weights = rank.HYBRID,
         embedding: Embedding | None = None,
         reranker: Reranker | None = None,
+        suspect: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._now = now
         self._weights = weights
         self._embedding = embedding
         self._reranker = reranker
+        self._suspect = suspect
 
     async def find(
-        self, scope: Scope, text: str, *, timezone: str, limit: int, weights: Weights | None = None
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        timezone: str,
+        limit: int,
+        weights: Weights | None = None,
+        besides: Set[int] = frozenset(),
     ) -> list[Hit]:
-        """The best `limit` memories and passages of the scope for `text`, best first."""
+        """The best `limit` memories and passages of the scope for `text`, best first.
+
+        `besides` are messages that are not looked for: the question's own.
+        """
         weights = weights or self._weights
-        query = self._query(scope, text, timezone)
+        query = self._query(scope, text, timezone, besides)
         if not query.terms and not query.times:
             return []
         if not query.only_time and weights.vectors + weights.late > 0:
-            query = replace(query, meaning=await self._meaning(text))
+            meant = [replace(part, meaning=await self._meaning(part.text)) for part in query.parts]
+            query = replace(query, parts=tuple(meant))
         vectors = None if self._embedding is None else self._embedding.vectors
 
         def by_index(reader: Reader) -> list[Hit]:
+            if not index.is_whole(reader):
+                raise _NotWhole
             if index.is_behind(reader):
                 raise _Behind
             return _by_index(reader, scope, query, weights, vectors, limit=limit, now=self._now())
@@ -177,19 +217,44 @@ class Search:
                     await self._database.write(index.catch_up_some)
                     if self._embedding is not None:
                         self._embedding.wake()
+        except _NotWhole:
+            self._suspect()
         except StorageError as exc:
-            log.warning("index.failed", error=str(exc), instead="substring search")
-            return await self._database.read(without)
+            log.warning("index.failed", error=str(exc.__cause__ or exc), instead="substring search")
+            if not isinstance(exc, StoreUnwritable):
+                self._suspect()
+        return await self._database.read(without)
 
-    def _query(self, scope: Scope, text: str, timezone: str) -> Query:
-        named = periods.ranges(text, dates.local_date(self._now(), timezone))
+    def _query(self, scope: Scope, text: str, timezone: str, besides: Set[int]) -> Query:
+        today = dates.local_date(self._now(), timezone)
+        named = periods.ranges(text, today)
+        only_time = bool(named) and not _asks_more(text, named)
+        # "Today" and "lately" are said in passing: by them a message asks for nothing.
+        asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
         return Query(
             text=text,
-            terms=words.query_terms(text, limit=_TERMS),
-            times=tuple(_time(period, timezone) for period in named),
-            only_time=bool(named) and not _asks_more(text, named),
+            parts=tuple(
+                Part(text=part, terms=words.query_terms(part, limit=_TERMS)) for part in (text, *_questions(text))
+            ),
+            times=tuple(_time(period, timezone) for period in asked_about),
+            only_time=only_time,
             asker_id=scope.speaker_id,
+            besides=frozenset(documents.of_message(message_id) for message_id in besides),
         )
+
+
+def _questions(text: str) -> list[str]:
+    """The single questions of a message that holds more than one sentence, each of which may need its own answer.
+
+    Only where they stand in one line: a burst, or a story with questions in it, asks as a whole.
+    """
+    if "\n" in text.strip():
+        return []
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text[:_MEANT_CHARS])]
+    asked = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
+    # One question after an abbreviation looks like two sentences; the Chinese mark stands behind sentences only.
+    several = len(asked) > 1 or (len(sentences) > 1 and text.count("？") > 0)
+    return asked[:_MOST_QUESTIONS] if several else []
 
 
 def _time(period: Range, timezone: str) -> Time:
@@ -207,6 +272,10 @@ def _asks_more(text: str, named: Sequence[Range]) -> bool:
     for period in reversed(named):
         rest = f"{rest[: period.start]} {rest[period.end :]}"
     return bool(set(words.tokens(rest)) - words.stop_tokens() - _SAYING)
+
+
+class _NotWhole(Exception):
+    """The index is being made anew."""
 
 
 class _Behind(Exception):
@@ -241,25 +310,37 @@ def _by_index(
 ) -> list[Hit]:
     if query.only_time:
         return _by_time(reader, scope, query, limit=limit)
-    near = _near_in_meaning(reader, scope, query, vectors)
-    candidates, statistics = _candidates(reader, scope, query, weights, near)
-    if vectors is not None and query.meaning is not None and query.meaning.tokens is not None:
-        statistics = _look_closely(reader, scope, query, vectors, query.meaning.tokens, candidates, statistics)
-    ranked = rank.rank(query.terms, candidates, statistics, weights)
-    hits = [_bent(hit, query, now=now) for hit in _fetched(reader, scope, ranked[: limit * _OVER_FETCH])]
-    hits.sort(key=lambda hit: -hit.score)
-    return _successors_first(hits)[:limit]
+    ranked = _ranked(reader, scope, query, weights, vectors, limit=limit * _OVER_FETCH)
+    bent = _bent(reader, scope, query, ranked, now=now)
+    bent.sort(key=lambda one: -one.score)
+    return _fetched(reader, scope, _successors_first(bent), limit=limit)
 
 
-def _near_in_meaning(reader: Reader, scope: Scope, query: Query, vectors: Vectors | None) -> dict[int, float]:
+def _ranked(
+    reader: Reader, scope: Scope, query: Query, weights: Weights, vectors: Vectors | None, *, limit: int
+) -> list[Ranked]:
+    near = [_near_in_meaning(reader, scope, part, vectors) for part in query.parts]
+    candidates, statistics = _candidates(reader, scope, query, weights, set().union(*near))
+    rankings = []
+    for part, cosines in zip(query.parts, near, strict=True):
+        for candidate in candidates:
+            candidate.cosine, candidate.late = cosines.get(candidate.doc), None
+        known = statistics
+        if vectors is not None and part.meaning is not None and part.meaning.tokens is not None:
+            known = _look_closely(reader, scope, part, vectors, part.meaning.tokens, candidates, statistics)
+        rankings.append(rank.rank(part.terms, candidates, known, weights, limit=len(candidates) if near[1:] else limit))
+    return rank.together(rankings[0], rankings[1:], limit=limit) if near[1:] else rankings[0]
+
+
+def _near_in_meaning(reader: Reader, scope: Scope, part: Part, vectors: Vectors | None) -> dict[int, float]:
     """The documents whose vectors lie nearest to the question's, with their cosines."""
-    if vectors is None or query.meaning is None:
+    if vectors is None or part.meaning is None:
         return {}
-    return dict(vectors.nearest(reader, scope.partitions, query.meaning.vector, _NEAREST))
+    return dict(vectors.nearest(reader, scope.partitions, part.meaning.vector, _NEAREST))
 
 
 def _candidates(
-    reader: Reader, scope: Scope, query: Query, weights: Weights, near: Mapping[int, float]
+    reader: Reader, scope: Scope, query: Query, weights: Weights, near: Set[int]
 ) -> tuple[list[Candidate], Statistics]:
     """The true union: what shares a word, is near in meaning, names whom the question names, or stands beside."""
     matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
@@ -285,11 +366,12 @@ def _candidates(
         documents.of_memory(i) for entity in entities.matching(reader, scope, query.text) for i in entity.memory_ids
     }
     _add(reader, scope, found, [doc for doc in (*near, *named) if doc not in found], statistics.average_length)
-    beside = passages.around(reader, scope, [c.spot for c in found.values() if c.spot is not None])
-    for message in beside if weights.lent > 0 else []:
-        found.setdefault(documents.of_message(message.id), _said(message))
+    if weights.lent > 0:
+        for row in passages.standing_around(reader, scope, [c.spot for c in found.values() if c.spot is not None]):
+            found.setdefault(documents.of_message(row["id"]), _said(row))
+    for doc in query.besides & found.keys():
+        del found[doc]
     for doc, candidate in found.items():
-        candidate.cosine = near.get(doc)
         candidate.named = doc in named
     candidates = list(found.values())
     _mark(reader, query, candidates)
@@ -303,22 +385,24 @@ def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequen
         doc = documents.of_memory(memory.id)
         found[doc] = Candidate(doc=doc, counts={}, length=usual_length, about=memory.subject_id, at=memory.learned_at)
     rows = [documents.row_id(doc) for doc in docs if documents.is_message(doc)]
-    for message in passages.by_ids(reader, scope, rows):
-        found[documents.of_message(message.id)] = _said(message)
+    for row in passages.standing(reader, scope, rows):
+        found[documents.of_message(row["id"])] = _said(row)
 
 
 def _look_closely(
     reader: Reader,
     scope: Scope,
-    query: Query,
+    part: Part,
     vectors: Vectors,
     tokens: Tokens,
     candidates: Sequence[Candidate],
     statistics: Statistics,
 ) -> Statistics:
     """Late interaction for the best candidates by words and vectors; the weights of the question's tokens."""
-    first = rank.rank(query.terms, candidates, statistics, rank.CLOSER)
-    chosen = [one.candidate for one in first[:_LOOKED_AT_CLOSELY]]
+    chosen = candidates
+    if len(candidates) > _LOOKED_AT_CLOSELY:
+        first = rank.rank(part.terms, candidates, statistics, rank.CLOSER, limit=_LOOKED_AT_CLOSELY)
+        chosen = [one.candidate for one in first]
     bits = vectors.bits(reader, scope.partitions, [candidate.doc for candidate in chosen])
     meant = ~np.array(tokens.stop, dtype=bool)
     with_bits = [candidate for candidate in chosen if len(bits.get(candidate.doc, ())) > 0]
@@ -351,19 +435,20 @@ def _best_by_words(terms: Sequence[str], found: list[index.Match], statistics: S
     return [found[i] for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_SCORED]]
 
 
-def _said(message: Message) -> Candidate:
+def _said(row: Row) -> Candidate:
+    """A row of `passages.standing` as a candidate that shares no word with the question."""
     return Candidate(
-        doc=documents.of_message(message.id),
+        doc=documents.of_message(row["id"]),
         counts={},
-        length=float(message.tokens),
-        about=message.author_id,
-        at=message.said_at,
+        length=float(row["tokens"]),
+        about=row["author_id"],
+        at=row["said_at"],
         spot=Spot(
-            session_id=message.session_id,
-            sitting=message.sitting,
-            nth=message.nth or 0,
-            by_agent=message.role == "assistant",
-            asks=message.text.rstrip().endswith(("?", "？")),
+            session_id=row["session_id"],
+            sitting=row["sitting"],
+            nth=row["nth"],
+            by_agent=row["role"] == "assistant",
+            asks=row["ending"].endswith(("?", "？")),
         ),
     )
 
@@ -394,25 +479,41 @@ def _holds(said: str, name: str) -> bool:
     return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", said) is not None
 
 
-def _fetched(reader: Reader, scope: Scope, ranked: Sequence[Ranked]) -> list[Hit]:
-    """The rows behind the candidates, those that the scope may see, in their order."""
-    docs = [one.candidate.doc for one in ranked]
-    found = memories.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if not documents.is_message(doc)])
-    messages = passages.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if documents.is_message(doc)])
-    memory_of = {documents.of_memory(memory.id): memory for memory in found}
-    passage_of = {
-        documents.of_message(passage.message.id): passage for passage in passages.passages(reader, scope, messages)
-    }
-    return [
-        Hit(
-            score=one.score,
-            memory=memory_of.get(one.candidate.doc),
-            passage=passage_of.get(one.candidate.doc),
-            parts=one.parts,
-        )
-        for one in ranked
-        if one.candidate.doc in memory_of or one.candidate.doc in passage_of
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bent:
+    """A ranked document with its score bent; of a message the words are read only if it is among the results."""
+
+    ranked: Ranked
+    score: float
+    factors: dict[str, float]
+    memory: Memory | None
+
+    @property
+    def doc(self) -> int:
+        return self.ranked.candidate.doc
+
+    @property
+    def parts(self) -> dict[str, float]:
+        return self.ranked.parts | {name: round(factor, 3) for name, factor in self.factors.items()}
+
+
+def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:
+    """The first `limit` that the scope may see, with their rows, in their order."""
+    hits: list[Hit] = []
+    start = 0
+    # Once is enough unless a row went from view between index and table.
+    while len(hits) < limit and start < len(best):
+        some = best[start : start + limit - len(hits)]
+        start += len(some)
+        ids = [documents.row_id(one.doc) for one in some if one.memory is None]
+        said = passages.passages(reader, scope, passages.by_ids(reader, scope, ids))
+        passage_of = {documents.of_message(passage.message.id): passage for passage in said}
+        hits += [
+            Hit(score=one.score, memory=one.memory, passage=passage_of.get(one.doc), parts=one.parts)
+            for one in some
+            if one.memory is not None or one.doc in passage_of
+        ]
+    return hits
 
 
 def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
@@ -444,28 +545,44 @@ def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> 
     return _successors_first(hits)[:limit]
 
 
-def _bent(hit: Hit, query: Query, *, now: int) -> Hit:
-    """The hit with its score bent by what is known of its row."""
-    if hit.memory is None:
-        assert hit.passage is not None
-        factors = {"recency": _recency(now - hit.passage.message.said_at)}
-        if hit.passage.outdated:
-            factors["outdated"] = _OUTDATED
-    else:
-        memory = hit.memory
-        factors = {
-            "recency": _recency(now - memory.last_reinforced_at),
-            "importance": 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5,
-            "strength": 1 - _STRENGTH_REACH * (1 - _left(memory, now=now)),
-        }
-        if memory.topic and memory.topic.casefold() in query.text.casefold():
-            factors["topic"] = _TOPIC
-        if memory.archived_at is not None:
-            factors["archived"] = _ARCHIVED
-    score = hit.score
-    for factor in factors.values():
-        score *= factor
-    return replace(hit, score=score, parts=hit.parts | {name: round(factor, 3) for name, factor in factors.items()})
+def _bent(reader: Reader, scope: Scope, query: Query, ranked: Sequence[Ranked], *, now: int) -> list[_Bent]:
+    """The ranked with their scores bent by what is known of their rows; memories out of view are left out."""
+    docs = [one.candidate.doc for one in ranked]
+    found = memories.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if not documents.is_message(doc)])
+    memory_of = {documents.of_memory(memory.id): memory for memory in found}
+    outdated = passages.outdated(reader, [documents.row_id(doc) for doc in docs if documents.is_message(doc)])
+    bent = []
+    for one in ranked:
+        doc = one.candidate.doc
+        memory = memory_of.get(doc)
+        if memory is not None:
+            factors = _of_memory(memory, query, now=now)
+        elif documents.is_message(doc):
+            factors = {"recency": _recency(now - one.candidate.at)}
+            if one.candidate.spot is not None and one.candidate.spot.by_agent:
+                factors["agent"] = _BY_AGENT
+            if documents.row_id(doc) in outdated:
+                factors["outdated"] = _OUTDATED
+        else:
+            continue
+        score = one.score
+        for factor in factors.values():
+            score *= factor
+        bent.append(_Bent(ranked=one, score=score, factors=factors, memory=memory))
+    return bent
+
+
+def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[str, float]:
+    factors = {
+        "recency": _recency(now - memory.last_reinforced_at),
+        "importance": 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5,
+        "strength": 1 - _STRENGTH_REACH * (1 - _left(memory, now=now)),
+    }
+    if memory.topic and memory.topic.casefold() in query.text.casefold():
+        factors["topic"] = _TOPIC
+    if memory.archived_at is not None:
+        factors["archived"] = _ARCHIVED
+    return factors
 
 
 def _left(memory: Memory, *, now: int) -> float:
@@ -482,18 +599,18 @@ def _recency(age_ms: int) -> float:
     return float(1 + _RECENCY_REACH * 0.5 ** (max(age_ms, 0) / _DAY_MS / _RECENCY_HALF_LIFE_DAYS))
 
 
-def _successors_first(hits: list[Hit]) -> list[Hit]:
+def _successors_first(hits: list[H]) -> list[H]:
     """Put each replaced memory directly behind the one that replaced it, where both were found."""
     found = {hit.memory.id for hit in hits if hit.memory is not None}
-    placed: list[Hit] = []
-    waiting: dict[int, list[Hit]] = {}
+    placed: list[H] = []
+    waiting: dict[int, list[H]] = {}
     for hit in hits:
         successor = hit.memory.superseded_by if hit.memory is not None else None
         if successor is not None and successor in found:
             waiting.setdefault(successor, []).append(hit)
         else:
             placed.append(hit)
-    ordered: list[Hit] = []
+    ordered: list[H] = []
     while placed:
         hit = placed.pop(0)
         ordered.append(hit)
@@ -509,5 +626,7 @@ _SAYING = frozenset(
         " done been up anything something new 说 说了 聊 聊了 谈 讲 告诉 提到 发生 做 干 事 事情 些 过"
     )
 )
+#: A sentence with its end; a stop between digits or letters is none.
+_SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
 #: Words by which a person means themselves.
 _SELF = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've|i'd)\b|我")

@@ -150,14 +150,18 @@ def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> N
     )
 
 
-def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> None:
-    """End the turns that hold these inbox rows and can't be brought to an answer."""
-    for inbox_id in inbox_ids:
-        tx.run(
+def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
+    """End the turns that hold these inbox rows and can't be brought to an answer; returns which."""
+    ended = [
+        row["id"]
+        for inbox_id in inbox_ids
+        for row in tx.all(
             "update turns set state = 'failed', error = ?, finished_at = ? where state = 'running'"
-            " and id = (select turn_id from inbox where id = ?)",
+            " and id = (select turn_id from inbox where id = ?) returning id",
             (error, now, inbox_id),
         )
+    ]
+    return [int(turn_id) for turn_id in ended]
 
 
 def last_turn(reader: Reader, session_id: int) -> int | None:

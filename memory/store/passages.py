@@ -13,7 +13,7 @@ from typing import Protocol
 
 from memory.scope import Scope
 from memory.store import history
-from memory.store.database import Reader
+from memory.store.database import Reader, Row
 from memory.store.history import Message
 
 #: Messages to either side that belong to a passage. Measured in docs/benchmarks.md: one is too few, more adds nothing.
@@ -51,47 +51,43 @@ def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Mes
     found: dict[int, Message] = {}
     within = scope.owned("m")
     for ids in _portions(message_ids):
-        marks = ", ".join("?" for _ in ids)
         rows = reader.all(
-            f"select {history.COLUMNS} from messages m where m.id in ({marks}) and {_FINDABLE} and {within.sql}",
+            f"select {history.COLUMNS} from messages m where m.id in ({_marks(ids)}) and {_FINDABLE} and {within.sql}",
             (*ids, *within.parameters),
         )
         found |= {row["id"]: history.message(row) for row in rows}
     return [found[message_id] for message_id in message_ids if message_id in found]
 
 
-def around(reader: Reader, scope: Scope, places: Iterable[Place]) -> list[Message]:
-    """The messages within `REACH` of `places`, without those that stand in them, in any order."""
-    held = {(place.session_id, place.sitting, place.nth) for place in places}
-    wanted: defaultdict[int, set[int]] = defaultdict(set)
-    beside = set()
-    for session_id, sitting, nth in held:
-        if nth is not None:
-            near = range(nth - REACH, nth + REACH + 1)
-            wanted[session_id] |= set(near)
-            beside |= {(session_id, sitting, place) for place in near}
-    beside -= held
+def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Row]:
+    """What ranking needs to know of messages that this scope may find, in any order.
+
+    The columns are id, session_id, sitting, nth, role, author_id, said_at, tokens and `ending`, the last of its words:
+    reading and building whole messages, most of which are never shown, costs several times as much.
+    """
     within = scope.owned("m")
-    found = []
-    for session_id, numbers in wanted.items():
-        for portion in _portions(sorted(numbers)):
-            marks = ", ".join("?" for _ in portion)
-            rows = reader.all(
-                f"select {history.COLUMNS} from messages m where m.session_id = ? and m.nth in ({marks})"
-                f" and {_FINDABLE} and {within.sql}",
-                (session_id, *portion, *within.parameters),
-            )
-            found += [history.message(row) for row in rows if (session_id, row["sitting"], row["nth"]) in beside]
-    return found
+    return [
+        row
+        for ids in _portions(message_ids)
+        for row in reader.all(
+            f"select {_STANDING} from messages m where m.id in ({_marks(ids)}) and {_FINDABLE} and {within.sql}",
+            (*ids, *within.parameters),
+        )
+    ]
+
+
+def standing_around(reader: Reader, scope: Scope, places: Iterable[Place]) -> list[Row]:
+    """The same for the messages within `REACH` of `places`, without those that stand in them."""
+    return _around(reader, scope, places, _STANDING)
 
 
 def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Passage]:
     """Each message as a passage, in the order given."""
     places = {
         (message.session_id, message.sitting, message.nth): message
-        for message in (*messages, *around(reader, scope, messages))
+        for message in (*messages, *map(history.message, _around(reader, scope, messages, history.COLUMNS)))
     }
-    outdated = _outdated(reader, [message.id for message in messages])
+    replaced = outdated(reader, [message.id for message in messages])
 
     def neighbours(message: Message, offsets: Iterable[int]) -> tuple[Message, ...]:
         nth = message.nth or 0
@@ -103,17 +99,18 @@ def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[
             message=message,
             before=neighbours(message, range(-REACH, 0)),
             after=neighbours(message, range(1, REACH + 1)),
-            outdated=message.id in outdated,
+            outdated=message.id in replaced,
         )
         for message in messages
     ]
 
 
 def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Message]:
-    """What people said from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
+    """What people stated from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
     within = scope.owned("m")
     rows = reader.all(
         f"select {history.COLUMNS} from messages m where m.said_at >= ? and m.said_at < ? and m.role = 'user'"
+        " and rtrim(m.text) not like '%?' and rtrim(m.text) not like '%？'"
         f" and {_FINDABLE} and {within.sql} order by m.tokens desc, m.id limit ?",
         (first, last, *within.parameters, limit),
     )
@@ -145,23 +142,58 @@ def count(reader: Reader, scope: Scope) -> int:
     return int(row["n"])
 
 
-def _outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
-    """Which of these messages taught only what has been replaced since."""
+def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
+    """Which of these messages, found by this scope before, taught only what has been replaced since."""
     found: set[int] = set()
     for ids in _portions(message_ids):
-        marks = ", ".join("?" for _ in ids)
         rows = reader.all(
             "select s.message_id from memory_sources s join memories m on m.id = s.memory_id"
-            f" where s.message_id in ({marks}) group by s.message_id having count(m.superseded_by) = count(*)",
+            f" where s.message_id in ({_marks(ids)}) group by s.message_id having count(m.superseded_by) = count(*)",
             ids,
         )
         found |= {row["message_id"] for row in rows}
     return found
 
 
+def _around(reader: Reader, scope: Scope, places: Iterable[Place], columns: str) -> list[Row]:
+    held = {(place.session_id, place.sitting, place.nth) for place in places}
+    beside = {
+        (session_id, sitting, nth + offset)
+        for session_id, sitting, nth in held
+        if nth is not None
+        for offset in range(-REACH, REACH + 1)
+    } - held
+    # A place in the talk has one number whatever the sitting, so where somebody stands nobody else is to be looked for.
+    taken = {(session_id, nth) for session_id, _, nth in held}
+    wanted: defaultdict[int, set[int]] = defaultdict(set)
+    for session_id, _, nth in beside:
+        if (session_id, nth) not in taken:
+            wanted[session_id].add(nth)
+    within = scope.owned("m")
+    return [
+        row
+        for session_id, numbers in wanted.items()
+        for some in _portions(sorted(numbers))
+        for row in reader.all(
+            f"select {columns} from messages m where m.session_id = ? and m.nth in ({_marks(some)})"
+            f" and {_FINDABLE} and {within.sql}",
+            (session_id, *some, *within.parameters),
+        )
+        if (session_id, row["sitting"], row["nth"]) in beside
+    ]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values))
+
+
 def _portions(values: Sequence[int]) -> Iterable[Sequence[int]]:
     return (values[start : start + _PARAMETERS] for start in range(0, len(values), _PARAMETERS))
 
 
+_STANDING = (
+    "m.id, m.session_id, m.sitting, m.nth, m.role, m.author_id, m.said_at, m.tokens,"
+    " rtrim(substr(m.text, -3)) as ending"
+)
 #: Word for word the condition of the index `messages_owner`.
 _FINDABLE = "m.nth is not null and m.recall = 1 and m.erased_at is null"

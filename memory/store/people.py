@@ -7,11 +7,13 @@ every identity, chat and agent that is written has its owner row.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
+from memory.store import documents, memories
 from memory.store.database import Reader, Row, Transaction
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -97,6 +99,12 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
         "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
         (key, chat_id, thread, agent_id, now),
     )
+    # Where threads keep their own memory, a thread without an owner would write to the whole chat's.
+    tx.run(
+        "insert or ignore into owners (kind, chat_id, thread)"
+        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
+        (thread, chat_id),
+    )
     made = session_by_key(tx, key)
     assert made is not None
     return made
@@ -142,6 +150,86 @@ def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
     marks = ", ".join("?" for _ in identity_ids)
     rows = reader.all(f"select id, name from identities where id in ({marks})", tuple(identity_ids))
     return {row["id"]: row["name"] for row in rows}
+
+
+def link(tx: Transaction, identity_id: int, other_id: int) -> None:
+    """Make one person of the people behind two identities, whatever else is linked to either.
+
+    Rows keep their owners: only who may read them changes. What the first has set holds, then what the other has;
+    whoever wanted nothing learned keeps that.
+    """
+    person_id, other_person_id = (speaker_by_id(tx, each).person_id for each in (identity_id, other_id))
+    if person_id == other_person_id:
+        return
+    tx.run(
+        "update people set language = coalesce(people.language, other.language),"
+        " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning)"
+        " from people as other where people.id = ? and other.id = ?",
+        (person_id, other_person_id),
+    )
+    tx.run("update identities set person_id = ? where person_id = ?", (person_id, other_person_id))
+    tx.run("delete from people where id = ?", (other_person_id,))
+    drop_snapshots(tx)
+
+
+def unlink(tx: Transaction, identity_id: int) -> list[int]:
+    """Have an identity stand for a person alone again, with the settings it had last.
+
+    What was derived from rows of both sides goes, and what it was derived from comes back, to be compressed anew.
+    Facts are merged per owner, so no profile slot hangs on what goes. Returns the ids of the memories that went.
+    """
+    person_id = speaker_by_id(tx, identity_id).person_id
+    together = tx.all(
+        "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id where i.person_id = ?",
+        (person_id,),
+    )
+    if len(together) < 2:
+        return []
+    alone_id = tx.insert(
+        "insert into people (language, timezone, learning, created_at)"
+        " select language, timezone, learning, created_at from people where id = ?",
+        (person_id,),
+    )
+    tx.run("update identities set person_id = ? where id = ?", (alone_id, identity_id))
+    drop_snapshots(tx)
+    leaves = {int(row["id"]): row["identity_id"] == identity_id for row in together}
+    return _take_apart(tx, _of_both_sides(tx, leaves))
+
+
+def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
+    """Memories that hold something of owners who leave and of owners who stay: as their parents' or as their own."""
+    marks = ", ".join("?" for _ in leaves)
+    rows = tx.all(
+        "select p.memory_id, d.owner_id as own, m.owner_id as made_of from memories m"
+        " join memory_parents p on p.parent_id = m.id join memories d on d.id = p.memory_id"
+        f" where m.owner_id in ({marks})",
+        tuple(leaves),
+    )
+    sides: defaultdict[int, set[bool]] = defaultdict(set)
+    for row in rows:
+        sides[row["memory_id"]] |= {leaves[owner] for owner in (row["own"], row["made_of"]) if owner in leaves}
+    return [memory_id for memory_id, found in sides.items() if len(found) == 2]
+
+
+def _take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
+    """Delete derived memories, with all derived from them in turn, and bring the rest of their parents back."""
+    marks = ", ".join("?" for _ in memory_ids)
+    rows = tx.all(
+        f"with recursive going(id) as (select id from memories where id in ({marks})"
+        "   union select p.memory_id from memory_parents p join going g on p.parent_id = g.id)"
+        " select p.parent_id, m.superseded_by in (select id from going) as replaced from memory_parents p"
+        " join memories m on m.id = p.parent_id"
+        " where p.memory_id in (select id from going) and p.parent_id not in (select id from going)",
+        tuple(memory_ids),
+    )
+    gone = memories.delete(tx, memory_ids)
+    for row in rows:
+        reopened = ", superseded_by = null, valid_until = null" if row["replaced"] else ""
+        tx.run(
+            f"update memories set archived_at = null, compressed_at = null{reopened} where id = ?", (row["parent_id"],)
+        )
+        documents.changed(tx, documents.of_memory(row["parent_id"]))
+    return gone
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:

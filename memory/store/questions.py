@@ -68,6 +68,15 @@ def open_question(reader: Reader, session_key: str, *, platform: str, user_id: s
     )
 
 
+def withdraw(tx: Transaction, turn_id: int) -> None:
+    """Take back what a turn asked that never reached the person: nobody may say yes to it unawares."""
+    tx.run(
+        "update questions set state = 'cancelled' where state = 'open' and session_id ="
+        " (select session_id from turns where id = ?1) and created_at >= (select started_at from turns where id = ?1)",
+        (turn_id,),
+    )
+
+
 def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
     """Close a question with the choice taken, or cancel it with None."""
     tx.run(

@@ -21,6 +21,9 @@ create index messages_neighbours on messages (session_id, nth);
 create index messages_owner on messages (owner_id, said_at)
     where nth is not null and recall = 1 and erased_at is null;
 
+-- The words of memories were numbered by their own ids: the index is made anew.
+delete from store_settings where name = 'words';
+
 -- One log feeds the indexes of both (numbers as in memory/store/documents.py).
 drop table changes;
 create table changes (

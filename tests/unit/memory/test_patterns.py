@@ -852,3 +852,37 @@ def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
 def test_talkative_sentences_are_read_as_meant(text: str, expected: list[tuple[str, str]]) -> None:
     """Chats among friends hold more of these than of introductions."""
     assert [(found.key, found.value) for found in extract(text, today=TODAY)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # 别说 before a verb is "let alone"; before a way of talking it is a request.
+        ("本来满怀期待，别说欣赏风景了，根本走不动", []),
+        ("连觉都没睡，不用说吃饭了", []),
+        ("别说脏话", [("instruction", "别说脏话")]),
+        ("以后别说英文", [("instruction", "别说英文")]),
+        ("谢谢你一直以来的指导！", []),
+        ("请一直用中文回答", [("instruction", "一直用中文回答")]),
+        ("我最喜欢吃的就是火锅", [("favourite-food", "火锅")]),
+        ("我最喜欢吃的是火锅", [("favourite-food", "火锅")]),
+        ("我最喜欢喝的就是柠檬茶", [("favourite-drink", "柠檬茶")]),
+        ("我最喜欢的就是火锅", []),
+        ("我最喜欢的还是火锅", []),
+        ("我最喜欢的菜就是火锅", [("favourite-food", "火锅")]),
+        ("好。记得结尾那句我来写：灯塔，让船找到岸。", []),
+        ("记得我来自四川", [("hometown", "四川")]),
+        ("记得结尾要写灯塔", [("note", "结尾要写灯塔")]),
+        ("我计划下周五前", []),
+        ("我们打算在下周五之前", []),
+        ("我打算明年夏天之前", []),
+        ("我打算下周五前交报告", [("plan", "下周五 (2026-11-27)前交报告")]),
+        ("Add a product rule: when a strong word appears, memory is turned off by default.", []),
+        ("By default, add a summary", [("instruction", "add a summary")]),
+        ("Add a summary by default", [("instruction", "Add a summary")]),
+        ("Please note: from now on answer in French", [("instruction", "answer in French")]),
+    ],
+)
+def test_turns_of_speech_are_not_taken_for_facts(text: str, expected: list[tuple[str, str]]) -> None:
+    """Each was found wrongly in real talk; beside it stands what must still be found."""
+    assert [(found.key, found.value) for found in extract(text, today=TODAY)] == expected

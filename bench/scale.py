@@ -1,0 +1,564 @@
+"""What recall costs as a store grows: time, vectors' recall and memory, size on disk, from 1k to a million rows.
+
+Invariants: seeded; every table that a search reads holds what the product would have written (of ten rows one is a
+fact, nine are messages of one sitting, and people take turns sitting by sitting); all sizes stand open side by side and
+are searched in turn, so that they share the machine's mood; a search is the shipped one, `Search.find`, with the
+question's vectors looked up instead of computed.
+
+    python -m bench.scale                               all sizes; some 4 GB in a temporary folder and several minutes
+    python -m bench.scale --sizes 1000x10,10000x100     rows x people
+    python -m bench.scale --folder DIR                  keep the stores there and use them again
+
+Words follow Zipf's law over English function words and invented ones; vectors are points around seeded centres, as in
+`bench.vectors`. A question is up to eight neighbouring words of a message of the one who asks. `recall_*` is a whole
+search for 16 results, `vector_*` its part that finds the 400 nearest, `numpy_*` the same by brute force over the
+asker's own vectors held in memory as float32, `vector_recall10` the share of numpy's first ten among the first ten.
+`bytes` is the whole database, `vector_rss_mb` what the first search by vectors adds to the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import hashlib
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.vectors import DIMENSION, Clusters, Points, resident
+from memory.recall import index, words
+from memory.recall.cues import cues
+from memory.recall.embed import Tokens, normalised
+from memory.recall.embedding import Embedding
+from memory.recall.search import Search
+from memory.recall.vectors import Vectors, matrix, stored
+from memory.scope import Scope, partitions_of
+from memory.store import documents, driver, people
+from memory.store.database import Database, Reader, Transaction
+
+AGENT: Final = "assistant"
+#: Rows of one sitting: the first is a fact learned from the second, a message.
+SITTING: Final = 10
+VOCABULARY: Final = 30_000
+#: As many as the search asks for, and results as many as a turn asks for.
+NEAREST: Final = 400
+RESULTS: Final = 16
+START: Final = 1_700_000_000_000
+DAY: Final = 86_400_000
+FUNCTION_WORDS: Final = [
+    word
+    for line in (
+        "the of and to in a is that it was for on are with as i his they be at one have this from or had by but what",
+        "all were we when your can said there use an each which she do how their if will up other about out many",
+        "then them",
+    )
+    for word in line.split()
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """So many rows, messages and facts, that belong to so many people in equal shares."""
+
+    rows: int
+    people: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.people}"
+
+
+SIZES: Final = (
+    Size(rows=1_000, people=10),
+    Size(rows=10_000, people=100),
+    Size(rows=100_000, people=1_000),
+    Size(rows=1_000_000, people=10_000),
+    Size(rows=100_000, people=1),
+)
+
+
+class Language:
+    """Words with their index tokens and the sign bits that stand for a token's vector; `draw` follows Zipf's law."""
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        syllables = [c + v for c in "bdfghjklmnprstvz" for v in "aeiou"]
+        invented = (a + b + c for a in syllables for b in syllables for c in syllables)
+        self.words = [*FUNCTION_WORDS, *(next(invented) for _ in range(VOCABULARY - len(FUNCTION_WORDS)))]
+        # Neighbours in the list would share their beginnings; rank must not follow spelling.
+        tail = self.words[len(FUNCTION_WORDS) :]
+        self.words[len(FUNCTION_WORDS) :] = [tail[i] for i in random.permutation(len(tail))]
+        self.tokens = [" ".join(words.tokens(word)) for word in self.words]
+        self.bits = random.integers(0, 256, (VOCABULARY, DIMENSION // 8), dtype=np.uint8)
+        self.place = {word: i for i, word in enumerate(self.words)}
+        share = 1 / (np.arange(VOCABULARY) + 2.7)
+        self._reached = np.cumsum(share / share.sum())
+
+    def draw(self, random: np.random.Generator, lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """A text for each length, as places of words."""
+        drawn = np.searchsorted(self._reached, random.random(int(lengths.sum())), side="right")
+        return np.split(np.minimum(drawn, VOCABULARY - 1), np.cumsum(lengths)[:-1])
+
+    def text(self, places: NDArray[np.int64]) -> str:
+        return " ".join([self.words[i] for i in places])
+
+    def indexed(self, places: NDArray[np.int64]) -> str:
+        return " ".join([self.tokens[i] for i in places])
+
+    def token_bits(self, places: NDArray[np.int64]) -> bytes:
+        """Of every word that means something, as the product keeps them."""
+        return self.bits[places[places >= len(FUNCTION_WORDS)]].tobytes()
+
+    def asked(self, text: str) -> Tokens:
+        """A question's tokens: the vectors their bits were made of, somewhat off."""
+        said = text.split()
+        places = [self.place[word] for word in said]
+        vectors = np.unpackbits(self.bits[places], axis=1).astype(np.float32) - 0.5
+        noise = np.random.default_rng(places).standard_normal(vectors.shape)
+        return Tokens(
+            words=tuple(said),
+            vectors=normalised((vectors + 0.3 * noise).astype(np.float32)),
+            stop=tuple(place < len(FUNCTION_WORDS) for place in places),
+        )
+
+
+class LookedUp:
+    """An embedder that knows its few texts by heart: what it costs must not show in the figures."""
+
+    name = "bench"
+    dimension = DIMENSION
+
+    def __init__(self, known: Mapping[str, Points]) -> None:
+        self._known = known
+
+    def split(self, text: str) -> list[str]:
+        return [text]
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> Points:
+        return np.stack([self._known[text] for text in texts])
+
+    async def aclose(self) -> None:
+        return None
+
+
+class LookedUpTokens:
+    """The same for the vectors of each word."""
+
+    name = "bench tokens"
+    dimension = DIMENSION
+
+    def __init__(self, known: Mapping[str, Tokens]) -> None:
+        self._known = known
+
+    def suits(self, text: str) -> bool:
+        return True
+
+    def split(self, text: str) -> list[str]:
+        return [text]
+
+    async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
+        return [self._known[text] for text in texts]
+
+    async def aclose(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question of one person."""
+
+    scope: Scope
+    text: str
+    vector: Points
+    tokens: Tokens
+
+
+@dataclass(slots=True, kw_only=True)
+class Store:
+    """A store of one size, open, with its questions and what was measured of it, in milliseconds."""
+
+    size: Size
+    path: Path
+    database: Database
+    embedding: Embedding
+    search: Search
+    questions: Sequence[Asked]
+    rss: int = 0
+    recall: list[float] = field(default_factory=list)
+    vector: list[float] = field(default_factory=list)
+    brute: list[float] = field(default_factory=list)
+    met: list[float] = field(default_factory=list)
+    held: dict[tuple[int, ...], tuple[Points, list[int]]] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, float]:
+        return {
+            "rows": self.size.rows,
+            "people": self.size.people,
+            "recall_p50_ms": round(statistics.median(self.recall), 2),
+            "recall_p95_ms": round(float(np.percentile(self.recall, 95)), 2),
+            "vector_p50_ms": round(statistics.median(self.vector), 3),
+            "numpy_p50_ms": round(statistics.median(self.brute), 3),
+            "vector_recall10": round(statistics.mean(self.met), 4),
+            "vector_rss_mb": round(self.rss / 1e6, 1),
+            "bytes": self.path.stat().st_size,
+        }
+
+
+async def run(sizes: Sequence[Size], folder: Path, *, searches: int, say: Any = print) -> list[dict[str, float]]:
+    """Fill what is not in `folder` yet, then search all sizes in turn; one dict of figures a size."""
+    language = Language(seed=1)
+    for size in sizes:
+        if not (path := folder / f"{size}.db").exists():
+            began = time.monotonic()
+            making = path.with_suffix(".making")
+            making.unlink(missing_ok=True)
+            await fill(making, size, language)
+            making.rename(path)
+            say(f"{size}: filled in {time.monotonic() - began:.0f} s, {path.stat().st_size / 1e6:.0f} MB")
+    stores = [await opened(folder / f"{size}.db", size, language, searches) for size in sizes]
+    try:
+        for store in stores:
+            # The first search of a large owner reads its vectors into memory; numpy's own copy must not count as ours.
+            gc.collect()
+            before = resident()
+            await nearest(store, store.questions[0])
+            store.rss = max(resident() - before, 0)
+        for store in stores:
+            await search(store, store.questions[0])
+            await brute(store, store.questions[0])
+        for i in range(1, searches + 1):
+            for store in stores:
+                one, other = store.questions[2 * i], store.questions[2 * i + 1]
+                store.recall.append(await search(store, one))
+                taken, found = await nearest(store, other)
+                store.vector.append(taken)
+                taken, exact = await brute(store, other)
+                store.brute.append(taken)
+                store.met.append(len(set(found[:10]) & set(exact[:10])) / min(10, len(exact)))
+        return [store.figures() for store in stores]
+    finally:
+        for store in stores:
+            await store.embedding.close()
+            await store.database.close()
+
+
+async def search(store: Store, asked: Asked) -> float:
+    """Milliseconds of one whole search."""
+    start = time.perf_counter()
+    hits = await store.search.find(asked.scope, asked.text, timezone="UTC", limit=RESULTS)
+    taken = time.perf_counter() - start
+    assert hits, "a question made of the asker's own words finds something"
+    return 1_000 * taken
+
+
+async def nearest(store: Store, asked: Asked) -> tuple[float, list[int]]:
+    """Milliseconds of the search by vectors alone, and the documents, best first."""
+    vectors = store.embedding.vectors
+    assert vectors is not None
+
+    def act(reader: Reader) -> tuple[float, list[int]]:
+        start = time.perf_counter()
+        found = vectors.nearest(reader, asked.scope.partitions, asked.vector, NEAREST)
+        return 1_000 * (time.perf_counter() - start), [doc for doc, _ in found]
+
+    return await store.database.read(act)
+
+
+async def brute(store: Store, asked: Asked) -> tuple[float, list[int]]:
+    """The same with numpy, over vectors that are in memory before the clock starts."""
+    partitions = asked.scope.partitions
+    if partitions not in store.held:
+        store.held.clear()
+        store.held[partitions] = await store.database.read(lambda reader: _all(reader, partitions))
+    held, docs = store.held[partitions]
+    start = time.perf_counter()
+    alike = held @ asked.vector
+    some = min(NEAREST, len(alike))
+    best = np.argpartition(alike, len(alike) - some)[len(alike) - some :]
+    best = best[np.argsort(-alike[best], kind="stable")]
+    taken = time.perf_counter() - start
+    return 1_000 * taken, [docs[i] for i in best]
+
+
+async def opened(path: Path, size: Size, language: Language, searches: int) -> Store:
+    """The store as the product opens it, with its questions."""
+    database = await Database.open(path, now=START)
+    random = np.random.default_rng(size.rows + size.people)
+    made = Clusters(clusters=1_000, spread=0.5, seed=1)
+    questions = await database.read(lambda reader: _questions(reader, size, language, made, random, 2 * searches + 2))
+    embedder = LookedUp({asked.text: asked.vector for asked in questions})
+    tokens = LookedUpTokens({asked.text: asked.tokens for asked in questions})
+
+    async def open_embedder() -> LookedUp:
+        return embedder
+
+    async def open_tokens() -> LookedUpTokens:
+        return tokens
+
+    embedding = Embedding(
+        database,
+        embedder=open_embedder,
+        token_embedder=open_tokens,
+        text_of=index.text_of,
+        now=lambda: START,
+    )
+    embedding.start()
+    assert await embedding.opened()
+    search = Search(database, now=lambda: START + size.rows // size.people * DAY, embedding=embedding)
+    return Store(size=size, path=path, database=database, embedding=embedding, search=search, questions=questions)
+
+
+async def fill(path: Path, size: Size, language: Language) -> None:
+    """Make a store of this size. People, chats and sessions by the product's own functions, the rows in bulk."""
+    database = await Database.open(path, now=START)
+    try:
+        await index.Mending(database).begin()
+        await database.write(_vectors().prepare)
+        persons = await database.write(lambda tx: [_person(tx, n) for n in range(size.people)])
+    finally:
+        await database.close()
+    connection = driver.best().module.connect(str(path), isolation_level=None)
+    for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -1000000", "foreign_keys = off"):
+        connection.execute(f"pragma {pragma}")
+    rows = _Rows(language, np.random.default_rng(size.rows))
+    sittings = [(n, person) for n in range(size.rows // size.people // SITTING) for person in persons]
+    for start in range(0, len(sittings), 1_000):
+        made = rows.of(sittings[start : start + 1_000])
+        connection.execute("begin")
+        for sql, some in made.items():
+            connection.executemany(sql, some)
+        connection.execute("commit")
+    connection.execute("update sessions set sitting = ?, last_message_at = ?", (sittings[-1][0] + 1, START))
+    connection.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Person:
+    """The ids of one person's rows."""
+
+    identity: int
+    owner: int
+    session: int
+
+
+def _person(tx: Transaction, n: int) -> _Person:
+    agent = people.agent(tx, AGENT, now=START)
+    speaker = people.speaker(tx, platform="console", user_id=str(n), name=f"person{n}", now=START)
+    chat = people.chat(tx, platform="console", reference=str(n), kind="private", title="", now=START)
+    session = people.session(tx, key=f"console:{n}:-", chat_id=chat, thread=None, agent_id=agent, now=START)
+    owner = people.scope_of(tx, session, speaker.id).writes_to
+    return _Person(identity=speaker.id, owner=owner, session=session.id)
+
+
+class _Rows:
+    """Makes rows for one table after the other, sitting by sitting."""
+
+    def __init__(self, language: Language, random: np.random.Generator) -> None:
+        self._language = language
+        self._random = random
+        self._made = Clusters(clusters=1_000, spread=0.5, seed=1)
+        self._messages, self._memories, self._numbers = count(1), count(1), count(1)
+        self._entities: dict[tuple[int, str], int] = {}
+        self._cues = " ".join(words.tokens(f"likes {cues('likes')}"))
+
+    def of(self, sittings: Sequence[tuple[int, _Person]]) -> dict[str, list[tuple[Any, ...]]]:
+        """Statements with the rows for them, in an order that can be inserted."""
+        lengths = np.clip(self._random.lognormal(2.8, 0.6, len(sittings) * SITTING), 3, 120).astype(np.int64)
+        lengths[::SITTING] = 4
+        texts = iter(self._language.draw(self._random, lengths))
+        points = iter(self._made.points(len(lengths)))
+        rows: dict[str, list[tuple[Any, ...]]] = {sql: [] for sql in _INSERTS}
+        for sitting, person in sittings:
+            for i in range(SITTING):
+                places, point = next(texts), next(points)
+                if i == 0:
+                    self._fact(rows, person, sitting, places, point)
+                else:
+                    self._message(rows, person, sitting, i, places, point)
+        return rows
+
+    def _fact(
+        self,
+        rows: Mapping[str, list[tuple[Any, ...]]],
+        person: _Person,
+        sitting: int,
+        places: NDArray[np.int64],
+        point: Points,
+    ) -> None:
+        memory_id, at = next(self._memories), START + sitting * DAY
+        text = self._language.text(places)
+        rows[_MEMORY].append(
+            (memory_id, f"m_{memory_id}", person.owner, person.identity, person.identity, text, at, at, at, at)
+        )
+        name = text.rsplit(" ", 1)[-1]
+        entity = self._entities.get((person.owner, name))
+        if entity is None:
+            entity = self._entities[person.owner, name] = len(self._entities) + 1
+            rows[_ENTITY].append((entity, person.owner, name.title(), name, at))
+        rows[_NAMES].append((memory_id, entity))
+        partitions = partitions_of(owner_id=person.owner, author_id=person.identity, subject_id=person.identity)
+        tokens = f"{self._cues} {self._language.indexed(places)}"
+        self._derived(rows, documents.of_memory(memory_id), partitions, tokens, places, point)
+
+    def _message(
+        self,
+        rows: Mapping[str, list[tuple[Any, ...]]],
+        person: _Person,
+        sitting: int,
+        place: int,
+        places: NDArray[np.int64],
+        point: Points,
+    ) -> None:
+        message_id, by_agent = next(self._messages), place % 2 == 0
+        nth = sitting * (SITTING - 1) + place
+        rows[_MESSAGE].append(
+            (
+                message_id, person.session, "assistant" if by_agent else "user", None if by_agent else person.identity,
+                "" if by_agent else "person", str(message_id), self._language.text(places), len(places), 1 - by_agent,
+                person.owner, nth, sitting + 1, START + sitting * DAY + place * 60_000, START,
+            )
+        )  # fmt: skip
+        tokens = self._language.indexed(places)
+        self._derived(rows, documents.of_message(message_id), (person.owner,), tokens, places, point)
+
+    def _derived(
+        self,
+        rows: Mapping[str, list[tuple[Any, ...]]],
+        doc: int,
+        partitions: tuple[int, ...],
+        tokens: str,
+        places: NDArray[np.int64],
+        point: Points,
+    ) -> None:
+        number = next(self._numbers)
+        scope = " ".join(f"o{one}" if one > 0 else f"s{-one}" for one in partitions)
+        rows[_WORDS].append((doc, scope, tokens))
+        rows[_EMBEDDED].append((number, doc, hashlib.sha256(tokens.encode()).digest()))
+        rows[_VECTOR] += [(partition, number, doc, stored(point)) for partition in partitions]
+        bits = self._language.token_bits(places)
+        rows[_BITS].append((doc, partitions[0], partitions[1] if len(partitions) > 1 else None, bits))
+
+
+_MESSAGE: Final = (
+    "insert into messages (id, session_id, role, author_id, author_name, platform_ref, text, tokens, learn, owner_id,"
+    " nth, sitting, said_at, recorded_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_MEMORY: Final = (
+    "insert into memories (id, short_id, kind, owner_id, author_id, subject_id, category, key, value, importance,"
+    " confidence, origin, created_at, learned_at, local_date, valid_from, last_reinforced_at)"
+    " values (?, ?, 'fact', ?, ?, ?, 'preference', 'likes', ?, 5, 0.8, 'extracted', ?, ?, '2023-11-14', ?, ?)"
+)
+_ENTITY: Final = (
+    "insert into entities (id, owner_id, type, name, norm, mention_count, created_at)"
+    " values (?, ?, 'person', ?, ?, 1, ?)"
+)
+_NAMES: Final = "insert into memory_entities values (?, ?)"
+_WORDS: Final = "insert into words (rowid, scope, tokens) values (?, ?, ?)"
+_EMBEDDED: Final = "insert into embedded (number, doc, hash) values (?, ?, ?)"
+_VECTOR: Final = "insert into vectors (partition, number, chunk, doc, vector) values (?, ?, 0, ?, ?)"
+_BITS: Final = "insert into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?)"
+_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _WORDS, _EMBEDDED, _VECTOR, _BITS)
+
+
+def _vectors() -> Vectors:
+    """As the search will open them."""
+    return Vectors(
+        model=LookedUp.name,
+        dimension=LookedUp.dimension,
+        token_model=LookedUpTokens.name,
+        token_dimension=LookedUpTokens.dimension,
+    )
+
+
+def _questions(
+    reader: Reader, size: Size, language: Language, made: Clusters, random: np.random.Generator, many: int
+) -> list[Asked]:
+    """Different questions of people drawn by chance."""
+    found: dict[str, Asked] = {}
+    points = iter(made.points(4 * many))
+    while len(found) < many:
+        session = people.session_by_key(reader, f"console:{random.integers(size.people)}:-")
+        assert session is not None
+        speaker = people.last_speaker(reader, session.id)
+        most = size.rows // size.people // SITTING * (SITTING - 1)
+        row = reader.one(
+            "select text from messages where session_id = ? and nth = ?",
+            (session.id, int(random.integers(1, most + 1))),
+        )
+        assert row is not None
+        said = row["text"].split()
+        start = int(random.integers(max(len(said) - 8, 0) + 1))
+        text = " ".join(said[start : start + 8])
+        # What is made of function words alone asks for nothing.
+        if sum(language.place[word] >= len(FUNCTION_WORDS) for word in said[start : start + 8]) >= 2:
+            scope = people.scope_of(reader, session, speaker)
+            found[text] = Asked(scope=scope, text=text, vector=next(points), tokens=language.asked(text))
+    return list(found.values())
+
+
+def _all(reader: Reader, partitions: Sequence[int]) -> tuple[Points, list[int]]:
+    """All vectors of these partitions, each document once, and their documents."""
+    found: list[Points] = []
+    docs: list[int] = []
+    seen: set[int] = set()
+    for rows in _blocks(reader, partitions):
+        fresh = [row for row in rows if row["doc"] not in seen]
+        seen.update(row["doc"] for row in fresh)
+        docs += [row["doc"] for row in fresh]
+        found.append(matrix([row["vector"] for row in fresh], DIMENSION))
+    return np.concatenate(found), docs
+
+
+def _blocks(reader: Reader, partitions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    for partition in partitions:
+        number = 0
+        while rows := reader.all(
+            "select number, doc, vector from vectors where partition = ? and number > ? order by number limit 10000",
+            (partition, number),
+        ):
+            yield rows
+            number = rows[-1]["number"]
+
+
+def _size(text: str) -> Size:
+    rows, _, persons = text.partition("x")
+    size = Size(rows=int(rows), people=int(persons or 1))
+    if size.rows % (size.people * SITTING):
+        raise argparse.ArgumentTypeError(f"{text}: each person has a multiple of {SITTING} rows")
+    return size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=lambda text: tuple(map(_size, text.split(","))), default=SIZES)
+    parser.add_argument("--searches", type=int, default=200, help="of each kind and size")
+    parser.add_argument("--folder", type=Path, help="where the stores are kept; a temporary one without")
+    parser.add_argument("--json", action="store_true", help="print nothing but one JSON object a size")
+    options = parser.parse_args()
+
+    def say(text: str) -> None:
+        if not options.json:
+            print(text, flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="remora-scale-") as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        figures = asyncio.run(run(options.sizes, folder, searches=options.searches, say=say))
+    for one in figures:
+        print(json.dumps(one))
+    of = {(int(one["rows"]), int(one["people"])): one["recall_p50_ms"] for one in figures}
+    if not options.json and (1_000_000, 10_000) in of and (10_000, 100) in of:
+        print(f"recall_p50 of 1M to 10k rows, 100 rows a person: {of[1_000_000, 10_000] / of[10_000, 100]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""The word index, damaged or outdated, made anew while turns go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from agents.tokens import count_tokens
+from memory.recall import index
+from memory.service import Context, Service, Triggers, Utterance
+from memory.store.database import Reader, Transaction
+from tests.conftest import private
+from tests.fakes import NOON, Clock
+from tests.integration.test_memory import act, learn, say
+
+#: Ways in which the tables of an index break, each found by another part of it.
+DAMAGES = (
+    "drop table words",
+    "delete from words_content",
+    "delete from words_data",
+    "delete from words_config",
+    "delete from words_docsize",
+    "update words_data set block = x'00' where id > 10",
+)
+#: Messages that take many transactions to index.
+MANY = 3_000
+
+
+Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[Service]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> Opened:
+    """Open the one store of a test, as a start would."""
+
+    @asynccontextmanager
+    async def open_store() -> AsyncIterator[Service]:
+        service = await Service.open(
+            tmp_path / "remora.db",
+            agents={"assistant": "UTC"},
+            triggers=Triggers(quiet_seconds=3_600),
+            now=clock,
+            new_id=ids,
+            count_tokens=count_tokens,
+        )
+        try:
+            yield service
+        finally:
+            await service.close(seconds=5)
+
+    return open_store
+
+
+async def chat_long(memory: Service) -> Context:
+    """Ada says a great deal, of which one thing is about a lighthouse."""
+    said = [f"thing number {n} is ordinary" for n in range(MANY)]
+    said[MANY // 2] = "we met at the lighthouse"
+    where, who = private("ada")
+    await memory.record(
+        where, who, [Utterance(role="user", text=text, tokens=5, said_at=NOON, learn=False) for text in said]
+    )
+    return await memory.context(where, who)
+
+
+async def answers(memory: Service, context: Context, query: str) -> list[str]:
+    return [hit.text for hit in await memory.search(context, query, limit=8)]
+
+
+async def damage(memory: Service, sql: str) -> None:
+    await memory._database.write(lambda tx: tx.run(sql))
+
+
+async def is_whole(memory: Service) -> bool:
+    return await memory._database.read(index.is_whole)
+
+
+def indexed(reader: Reader) -> list[int]:
+    """What the index holds, by its own tables."""
+    return [row["id"] for row in reader.all("select rowid as id from words order by rowid")]
+
+
+def to_be_indexed(reader: Reader) -> list[int]:
+    rows = reader.all(
+        "select 2 * id as doc from memories where kind = 'fact'"
+        " union all select 2 * id + 1 from messages where nth is not null order by doc"
+    )
+    return [row["doc"] for row in rows]
+
+
+@pytest.mark.parametrize("sql", DAMAGES)
+async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
+    memory: Service, clock: Clock, sql: str
+) -> None:
+    """The search that meets the damage is answered by substring, later ones by the index again."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", "I'm allergic to peanuts", clock=clock)
+    await learn(memory, turn)
+    await memory.indexed()
+    await damage(memory, sql)
+    memory._index.suspect()  # not every damage meets every search
+    assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
+    await memory.indexed()
+    await memory._database.write(index._check)
+    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+    assert "allergy peanuts" in await answers(memory, turn.context, "what am I allergic to?")
+
+
+async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: Clock) -> None:
+    """Nobody has to restart anything."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    await memory.indexed()
+    await damage(memory, "delete from words_content")
+    assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
+    await memory.indexed()
+    assert await is_whole(memory)
+    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+
+
+async def test_turns_are_answered_while_a_long_index_is_made(memory: Service, clock: Clock) -> None:
+    """Neither the search that met the damage nor what is said next waits for it."""
+    context = await chat_long(memory)
+    await memory.indexed()
+    await damage(memory, "delete from words_data")
+    assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    kept = await act(memory, context, lambda desk: desk.remember("the key is under the mat", key="key"))
+    assert not await is_whole(memory)
+    assert "we met at the lighthouse" in await answers(memory, context, "lighthouse")
+    assert "key the key is under the mat" in await answers(memory, turn.context, "mat")
+    await memory.indexed()
+    assert await is_whole(memory)
+    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+    assert f"{kept[0].key} {kept[0].value}" in await answers(memory, context, "mat")
+
+
+async def test_what_is_forgotten_while_an_index_is_made_is_not_in_it(memory: Service) -> None:
+    """The change log is followed to its end before the index counts as whole."""
+    context = await chat_long(memory)
+    kept = await act(memory, context, lambda desk: desk.remember("the key is under the mat", key="key"))
+    await memory.indexed()
+    await damage(memory, "drop table words")
+    await answers(memory, context, "mat")
+    while not await memory._database.read(begun):
+        await asyncio.sleep(0)
+    await act(memory, context, lambda desk: desk.forget(kept[0].id))
+    await memory.indexed()
+    rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'mat'"))
+    assert rows == [] and await is_whole(memory)
+
+
+def begun(reader: Reader) -> bool:
+    upto = index._upto(reader)
+    return upto is not None and 0 < upto < index._ALL
+
+
+async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
+    """Tokens of another version ask for a new index; the first turn is answered meanwhile, by substring."""
+    async with opened() as memory:
+        await chat_long(memory)
+        await memory.indexed()
+        await damage(memory, "update store_settings set value = '0.0' where name = 'words'")
+    async with opened() as memory:
+        context = await memory.context(*private("ada"))
+        assert not await is_whole(memory)
+        assert "we met at the lighthouse" in await answers(memory, context, "lighthouse")
+        await memory.indexed()
+        assert await is_whole(memory)
+        assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
+        assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+
+
+async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> None:
+    """A process that is stopped every minute gets there, too."""
+
+    def mark(tx: Transaction) -> None:
+        tx.run("update words set tokens = tokens || ' marked' where rowid = (select min(rowid) from words)")
+
+    async with opened() as memory:
+        await chat_long(memory)
+        await memory.indexed()
+        await damage(memory, "delete from words_data")
+        memory._index.suspect()
+        while not await memory._database.read(begun):
+            await asyncio.sleep(0)
+        await memory._index.close()
+        assert not await is_whole(memory)
+        await memory._database.write(mark)
+    async with opened() as memory:
+        await memory.indexed()
+        assert await is_whole(memory)
+        assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+        rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
+        assert len(rows) == 1
+
+
+async def test_a_suspicion_that_proves_wrong_changes_nothing(memory: Service, clock: Clock) -> None:
+    """A healthy index is not thrown away, and not checked again with every search."""
+    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    await learn(memory, turn)
+    await memory.indexed()
+    await memory._database.write(
+        lambda tx: tx.run("update words set tokens = tokens || ' marked' where rowid = (select min(rowid) from words)")
+    )
+    memory._index.suspect()
+    first = memory._index._task
+    await memory.indexed()
+    memory._index.suspect()
+    assert memory._index._task is first
+    rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
+    assert len(rows) == 1 and await is_whole(memory)

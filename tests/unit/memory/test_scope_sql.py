@@ -1,0 +1,274 @@
+"""Every statement that reads remembered text names whose it may be, or stands below with the reason why it need not.
+
+Invariant: statements are found by reading the source, not by running it, so one that no test reaches counts as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+MEMORY = Path(__file__).parents[3] / "memory"
+
+#: What holds or mirrors people's words.
+GUARDED = ("memories", "messages", "entities", "entity_aliases", "words", "vectors", "token_bits", "embedding_cache")
+#: Which condition belongs to which table: `owned` on memories would let rows of another agent through.
+CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned"}
+
+#: Statements without a scope's condition: file and function → how many, and why that is safe.
+_INDEXER = "the indexer reads every row, and gives what it read to nobody"
+_SESSION = "one session's own history, named by its id"
+_HELD = "by ids of one owner's rows inside the write that changes them"
+ALLOWED: dict[str, tuple[int, str]] = {
+    "recall/index.py:_make_some": (1, _INDEXER),
+    "recall/index.py:_percent": (1, "one number, for the log"),
+    "recall/index.py:text_of": (2, _INDEXER),
+    "recall/index.py:_index": (1, _INDEXER),
+    "recall/index.py:_count": (1, "the match itself names the scope's partitions; only a number comes out"),
+    "recall/vectors.py:lacks": (2, _INDEXER),
+    "recall/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
+    "recall/vectors.py:Vectors.prepare": (2, _INDEXER),
+    "recall/vectors.py:Vectors.cosines": (1, "confined to `Scope.partitions`"),
+    "recall/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
+    "recall/vectors.py:Vectors._compared": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "recall/vectors.py:_count": (1, "confined to one of `Scope.partitions`; only a number comes out"),
+    "recall/vectors.py:_rows_after": (1, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "store/entities.py:note": (1, "whether a row is this owner's"),
+    "store/entities.py:_check": (3, _HELD),
+    "store/entities.py:_count": (1, _HELD),
+    "store/entities.py:_known": (3, "confined to the owner that writes"),
+    "store/entities.py:_spelled": (1, _HELD),
+    "store/entities.py:_aliases": (1, _HELD),
+    "store/entities.py:_move": (1, _HELD),
+    "store/extractions.py:unread": (1, _SESSION),
+    "store/extractions.py:unread_before": (1, _SESSION),
+    "store/extractions.py:schedule": (1, _SESSION),
+    "store/extractions.py:readable": (1, _SESSION),
+    "store/extractions.py:lines_before": (1, _SESSION),
+    "store/extractions.py:sessions_with_work": (1, "ids of sessions only"),
+    "store/history.py:after": (1, _SESSION),
+    "store/history.py:between": (1, _SESSION),
+    "store/history.py:last_id": (1, _SESSION),
+    "store/history.py:_last_nth": (1, _SESSION),
+    "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
+    "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
+    "store/memories.py:delete": (1, "ids of the chain of rows being deleted"),
+    "store/memories.py:sources": (1, "the messages of memories that a scope's own read has named"),
+    "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
+    "store/people.py:last_speaker": (1, _SESSION),
+    "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
+    "store/people.py:_take_apart": (1, "ids of those rows and their parents"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One SQL text as the source builds it; what is put in at run time stands there as `{expression}`."""
+
+    place: str
+    line: int
+    sql: str
+    function: ast.AST
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The guarded tables it reads from, by the name they go by in it."""
+        found = re.findall(r"\b(?:from|join|update) (\w+|\{[^}]*\})(?: (?:as )?(\w+))?", self.sql)
+        return {
+            alias if alias not in _KEYWORDS else table: table
+            for table, alias in found
+            # A table whose name is put in at run time may be any.
+            if table in GUARDED or table.startswith("{")
+        }
+
+    @property
+    def reads(self) -> bool:
+        return re.search(r"\b(?:select|returning)\b", self.sql) is not None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The scope's conditions it holds: for which alias, of which kind."""
+        named = {name: (alias, kind) for name, alias, kind in _conditions(self.function)}
+        used = re.findall(r"\{(\w+)\.sql\}", self.sql)
+        return dict(named[name] for name in used if name in named)
+
+    @property
+    def is_scoped(self) -> bool:
+        tables = self.tables
+        return any(
+            alias in tables and CONDITION_OF.get(tables[alias]) == kind for alias, kind in self.conditions.items()
+        )
+
+
+_KEYWORDS = {
+    "",
+    "where",
+    "set",
+    "order",
+    "group",
+    "join",
+    "left",
+    "on",
+    "limit",
+    "union",
+    "returning",
+    "values",
+    "from",
+}
+
+
+def statements(path: Path) -> Iterator[Statement]:
+    """The statements of one module: first arguments of `.all`, `.one`, `.run` and `.insert` of a transaction."""
+    tree = ast.parse(path.read_text("utf-8"))
+    constants = _constants(tree)
+    for name, function in _functions(tree):
+        for node in ast.walk(function):
+            if _is_query(node):
+                assert isinstance(node, ast.Call)
+                place = f"{path.relative_to(MEMORY)}:{name}"
+                yield Statement(
+                    place=place, line=node.lineno, sql=_text(node.args[0], constants, place), function=function
+                )
+
+
+@cache
+def everything() -> list[Statement]:
+    return [statement for path in sorted(MEMORY.rglob("*.py")) for statement in statements(path)]
+
+
+def unscoped(found: list[Statement]) -> list[Statement]:
+    return [one for one in found if one.reads and one.tables and not one.is_scoped]
+
+
+def test_every_statement_that_reads_memory_is_scoped_or_excused() -> None:
+    """One forgotten condition is a leak; a function may hold no more excused statements than were looked at."""
+    counted = Counter(one.place for one in unscoped(everything()))
+    wrong = {
+        f"{one.place} (line {one.line}): {one.sql}"
+        for one in unscoped(everything())
+        if counted[one.place] > ALLOWED.get(one.place, (0, ""))[0]
+    }
+    assert wrong == set(), "put the scope's condition into these, or excuse them here with a reason"
+
+
+def test_nothing_is_excused_that_is_not_there() -> None:
+    """An excuse left behind would cover the next statement of that function."""
+    counted = Counter(one.place for one in unscoped(everything()))
+    assert {place: count for place, (count, _) in ALLOWED.items()} == dict(counted)
+
+
+def test_the_condition_of_a_scope_stands_on_the_table_it_is_made_for() -> None:
+    """`owned` knows nothing of agents, so on memories it would show what another agent keeps to itself."""
+    wrong = [
+        f"{one.place} (line {one.line}): {kind} on {one.tables.get(alias, 'no table of that name')}"
+        for one in everything()
+        for alias, kind in one.conditions.items()
+        if CONDITION_OF.get(one.tables.get(alias, ""), kind) != kind or alias not in one.tables
+    ]
+    assert wrong == []
+
+
+def test_statements_are_run_by_transactions_only() -> None:
+    """What is executed past them would not be seen here."""
+    executing = {
+        str(path.relative_to(MEMORY))
+        for path in MEMORY.rglob("*.py")
+        if re.search(r"\.execute(?:many|script)?\(", path.read_text("utf-8"))
+    }
+    assert executing == {"store/database.py", "store/migrate.py"}
+
+
+@pytest.mark.parametrize(
+    ("line", "scoped"),
+    [
+        ('reader.all("select value from memories where id = ?", (1,))', False),
+        ('reader.one(f"select m.value from memories m where {within.sql}", within.parameters)', True),
+        ('reader.one(f"select value from memories where {within.sql}", within.parameters)', False),
+        ('reader.one(f"select m.value from messages m where {within.sql}", within.parameters)', False),
+        ('reader.all("select text from " "messages", ())', False),
+        ('tx.all(f"delete from {table} returning text", ())', False),
+        ('tx.run("delete from words where rowid = ?", (1,))', True),
+    ],
+)
+def test_an_unscoped_read_is_noticed(tmp_path: Path, line: str, scoped: bool) -> None:
+    """The checker itself can fail: a plain read, a condition for another name, and one of the wrong kind."""
+    source = f'def look(reader, tx, scope, table):\n    within = scope.predicate("m")\n    return {line}\n'
+    tree = ast.parse(source)
+    (name, function), *_ = _functions(tree)
+    call = next(node for node in ast.walk(function) if _is_query(node))
+    assert isinstance(call, ast.Call)
+    found = Statement(place=name, line=1, sql=_text(call.args[0], {}, name), function=function)
+    assert (unscoped([found]) == []) is scoped
+
+
+def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Every function that is not inside another, with its class before its name."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{node.name}", node
+
+
+def _is_query(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+        return False
+    if node.func.attr not in ("all", "one", "run", "insert"):
+        return False
+    on = node.func.value
+    return (on.id if isinstance(on, ast.Name) else getattr(on, "attr", "")) in ("reader", "tx", "_tx")
+
+
+def _conditions(function: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """(variable, alias, kind) of each `variable = scope.predicate("alias")` or `….owned("alias")`."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target, value = node.targets[0], node.value
+        for name, call in _pairs(target, value):
+            if (
+                isinstance(name, ast.Name)
+                and isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr in ("predicate", "owned")
+                and call.args
+                and isinstance(call.args[0], ast.Constant)
+            ):
+                yield name.id, str(call.args[0].value), call.func.attr
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
+def _constants(tree: ast.AST) -> dict[str, ast.expr]:
+    """The module's own names for pieces of SQL."""
+    return {
+        node.targets[0].id: node.value
+        for node in ast.iter_child_nodes(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+
+
+def _text(node: ast.expr, constants: dict[str, ast.expr], place: str) -> str:
+    """The SQL an expression builds. What can't be read off the source fails: it could not be checked."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part, constants, place) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left, constants, place) + _text(node.right, constants, place)
+    if isinstance(node, ast.Name) and node.id in constants:
+        return _text(constants[node.id], constants, place)
+    raise AssertionError(f"{place}: write the SQL out where it is run, not as {ast.unparse(node)}")
