@@ -525,8 +525,8 @@ def _dated(canary: Canary, spot: Spot) -> bool:
 
 
 def _replaceable(canary: Canary, spot: Spot) -> bool:
-    """Facts of the very place; in a thread the chat's may take up the room there is for known facts."""
-    return canary.kind in ("tol", "sel", "fri") and canary.spot.place == spot.place != "room/own"
+    """The weightiest facts of the very place: there is room for some 40."""
+    return canary.kind == "tol" and canary.spot.place == spot.place
 
 
 def _nothing(canary: Canary, spot: Spot) -> bool:

@@ -498,21 +498,26 @@ class _Bent:
 
 
 def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:
-    """The first `limit` that the scope may see, with their rows, in their order."""
+    """The first `limit` that the scope may see, with their rows, in their order; what was said twice, once."""
     hits: list[Hit] = []
+    said_before: set[tuple[int | None, str]] = set()
     start = 0
-    # Once is enough unless a row went from view between index and table.
+    # Once is enough unless rows went from view between index and table, or repeat each other.
     while len(hits) < limit and start < len(best):
         some = best[start : start + limit - len(hits)]
         start += len(some)
         ids = [documents.row_id(one.doc) for one in some if one.memory is None]
         said = passages.passages(reader, scope, passages.by_ids(reader, scope, ids))
         passage_of = {documents.of_message(passage.message.id): passage for passage in said}
-        hits += [
-            Hit(score=one.score, memory=one.memory, passage=passage_of.get(one.doc), parts=one.parts)
-            for one in some
-            if one.memory is not None or one.doc in passage_of
-        ]
+        for one in some:
+            passage = passage_of.get(one.doc)
+            if passage is not None:
+                words_said = (passage.message.author_id, " ".join(passage.message.text.casefold().split()))
+                if words_said in said_before:
+                    continue
+                said_before.add(words_said)
+            if one.memory is not None or passage is not None:
+                hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts))
     return hits
 
 
