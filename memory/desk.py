@@ -143,8 +143,7 @@ class Desk:
         if found is None:
             return None
         memory = self._changeable(found)
-        sources = memories.sources(self._tx, [memory.id])
-        history.unlearn(self._tx, [source.message_id for source in sources[memory.id]])
+        history.unlearn(self._tx, memories.source_ids(self._tx, [memory.id])[memory.id])
         erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
         memories.delete(self._tx, [memory.id])
         self._after_change(memory)
@@ -158,7 +157,7 @@ class Desk:
         """Raises `NotFound`."""
         scope = self._context.scope
         memory = memories.by_short_id(self._tx, scope, short_id)
-        found = memories.sources(self._tx, [memory.id])
+        found = memories.sources(self._tx, scope, [memory.id])
         versions = memories.versions(self._tx, scope, memory)
         return Shown(memory=memory, sources=tuple(found[memory.id]), versions=tuple(versions))
 

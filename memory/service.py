@@ -673,7 +673,7 @@ class Service:
             return Why(
                 turn_id=turn_id,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
-                sources=memories.sources(reader, [memory.id for memory in known]),
+                sources=memories.sources(reader, context.scope, [memory.id for memory in known]),
                 spent=tuple(usage.of_turn(reader, turn_id)),
             )
 

@@ -199,7 +199,8 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         kind="event",
         owner_id=origin.scope.writes_to,
         author_id=origin.scope.speaker_id,
-        subject_id=origin.scope.speaker_id,
+        # In a group it tells of everybody who took part, so it is nobody's to find in private.
+        subject_id=origin.scope.speaker_id if origin.scope.private else None,
         category="happening",
         topic=_topic(item.topic),
         key="event",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 from itertools import chain, zip_longest
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -105,7 +106,7 @@ class Learner:
             while work := await self._database.read(
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
             ):
-                agent_id = await self._database.read(lambda reader: people.session_by_id(reader, session_id).agent_id)
+                agent_id = await self._database.read(partial(extractions.agent_of, work=work))
                 mind = self._mind_of(agent_id)
                 if mind is not None and await self._is_spent(session_id, agent_id, mind):
                     return
@@ -218,7 +219,7 @@ class Learner:
 
     def _owner(self, reader: Reader, work: Work) -> int:
         """Whose rows a piece of work writes; 0 where nobody speaks in it."""
-        session = people.session_by_id(reader, work.session_id)
+        session = _session(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
         return 0 if author is None else people.scope_of(reader, session, author).writes_to
@@ -235,7 +236,7 @@ class Learner:
     def _shown(
         self, reader: Reader, work: Work, nearest: Callable[[Reader, Scope, Sequence[Message]], list[Memory]]
     ) -> Stretch | None:
-        session = people.session_by_id(reader, work.session_id)
+        session = _session(reader, work)
         may = extractions.readable(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         messages = [m for m in said if m.id in may and (m.role == "assistant" or m.author_id is not None)]
@@ -246,7 +247,9 @@ class Learner:
         scope = scopes[authors[-1]]
         earlier = extractions.lines_before(reader, work, limit=_LINES_BEFORE)
         before = history.between(reader, work.session_id, earlier[0], earlier[-1]) if earlier else []
-        candidates = chain(nearest(reader, scope, messages), memories.current(reader, scope, ("fact",), limit=_KNOWN))
+        candidates = chain(
+            nearest(reader, scope, messages), memories.current(reader, scope, ("fact",), limit=4 * _KNOWN)
+        )
         # What a person said of themselves in a group is seen in their private chat, and is replaced in the group only.
         known = {m.id: m for m in candidates if m.kind == "fact" and m.owner_id in (*scope.own, scope.writes_to)}
         return Stretch(
@@ -301,7 +304,7 @@ class Learner:
         return found
 
     def _book(self, tx: Transaction, work: Work, told: Told) -> None:
-        agent_id = people.session_by_id(tx, work.session_id).agent_id
+        agent_id = extractions.agent_of(tx, work)
         usage.add(
             tx,
             told.spent,
@@ -314,7 +317,7 @@ class Learner:
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
         """Read one piece without a model and keep what it says; returns how much was found."""
-        session = people.session_by_id(tx, work.session_id)
+        session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
         for message in messages:
@@ -329,6 +332,12 @@ class Learner:
                 found += kept is not None
         extractions.done(tx, work.id, found=found, now=self._now())
         return found
+
+
+def _session(reader: Reader, work: Work) -> Session:
+    """The session of a piece of work, with the agent it was said to: another may serve it by now."""
+    session = people.session_by_id(reader, work.session_id)
+    return replace(session, agent_id=extractions.agent_of(reader, work))
 
 
 def _day(moment: int, timezone: str) -> tuple[int, int]:

@@ -70,8 +70,9 @@ def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
     """Turn what is unread into pieces of work; False when there is nothing to read."""
     rows = tx.all(
-        "select m.id, m.role, m.author_id, m.tokens, c.kind = 'private' as private from messages m"
-        " join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        "select m.id, m.role, m.author_id, m.tokens, c.kind = 'private' as private,"
+        " coalesce(t.agent_id, s.agent_id) as agent_id from messages m join sessions s on s.id = m.session_id"
+        " join chats c on c.id = s.chat_id left join turns t on t.id = m.turn_id"
         f" where s.id = ? and m.id > s.extracted_to and m.erased_at is null and {_READABLE} order by m.id",
         (session_id,),
     )
@@ -94,11 +95,15 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
 
 
 def _fits(piece: list[Row], row: Row) -> bool:
-    """Whether `row` can be read together with `piece`. In private no two people's words are mixed, should there be."""
+    """Whether `row` can be read together with `piece`: of one agent, and in private of one person, should there be two.
+
+    What is learned for an agent alone must not become another's.
+    """
     people = {one["author_id"] for one in (*piece, row) if one["author_id"] is not None}
     return (
         len(piece) < PIECE_MESSAGES
         and sum(one["tokens"] for one in piece) + row["tokens"] <= PIECE_TOKENS
+        and row["agent_id"] == piece[0]["agent_id"]
         and not (row["private"] and len(people) > 1)
     )
 
@@ -116,6 +121,17 @@ def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
         (session_id, now),
     )
     return None if row is None else Work(**dict(row))
+
+
+def agent_of(reader: Reader, work: Work) -> int:
+    """The agent to whom a piece of work was said, whichever serves the session by now."""
+    row = reader.one(
+        "select coalesce(t.agent_id, s.agent_id) as agent_id from messages m"
+        " join sessions s on s.id = m.session_id left join turns t on t.id = m.turn_id where m.id = ?",
+        (work.first_id,),
+    )
+    assert row is not None
+    return int(row["agent_id"])
 
 
 def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:

@@ -352,13 +352,18 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
-def sources(reader: Reader, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
-    """Where each memory was learned from, oldest first."""
-    marks = ", ".join("?" for _ in memory_ids)
+def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
+    """Where each memory was learned from, oldest first: what the scope's owners hold or its people said elsewhere.
+
+    What somebody said of themselves in a group is found in private, and there without what others said around it.
+    """
+    within = scope.owned("m")
+    marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
     rows = reader.all(
         "select s.memory_id, m.id, m.said_at, m.author_name, m.text, m.erased_at from memory_sources s"
-        f" join messages m on m.id = s.message_id where s.memory_id in ({marks}) order by m.id",
-        memory_ids,
+        f" join messages m on m.id = s.message_id where s.memory_id in ({marks})"
+        f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
+        (*memory_ids, *within.parameters, *scope.selves),
     )
     found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     for row in rows:

@@ -144,7 +144,6 @@ def test_every_way_to_read_is_in_the_matrix() -> None:
     assert not reading & set(NOT_READING)
 
 
-@pytest.mark.xfail(reason="sources are not read through the scope")
 async def test_a_statement_of_oneself_leaves_its_group_without_what_others_said(world: World) -> None:
     """The bot's words in a group may hold anybody's; shown as a source in private they would be out."""
     ada = Spot(person="ada", place="club", agent="assistant")
@@ -163,7 +162,6 @@ async def test_a_statement_of_oneself_leaves_its_group_without_what_others_said(
     assert len((await world.do(ada, lambda desk: desk.show(hiding))).sources) == 2
 
 
-@pytest.mark.xfail(reason="an event in a group is filed as a statement of whoever spoke last")
 async def test_what_happened_in_a_group_stays_there(world: World) -> None:
     """An event tells of everybody who took part, whoever spoke last."""
     world.model.answers["Poor Bob."] = {"event": {"value": "Bob lost his job and Ada was sorry", "messages": [1, 3]}}
@@ -175,7 +173,6 @@ async def test_what_happened_in_a_group_stays_there(world: World) -> None:
     assert not [memory for memory in listed if "lost his job" in memory.value]
 
 
-@pytest.mark.xfail(reason="extraction takes the agent that serves the session now")
 async def test_a_wish_stays_with_the_agent_it_was_told_to(world: World) -> None:
     """Another agent may serve the session by the time it is read for memories."""
     spots = [Spot(person="bob", place="private", agent=agent) for agent in AGENTS]
