@@ -16,7 +16,7 @@ from memory.errors import Derived, NotCurrent, NotYours
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
 from memory.scope import Scope
-from memory.store import erasure, extractions, history, memories, people, questions
+from memory.store import erasure, extractions, history, memories, people, questions, recalls
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
@@ -134,16 +134,19 @@ class Desk:
             memories.use(self._tx, memory.id, at=self._now)
 
     def forget(self, memory_id: int) -> Memory | None:
-        """Remove one memory, and only it: its source messages stay, but nothing is learned or recalled from them.
+        """Remove one memory, and only it: its source messages and the replies that told it stay in history, but nothing
 
-        None when it is not there (any more). Raises `NotYours` and `Derived`.
+        is learned or recalled from them. None when it is not there (any more). Raises `NotYours` and `Derived`.
         """
         scope = self._context.scope
         found = memories.by_id(self._tx, scope, memory_id)
         if found is None:
             return None
         memory = self._changeable(found)
-        history.unlearn(self._tx, memories.source_ids(self._tx, [memory.id])[memory.id])
+        sources = memories.source_ids(self._tx, [memory.id])[memory.id]
+        history.unlearn(self._tx, sources)
+        turns = recalls.turns_with(self._tx, memory.id)
+        history.unlearn(self._tx, history.replies_telling(self._tx, memory.value, sources=sources, turns=turns))
         erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
         memories.delete(self._tx, [memory.id])
         self._after_change(memory)

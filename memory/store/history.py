@@ -129,6 +129,24 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
         documents.changed(tx, documents.of_message(message_id))
 
 
+def replies_telling(reader: Reader, value: str, *, sources: Iterable[int], turns: Iterable[int]) -> list[int]:
+    """The bot's messages that answered `sources`, and those of `turns` that hold `value`."""
+    found: list[int] = []
+    for source in sources:
+        rows = reader.all(
+            "select id from messages where role <> 'user' and turn_id = (select turn_id from messages where id = ?)",
+            (source,),
+        )
+        found += [row["id"] for row in rows]
+    for turn in turns:
+        rows = reader.all(
+            "select id from messages where role <> 'user' and turn_id = ? and instr(lower(text), lower(?)) > 0",
+            (turn, value),
+        )
+        found += [row["id"] for row in rows]
+    return found
+
+
 def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
     return tx.insert(
         "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)",

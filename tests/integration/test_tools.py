@@ -309,3 +309,20 @@ async def test_a_question_that_never_reached_the_person_is_taken_back(bench: Ben
         assert allergy.short_id not in bench.screen.texts[-1]
         await bench.say("yes")
         assert await rows(bench) == [allergy]
+
+
+async def test_what_was_forgotten_does_not_come_back_by_the_replies_that_told_it(bench: Bench) -> None:
+    """The bot had repeated it, in the turn it was said and later; recall must not bring that up again."""
+    async with bench.running():
+        bench.model.answers = ["So no peanuts for you.", "Peanuts, you told me.", "Tea, then."]
+        await bench.say("I'm allergic to peanuts")
+        context = await bench.memories["remora.db"].context(*private("ada"))
+        await bench.memories["remora.db"].flush(context, "test")
+        await bench.say("what must I not eat?")
+        await bench.say("what shall we drink?")
+        [allergy] = await rows(bench)
+        await bench.say(f"/forget {allergy.short_id}")
+        await bench.say("yes")
+        hits = await bench.memories["remora.db"].search(context, "peanuts allergic eat", limit=20)
+        assert all("eanuts" not in hit.text for hit in hits)
+        assert any("what must I not eat" in hit.text for hit in hits)

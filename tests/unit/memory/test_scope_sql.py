@@ -58,6 +58,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:between": (1, _SESSION),
     "store/history.py:last_id": (1, _SESSION),
     "store/history.py:_last_nth": (1, _SESSION),
+    "store/history.py:replies_telling": (2, "ids only, of turns that a memory of this scope was told or recalled in"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
     "store/memories.py:delete": (1, "ids of the chain of rows being deleted"),
