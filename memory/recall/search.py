@@ -271,7 +271,9 @@ def _asks_more(text: str, named: Sequence[Range]) -> bool:
     rest = text
     for period in reversed(named):
         rest = f"{rest[: period.start]} {rest[period.end :]}"
-    return bool(set(words.tokens(rest)) - words.stop_tokens() - _SAYING)
+    idle = words.stop_tokens() | _SAYING
+    # Pairs of characters, as scripts without spaces have them, say no more than both of them.
+    return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
 
 
 class _NotWhole(Exception):

