@@ -35,7 +35,7 @@ import numpy as np
 import structlog
 
 from bench.convert import Asked, Dataset, load
-from bench.recall import Scored, _contexts, _sources, figures, mark, named
+from bench.recall import Scored, contexts_of, sources_of, figures, mark, named
 from gateway import app, recording
 from gateway.config import load as load_config
 from gateway.replay import RecordedTime, record
@@ -83,7 +83,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
         await record(setup, lines, clock, lambda _count: None)
         memory = next(iter(setup.stores.values())).memory
         await memory.indexed()
-        sources, contexts = _sources(folder), await _contexts(memory, dataset)
+        sources, contexts = sources_of(folder), await contexts_of(memory, dataset)
         _say("Remora holds everything")
 
         async def remora(asked: Asked) -> tuple[list[str], float]:

@@ -122,8 +122,8 @@ async def measure(dataset: Dataset, folder: Path, *, seeds: bool) -> dict[str, d
         _say(f"{dataset.name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")
         await memory.indexed()
         _say(f"{dataset.name}: ready after {time.monotonic() - began:.1f} s, {tally.memories} memories learned")
-        sources = _sources(folder)
-        contexts = await _contexts(memory, dataset)
+        sources = sources_of(folder)
+        contexts = await contexts_of(memory, dataset)
         for mode, weights in MODES.items():
             scored = []
             spent = time.monotonic()
@@ -295,7 +295,7 @@ def _config(folder: Path) -> Config:
     return replace(load_config(None, {}, folder), data_dir=folder)
 
 
-async def _contexts(memory: Service, dataset: Dataset) -> dict[tuple[str, str], Context]:
+async def contexts_of(memory: Service, dataset: Dataset) -> dict[tuple[str, str], Context]:
     """Who asks where, as the product sees them."""
     rows = {str(row["chat"]): recording.read(json.dumps(row).encode()).lines[0] for row in dataset.rows}
     contexts = {}
@@ -314,7 +314,7 @@ async def _contexts(memory: Service, dataset: Dataset) -> dict[tuple[str, str], 
     return contexts
 
 
-def _sources(folder: Path) -> dict[int, list[str]]:
+def sources_of(folder: Path) -> dict[int, list[str]]:
     """The recorded ids of the messages each memory was learned from, in their order."""
     database = sqlite3.connect(f"file:{folder / app.DEFAULT_DATABASE}?mode=ro", uri=True)
     found: defaultdict[int, list[str]] = defaultdict(list)

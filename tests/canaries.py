@@ -396,9 +396,11 @@ class World:
         return self.canaries[-1]
 
     def _unlearn(self, word: str) -> None:
+        """A message and the reply to it are not found any more."""
         for canary in self.canaries:
             if canary.word == word and canary.current:
                 canary.current = False
+                self.said.remove(canary.spot)
                 self.said.remove(canary.spot)
 
     def _is_source(self, canary: Canary, spot: Spot) -> bool:

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+#: Multiplications of one matrix product.
+_PRODUCTS = 200_000
+
 
 def best_matches(question: NDArray[np.float32], texts: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
     """How well each of the question's tokens is met by the best token of each text: (texts, tokens of the question).
@@ -23,8 +26,14 @@ def best_matches(question: NDArray[np.float32], texts: Sequence[NDArray[np.uint8
     """
     if not texts or not len(question):
         return np.zeros((len(texts), len(question)), dtype=np.float32)
+    bits = np.concatenate(texts)
+    alike = np.empty((len(bits), len(question)), dtype=np.float32)
+    # So few at once that BLAS keeps to this thread: on a busy machine waiting for a second one took ten times as long.
+    together = max(1, _PRODUCTS // question.size)
+    for start in range(0, len(bits), together):
+        ones = np.unpackbits(bits[start : start + together], axis=1).astype(np.float32)
+        alike[start : start + together] = ones @ question.T
     # 0 and 1 become -1 and +1: the sum over the ones counts twice what the sum over all counts once.
-    ones = np.unpackbits(np.concatenate(texts), axis=1).astype(np.float32)
-    alike = 2 * (ones @ question.T) - question.sum(axis=1)
+    alike = 2 * alike - question.sum(axis=1)
     starts = np.concatenate(([0], np.cumsum([len(text) for text in texts])[:-1]))
     return np.asarray(np.maximum.reduceat(alike, starts, axis=0) / np.sqrt(question.shape[1]), dtype=np.float32)

@@ -245,7 +245,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     if session.private:
         rows = reader.all(
             "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id"
-            " where i.person_id = (select person_id from identities where id = ?)",
+            " where o.kind = 'identity' and i.person_id = (select person_id from identities where id = ?)",
             (speaker_id,),
         )
         selves = tuple(int(row["identity_id"]) for row in rows)
