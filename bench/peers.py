@@ -35,7 +35,7 @@ import numpy as np
 import structlog
 
 from bench.convert import Asked, Dataset, load
-from bench.recall import Scored, contexts_of, sources_of, figures, mark, named
+from bench.recall import Scored, contexts_of, figures, mark, named, sources_of
 from gateway import app, recording
 from gateway.config import load as load_config
 from gateway.replay import RecordedTime, record
