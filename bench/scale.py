@@ -23,6 +23,7 @@ import asyncio
 import gc
 import hashlib
 import json
+import logging
 import statistics
 import tempfile
 import time
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from bench.vectors import DIMENSION, Clusters, Points, resident
@@ -544,6 +546,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the stores are kept; a temporary one without")
     parser.add_argument("--json", action="store_true", help="print nothing but one JSON object a size")
     options = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
     def say(text: str) -> None:
         if not options.json:
