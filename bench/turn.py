@@ -78,10 +78,15 @@ class Figures:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-async def measure(folder: Path, *, sessions: int, turns: int, concurrent: int, seed: int = 7) -> Figures:
-    """Run `turns` turns over `sessions` sessions, once one by one and once `concurrent` at a time."""
+async def measure(
+    folder: Path, *, sessions: int, turns: int, concurrent: int, mode: str = "classic", seed: int = 7
+) -> Figures:
+    """Run `turns` turns over `sessions` sessions, once one by one and once `concurrent` at a time.
+
+    `mode` is that of recall: in `hybrid` the embedding models run, too, for each question and each message.
+    """
     channel = Silent()
-    settings = config.load(_config(folder, concurrent), {}, folder)
+    settings = config.load(_config(folder, concurrent, mode), {}, folder)
     chance = random.Random(seed)
     numbers = count(1)
 
@@ -144,9 +149,9 @@ async def _turn(router: Router, person: str, text: str, number: int) -> None:
     await router.settled(inbound.place)
 
 
-def _config(folder: Path, concurrent: int) -> Path:
+def _config(folder: Path, concurrent: int, mode: str) -> Path:
     path = folder / "config.yaml"
-    path.write_text(f"limits: {{concurrent_turns: {max(8, concurrent)}}}\n", "utf-8")
+    path.write_text(f"limits: {{concurrent_turns: {max(8, concurrent)}}}\nrecall: {{mode: {mode}}}\n", "utf-8")
     return path
 
 
@@ -155,12 +160,19 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=1_000)
     parser.add_argument("--turns", type=int, default=2_000)
     parser.add_argument("--concurrent", type=int, default=16)
+    parser.add_argument("--mode", choices=["classic", "hybrid"], default="classic", help="with or without embedders")
     parser.add_argument("--json", action="store_true")
     wanted = parser.parse_args()
     telemetry.configure(level="error", format="console", file=None, redact=str)
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(
-            measure(Path(folder), sessions=wanted.sessions, turns=wanted.turns, concurrent=wanted.concurrent)
+            measure(
+                Path(folder),
+                sessions=wanted.sessions,
+                turns=wanted.turns,
+                concurrent=wanted.concurrent,
+                mode=wanted.mode,
+            )
         )
     if wanted.json:
         print(json.dumps(figures.as_json()))

@@ -132,15 +132,16 @@ class Embedding:
         """`text` for a search; None where there is no embedder (yet) or it fails. The caller bounds the time."""
         if self._embedder is None or not text.strip():
             return None
+        suited = self._tokens if self._tokens is not None and self._tokens.suits(text) else None
         try:
-            vector = (await self._embedder.embed([text], query=True))[0]
-            tokens = None
-            if self._tokens is not None and self._tokens.suits(text):
-                tokens = (await self._tokens.tokens([text], query=True))[0]
+            vectors_made, tokens_made = await asyncio.gather(
+                self._embedder.embed([text], query=True),
+                suited.tokens([text], query=True) if suited is not None else _nothing(),
+            )
         except EmbeddingFailed as exc:
             log.warning("embedding.question_failed", error=str(exc), instead="words only")
             return None
-        return Question(vector=vector, tokens=tokens)
+        return Question(vector=vectors_made[0], tokens=tokens_made[0] if tokens_made else None)
 
     async def progress(self) -> Progress:
         def act(reader: Reader) -> tuple[int, int]:
@@ -351,6 +352,10 @@ class _Rows:
 
     vectors: NDArray[np.float32] | None = None
     paid: Mapping[bytes, NDArray[np.float32]] = field(default_factory=dict)
+
+
+async def _nothing() -> list[Tokens]:
+    return []
 
 
 def _meaningful(tokens: Tokens) -> NDArray[np.uint8]:
