@@ -221,24 +221,6 @@ class Vectors:
                 best[doc] = max(cosine, best.get(doc, -1.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
-    def cosines(
-        self, reader: Reader, partitions: Sequence[int], docs: Sequence[int], question: Vector
-    ) -> dict[int, float]:
-        """The cosines of those among `docs` that stand in `partitions` and have a vector. Some 7 µs a document."""
-        if not _made_by(reader, _VECTORS, self._model):
-            return {}
-        best: dict[int, float] = {}
-        places, wanted = _marks(partitions), list(dict.fromkeys(docs))
-        for some in _portions(wanted):
-            rows = reader.all(
-                f"select doc, vector from vectors where doc in ({_marks(some)}) and partition in ({places})",
-                (*some, *partitions),
-            )
-            cosines = matrix([row["vector"] for row in rows], self.dimension) @ question
-            for row, cosine in zip(rows, cosines.tolist(), strict=True):
-                best[row["doc"]] = max(cosine, best.get(row["doc"], -1.0))
-        return best
-
     def bits(self, reader: Reader, partitions: Sequence[int], docs: Sequence[int]) -> dict[int, NDArray[np.uint8]]:
         """The token bits, (tokens, token dimension / 8), of those among `docs` that stand in `partitions`."""
         if not self._token_model or not _made_by(reader, _TOKEN_BITS, self._token_model):

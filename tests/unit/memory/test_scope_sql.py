@@ -35,7 +35,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "recall/vectors.py:lacks": (2, _INDEXER),
     "recall/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
     "recall/vectors.py:Vectors.prepare": (2, _INDEXER),
-    "recall/vectors.py:Vectors.cosines": (1, "confined to `Scope.partitions`"),
     "recall/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
     "recall/vectors.py:Vectors._compared": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
     "recall/vectors.py:_count": (1, "confined to one of `Scope.partitions`; only a number comes out"),

@@ -91,9 +91,6 @@ async def test_a_partition_that_is_not_asked_for_is_never_seen(database: Databas
     }
     assert await nearest(database, vectors, made[15], partitions=(4,)) == []
     assert await nearest(database, vectors, made[15], partitions=()) == []
-    cosines = await database.read(lambda reader: vectors.cosines(reader, (1, -7), [5, 15, 25], made[25]))
-    assert set(cosines) == {5, 25}
-    assert cosines[25] == pytest.approx(1, abs=1e-4)
 
 
 async def test_a_document_of_several_chunks_counts_by_its_best(database: Database, vectors: Vectors) -> None:
@@ -190,7 +187,6 @@ async def test_vectors_of_another_model_are_dropped_and_never_compared(database:
     assert await nearest(database, other, made[0]) == []
     assert await database.write(other.prepare)
     assert await nearest(database, vectors, made[0]) == []
-    assert await database.read(lambda reader: vectors.cosines(reader, (1,), [0], made[0])) == {}
     assert await _count(database, "vectors") == 0
     # The tokens are of the same model still.
     assert await _count(database, "token_bits") == 1
