@@ -13,4 +13,5 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
 USER remora
 VOLUME /app/data
 ENTRYPOINT ["remora"]
-CMD ["chat"]
+# `docker run -it … chat` talks in the terminal. Give it 40 s to end: docker stop -t 40.
+CMD ["serve"]

@@ -2,21 +2,32 @@
 
 Invariants: each completion is handed to `keep_step` before its tools run; stored completions are replayed instead of
 being paid for again; at most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
-ends with words.
+ends with words; the traffic holds no call that a vendor would refuse to read back.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agents import tools
-from agents.llm import BadCompletion, ChatMessage, Completion, OnText, Provider, Request
+from agents.llm import BadCompletion, ChatMessage, Completion, OnText, Provider, Request, ToolCall
 from agents.tools import Tool
 
 MAX_STEPS = 25
 #: Between what a model says before its tools and after them.
 _BREAK = "\n\n"
+#: What vendors take as a tool's name (OpenAI: letters, digits, _ and -, at most 64).
+_NO_NAME_LETTER = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+#: A NUL as JSON escapes it, behind backslashes that stand for themselves.
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+#: Of a call's arguments history keeps no more characters: the window's tokens are counted without them.
+_LONGEST_ARGUMENTS = 16_000
+#: Objects and lists inside each other; some servers' parsers stop at 128.
+_DEEPEST_ARGUMENTS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +84,7 @@ async def run(
             ChatMessage(
                 role="assistant",
                 content=completion.text,
-                tool_calls=tuple(tools.sound(wanted) for wanted in completion.tool_calls),
+                tool_calls=tuple(_sound(wanted) for wanted in completion.tool_calls),
             )
         )
         for i, wanted in enumerate(completion.tool_calls):
@@ -83,11 +94,47 @@ async def run(
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
+    """The completion as it may be stored: no secrets and no NUL, tools' names of letters that every vendor takes."""
     return replace(
         completion,
         text=redact(completion.text),
-        tool_calls=tuple(replace(wanted, arguments=redact(wanted.arguments)) for wanted in completion.tool_calls),
+        tool_calls=tuple(
+            ToolCall(
+                id=wanted.id,
+                name=_NO_NAME_LETTER.sub("_", wanted.name[:_LONGEST_NAME]) or "_",
+                arguments=_NUL.sub(r"\1", redact(wanted.arguments)),
+            )
+            for wanted in completion.tool_calls
+        ),
     )
+
+
+def _sound(wanted: ToolCall) -> ToolCall:
+    """The call as it may stand in history: arguments that are no plain JSON object would break every later request."""
+    if len(wanted.arguments) <= _LONGEST_ARGUMENTS:
+        try:
+            parsed = json.loads(wanted.arguments)
+            if isinstance(parsed, dict) and _shallow(parsed):
+                # What Python reads and others don't: NaN, numbers beyond any float, halves of a character.
+                json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
+                return wanted
+        except (ValueError, RecursionError):
+            pass
+    return replace(wanted, arguments="{}")
+
+
+def _shallow(parsed: object) -> bool:
+    level = [parsed]
+    for _ in range(_DEEPEST_ARGUMENTS):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _continued(on_text: OnText | None) -> OnText | None:

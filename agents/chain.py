@@ -1,15 +1,18 @@
 """Several models as one provider: tries again what may pass, and goes on to the next model when one fails.
 
 Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
-two beginnings of one answer; a wait asked for by a vendor is never cut short; errors name all models tried.
+two beginnings of one answer; a wait asked for by a vendor is never cut short, and none is begun that the caller would
+not see the end of; a model that hangs does not use up the time of the next one by being asked again; errors name all
+models tried.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from agents.llm import Completion, ContextOverflow, ModelError, OnText, Provider, Request
 
@@ -19,14 +22,17 @@ WAITS = (0.5, 2.0, 8.0)
 LONGEST_WAIT = 30.0
 #: For so many seconds a model that failed is tried after all others.
 DEMOTED = 60.0
+#: A model that took so many seconds to fail is hanging: the others are asked before it is asked again.
+SLOW = 10.0
 
 
 class Chain:
     """Implements `agents.llm.Provider` over `providers`, in order of preference.
 
     `sleep` waits for seconds, `random` gives numbers in [0, 1), `now` gives seconds on a clock that never
-    goes back. The total time has no limit: whoever calls `complete` sets one. Raises `ValueError` without
-    providers.
+    goes back. The total time is limited by whoever calls `complete`; `seconds` tells that limit, so that what went
+    wrong is said at once where waiting could bring no answer in time. None: no limit is known. Raises `ValueError`
+    without providers.
     """
 
     def __init__(
@@ -36,6 +42,7 @@ class Chain:
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
         now: Callable[[], float],
+        seconds: float | None = None,
     ) -> None:
         if not providers:
             raise ValueError("a chain needs at least one model")
@@ -43,6 +50,7 @@ class Chain:
         self._sleep = sleep
         self._random = random
         self._now = now
+        self._seconds = seconds
         self._demoted_until: dict[int, float] = {}
 
     @property
@@ -58,10 +66,18 @@ class Chain:
         """
         screen = _Screen(on_text)
         failures: list[tuple[str, ModelError]] = []
-        for index in self._order():
+        until = None if self._seconds is None else self._now() + self._seconds
+        order = self._order()
+        for index in order:
             provider = self._providers[index]
+            asked_at = self._now()
             try:
-                completion = await self._retried(provider, request, screen)
+                completion = await self._retried(provider, request, screen, until=until, last=index == order[-1])
+            except asyncio.CancelledError:
+                # The caller's patience ended before the model's: let the next message be answered by another one.
+                if not screen.used and self._now() - asked_at >= SLOW:
+                    self._demoted_until[index] = self._now() + DEMOTED
+                raise
             except ModelError as error:
                 failures.append((provider.name, error))
                 if isinstance(error, ContextOverflow):
@@ -84,21 +100,33 @@ class Chain:
         now = self._now()
         return sorted(range(len(self._providers)), key=lambda index: self._demoted_until.get(index, now) > now)
 
-    async def _retried(self, provider: Provider, request: Request, screen: _Screen) -> Completion:
+    async def _retried(
+        self, provider: Provider, request: Request, screen: _Screen, *, until: float | None, last: bool
+    ) -> Completion:
+        """Ask one model, again where that may help; `until` is when the caller gives up, `last` is no other model."""
+        begun = self._now()
+
         def worth_another_try(error: BaseException) -> bool:
             return (
                 isinstance(error, ModelError)
                 and error.retryable
                 and (error.retry_after or 0.0) <= LONGEST_WAIT
+                and (last or self._now() - begun < SLOW)
                 and not screen.used
             )
 
+        def enough(state: RetryCallState) -> bool:
+            in_vain = until is not None and self._now() + state.upcoming_sleep >= until
+            return in_vain or state.attempt_number > len(WAITS)
+
         async def attempt() -> Completion:
+            nonlocal begun
+            begun = self._now()
             return await provider.complete(request, screen.listener)
 
         retrying = AsyncRetrying(
             sleep=self._sleep,
-            stop=stop_after_attempt(1 + len(WAITS)),
+            stop=enough,
             wait=self._wait,
             retry=retry_if_exception(worth_another_try),
             reraise=True,

@@ -6,7 +6,6 @@ never ends a turn.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -51,17 +50,6 @@ async def call(tools: tuple[Tool, ...], wanted: ToolCall, *, step: int, index: i
         return f"Error: the arguments of {wanted.name} don't fit: {_first_problem(exc)}."
     except ToolError as exc:
         return f"Error: {exc}"
-
-
-def sound(wanted: ToolCall) -> ToolCall:
-    """The call as it may stand in history: arguments that are no JSON object would break every later request."""
-    try:
-        parsed = json.loads(wanted.arguments or "{}")
-    except ValueError:
-        parsed = None
-    if isinstance(parsed, dict):
-        return ToolCall(id=wanted.id, name=wanted.name, arguments=wanted.arguments or "{}")
-    return ToolCall(id=wanted.id, name=wanted.name, arguments="{}")
 
 
 @cache

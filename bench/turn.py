@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from channels.base import Capabilities, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app, config, telemetry
 from gateway.router import Router
 
@@ -37,7 +37,7 @@ _SAYINGS = (
 )
 
 
-class Silent:
+class Silent(Channel):
     """A channel that shows nothing and counts."""
 
     id = "console"
@@ -47,15 +47,6 @@ class Silent:
     def __init__(self) -> None:
         self.shown = 0
         self.failed = 0
-
-    def reachable(self, place: Place) -> bool:
-        return place.channel == self.id
-
-    async def run(self, host: Host) -> None:
-        return None
-
-    async def append(self, place: Place, turn: int, text: str) -> None:
-        return None
 
     async def send(self, outbound: Outbound) -> str:
         self.shown += 1

@@ -2,7 +2,8 @@
 
 Invariants: updates never leave `channels/`; an `Inbound` is plain data that round-trips through JSON, so that it
 can wait in the mailbox across a restart; `Host.on_inbound` returns only after the message is committed, and only
-then may a channel acknowledge it to its platform.
+then may a channel acknowledge it to its platform; what a channel raises tells whether the message was surely not
+shown.
 """
 
 from __future__ import annotations
@@ -39,10 +40,44 @@ class ChannelError(Exception):
 
 
 class ChannelUnavailable(ChannelError):
-    """The platform can't be reached now; trying again later may work."""
+    """The platform can't be reached now, or asks to wait; trying again later may work."""
 
     code = "channel_unavailable"
     retryable = True
+
+
+class ChannelRefused(ChannelError):
+    """The platform does not let this bot in: the token is wrong or a right is missing. Only the operator can help."""
+
+    code = "channel_refused"
+
+
+class Blocked(ChannelError):
+    """Nothing can be said in this chat any more: the bot was blocked or removed, or the chat is gone."""
+
+    code = "blocked"
+
+
+class PlaceGone(ChannelError):
+    """The chat is there but its thread is closed or deleted. Nothing of it may be said elsewhere in the chat."""
+
+    code = "place_gone"
+
+
+class EditGone(ChannelError):
+    """The message to be edited is not there any more, or can't be edited; saying it anew is safe."""
+
+    code = "edit_gone"
+
+
+class Moved(ChannelError):
+    """The chat goes on under another id (a Telegram group that became a supergroup); nothing was shown."""
+
+    code = "moved"
+
+    def __init__(self, message: str, *, chat: str) -> None:
+        super().__init__(message)
+        self.chat = chat
 
 
 class NotTaken(ChannelError):
@@ -89,6 +124,9 @@ class Inbound:
 
     `update_key` is unique per (platform, bot) and is what makes a delivery repeat harmless. `sent_at` is the
     platform's own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot.
+    `author_id` is empty where no person speaks: an anonymous admin, a channel's post. With `edited` this is the new
+    text of the message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text
+    is empty then.
     """
 
     channel: str
@@ -107,6 +145,8 @@ class Inbound:
     reply_to: str | None = None
     addressed: bool = True
     forwarded: bool = False
+    edited: bool = False
+    pressed: str | None = None
 
     @property
     def place(self) -> Place:
@@ -127,19 +167,43 @@ class Inbound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A text that fits in one physical message, as it is read there.
+
+    `markup` is how it is formatted, in words only its channel understands (JSON); empty for plain text.
+    """
+
+    text: str
+    markup: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    """Something to press under a message. `data` comes back as `Inbound.pressed`; at most 64 bytes of ASCII."""
+
+    label: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outbound:
     """One physical message to show: one outbox row.
 
     `id` is the outbox row's id and stable across restarts, so platforms that know idempotency keys get it.
     `turn` names the turn whose stream this row completes. `earlier_run` is set when the row was written by a
-    process that has since ended: the person may already have seen it.
+    process that has since ended: the person may already have seen it. `edits` is the platform's id of a message
+    that is to become this one; repeating such an edit changes nothing. `reply_to` is the platform's id of the
+    message that is answered.
     """
 
     id: int
     place: Place
     text: str
+    markup: str = ""
+    buttons: tuple[Button, ...] = ()
     turn: int | None = None
     reply_to: str | None = None
+    edits: str | None = None
     earlier_run: bool = False
 
 
@@ -156,14 +220,32 @@ class CommandSpec:
 class Capabilities:
     """What a platform can do; delivery decides by these, never by a platform's name.
 
-    `stream` is "append" where shown text can only grow (a terminal) and "none" where answers come whole.
-    `resend` says what to do with a row whose fate is unknown: "mark" shows it once more, marked as earlier.
-    `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
+    `stream` is "append" where shown text can only grow (a terminal), "edit" where a placeholder is edited while the
+    answer grows, and "none" where answers come whole. `resend` says what to do with a row whose fate is unknown:
+    "mark" shows it once more, marked as earlier; "never" does not guess, and offers to show it again. `buttons`
+    tells whether people can press `Outbound.buttons`; elsewhere they type. `revise_seconds` is the least time between
+    two edits of one placeholder. `burst_seconds` is how long to wait for more lines of the same author; None takes
+    the configured value. `introduces` is True where the first answer may be followed by a word about the bot.
     """
 
-    stream: Literal["append", "none"] = "none"
+    stream: Literal["append", "edit", "none"] = "none"
     resend: Literal["mark", "never"] = "never"
+    buttons: bool = False
+    introduces: bool = False
+    revise_seconds: float = 1.5
     burst_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How a channel stands.
+
+    `contact` is when its platform last answered a request for updates (milliseconds UTC), None before the first time
+    or where nobody is asked for any; `trouble` says, for the operator, what is wrong now, and is else empty.
+    """
+
+    contact: int | None = None
+    trouble: str = ""
 
 
 class Host(Protocol):
@@ -179,12 +261,18 @@ class Host(Protocol):
         Raises `NotTaken` when it could not be committed.
         """
 
+    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
+        """The chat `chat` of the channel with the id `channel` goes on as `new_chat`. Raises `NotTaken`."""
+
+    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
+        """The bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
+
     async def settled(self, place: Place) -> None:
         """Wait until everything said at `place` so far is answered and delivered."""
 
 
 class Channel(Protocol):
-    """An adapter to one chat platform."""
+    """An adapter to one chat platform. Where it says so, a channel that inherits from here need not do more."""
 
     @property
     def id(self) -> str:
@@ -198,16 +286,46 @@ class Channel(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def reachable(self, place: Place) -> bool:
-        """Whether rows for `place` can be shown by this run; others wait in the outbox."""
+        """Whether rows for `place` can be shown by this run; others wait in the outbox. Every place of this channel."""
+        return place.channel == self.id
+
+    def health(self) -> Health:
+        """Nothing to complain of."""
+        return Health()
+
+    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+        """`text` as the physical messages it takes here, at least one; a pure function.
+
+        With `markdown` its formatting is turned into the platform's, else every character is shown as it is. One
+        message of any length.
+        """
+        return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
-        """Receive until the platform ends it or the task is cancelled."""
+        """Receive until the platform ends it or the task is cancelled. Raises `ChannelError`."""
+        return
 
     async def append(self, place: Place, turn: int, text: str) -> None:
         """Show the next piece of a growing answer. Only called where `capabilities.stream` is "append"."""
+        return
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        """Show `text`, Markdown as far as the answer has come, in place of the placeholder `reference`.
+
+        Only called where `capabilities.stream` is "edit". A piece may be left out; nothing is raised.
+        """
+        return
+
+    async def typing(self, place: Place) -> None:
+        """Show for some seconds that an answer is being made, where the platform can. Raises nothing."""
+        return
 
     async def send(self, outbound: Outbound) -> str:
-        """Show one message; returns the platform's id for it. Raises `ChannelError`."""
+        """Show one message, or turn the message `outbound.edits` into it; returns the platform's id for it.
+
+        Raises `ChannelError` with `certain` False when it may have been shown nevertheless.
+        """
+        ...
 
 
 @lru_cache(4_096)

@@ -19,7 +19,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from channels.base import Capabilities, ChannelUnavailable, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import Capabilities, ChannelUnavailable, Chunk, Health, Host, Inbound, NotTaken, Outbound, Place
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -46,7 +46,6 @@ class ConsoleChannel:
     """
 
     platform = "console"
-    capabilities = Capabilities(stream="append", resend="mark", burst_seconds=0)
 
     def __init__(
         self,
@@ -75,6 +74,7 @@ class ConsoleChannel:
         env = env or {}
         terminals = stdin.isatty() and stdout.isatty() and env.get("TERM") != "dumb"
         self._interactive = once is None and terminals
+        self.capabilities = Capabilities(stream="append", resend="mark", introduces=self._interactive, burst_seconds=0)
         self._coloured = self._interactive and not env.get("NO_COLOR")
         self._header = self._styled("1", f"{_printable(agent_name)}>") + " " if self._interactive else ""
         self._streams: dict[int, _Stream] = {}
@@ -92,6 +92,14 @@ class ConsoleChannel:
     def reachable(self, place: Place) -> bool:
         """Only this person's terminal, and only while its output can be written."""
         return place == self._place and self._lost is None
+
+    def health(self) -> Health:
+        """A terminal asks nobody for updates."""
+        return Health(trouble="" if self._lost is None else f"standard output can't be written: {self._lost.strerror}")
+
+    def chunks(self, text: str, *, markdown: bool) -> list[Chunk]:
+        """A terminal takes any length and shows Markdown as it is written."""
+        return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
         """Talk until the person leaves, the input ends, or nobody reads the output any more; then return.
@@ -148,6 +156,12 @@ class ConsoleChannel:
         self._write(body)
         self._open = turn
         stream.shown.append(body)
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        """Never called: shown text can only grow here."""
+
+    async def typing(self, place: Place) -> None:
+        """A terminal shows the answer as it comes."""
 
     async def send(self, outbound: Outbound) -> str:
         """Print what the stream of the row's turn has not shown of it; returns a fresh message id.

@@ -22,6 +22,8 @@ from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
 from gateway.config import Config, EmbeddingSettings, RerankSettings
 from gateway.delivery import Delivery
+from gateway.limits import Buckets
+from gateway.policy import Policy, Rules, new_code
 from gateway.replay import Setup
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
@@ -34,6 +36,7 @@ from memory.recall.embedders.remote import Remote
 from memory.recall.rank import CLASSIC, HYBRID
 from memory.recall.rerank import Reranker
 from memory.service import Embedders, Service, Spent, Triggers
+from memory.store.driver import Driver
 
 #: The database of every agent that names none of its own.
 DEFAULT_DATABASE = "remora.db"
@@ -66,27 +69,30 @@ class Opened:
 
 @asynccontextmanager
 async def running(
-    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now
+    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now, driver: Driver | None = None
 ) -> AsyncIterator[Router]:
     """Everything of `config`, open and taken up from where it was; closed in order on the way out.
 
-    `now` is the clock of everything in it, milliseconds since 1970 UTC. Raises `memory.errors.StorageError` when a
-    store can't be opened.
+    `now` is the clock of everything in it, milliseconds since 1970 UTC; `driver` is the SQLite to use, the best one
+    there is when None. Raises `memory.errors.StorageError` when a store can't be opened.
     """
-    async with opened(config, channels, now=now) as parts, answering(config, channels, parts) as router:
+    async with (
+        opened(config, channels, now=now, driver=driver) as parts,
+        answering(config, channels, parts, now=now) as router,
+    ):
         yield router
 
 
 @asynccontextmanager
 async def opened(
-    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now
+    config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now, driver: Driver | None = None
 ) -> AsyncIterator[Opened]:
     """The stores and agents of `config`, with nobody answering yet: nothing is taken up. Raises as `running`."""
     settings = config.settings
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         embedders, reranker = _embedders(settings.embedding, client), _reranker(settings.rerank, client)
-        agents = {name: _agent(spec, client) for name, spec in config.agents.items()}
+        agents = {name: _agent(spec, client, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database in {spec.database or DEFAULT_DATABASE for spec in config.agents.values()}:
             served = {
@@ -105,6 +111,7 @@ async def opened(
                 new_id=new_id,
                 count_tokens=count_tokens,
                 durability=settings.durability,
+                driver=driver,
                 weights=HYBRID if settings.recall.mode == "hybrid" else CLASSIC,
                 embedders=embedders if settings.recall.mode == "hybrid" else None,
                 reranker=reranker,
@@ -114,32 +121,57 @@ async def opened(
                 memory=memory,
                 turns=Turns(
                     memory,
-                    limits=Limits(seconds=settings.limits.turn_seconds, message_chars=settings.limits.message_chars),
+                    limits=Limits(
+                        seconds=settings.limits.turn_seconds,
+                        message_chars=settings.limits.message_chars,
+                        placeholder_seconds=settings.limits.placeholder_seconds,
+                    ),
                     now=now,
                     new_id=new_id,
                     count_tokens=count_tokens,
                     redact=redact,
                 ),
-                delivery=Delivery(memory, channels),
+                delivery=Delivery(
+                    memory.mail, channels, language=config.agents[config.default_agent].language, now=now
+                ),
             )
             stores |= dict.fromkeys(served, store)
         yield Opened(agents=agents, stores=stores)
 
 
 @asynccontextmanager
-async def answering(config: Config, channels: Mapping[str, Channel], parts: Opened) -> AsyncIterator[Router]:
-    """The pipeline over open stores: takes up what was left unanswered; on the way out ends what is under way."""
+async def answering(
+    config: Config,
+    channels: Mapping[str, Channel],
+    parts: Opened,
+    *,
+    now: Callable[[], int] = now,
+    admission: Mapping[str, Rules] | None = None,
+) -> AsyncIterator[Router]:
+    """The pipeline over open stores: takes up what was left unanswered; on the way out ends what is under way.
+
+    `admission` says who may speak on which channel; None takes the rules of `config`.
+    """
     settings = config.settings
+    limits = settings.limits
     router = Router(
         stores=parts.stores,
         agents=parts.agents,
         route=routing(config),
         channels=channels,
+        door=parts.stores[config.default_agent].memory.door,
+        policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
+        buckets=Buckets(
+            per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
+        ),
         clean=clean,
         redact=redact,
-        burst_seconds=settings.limits.burst_seconds,
-        concurrent_turns=settings.limits.concurrent_turns,
-        queue=settings.limits.queue,
+        new_code=lambda: new_code(secrets.choice),
+        now=now,
+        burst_seconds=limits.burst_seconds,
+        concurrent_turns=limits.concurrent_turns,
+        queue=limits.queue,
+        stale_hours=limits.stale_hours,
         language=config.agents[config.default_agent].language,
     )
     try:
@@ -147,6 +179,38 @@ async def answering(config: Config, channels: Mapping[str, Channel], parts: Open
         yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
+
+
+def rules(config: Config) -> dict[str, Rules]:
+    """Who may speak where, by the ids of the configured channels. The terminal is for whoever sits at it."""
+    return {"console": Rules(open_to_all=True)} | {
+        bot.id: Rules(
+            allow=frozenset(bot.allow),
+            admins=frozenset(bot.admins),
+            groups=frozenset(bot.groups),
+            group_members=bot.group_members,
+        )
+        for bot in config.settings.channels.telegram
+    }
+
+
+def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
+    """The platforms that `config` names, by the ids of their channels; the terminal is not among them."""
+    if not config.settings.channels.telegram:
+        return {}
+    # Imported here: the terminal chat must not pay for it.
+    from channels.telegram import TelegramChannel
+
+    return {
+        bot.id: TelegramChannel(
+            id=bot.id,
+            token=bot.token.get_secret_value(),
+            base_url=bot.base_url,
+            mention=bot.mention,
+            now=now,
+        )
+        for bot in config.settings.channels.telegram
+    }
 
 
 def replaying(config: Config, parts: Opened) -> Setup:
@@ -240,11 +304,12 @@ def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Rer
     )
 
 
-def _agent(spec: AgentSpec, client: httpx.AsyncClient) -> Agent:
+def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
+    """The agent of a spec, whose turns take at most so many seconds."""
     providers: list[Provider] = [_provider(model, client) for model in spec.models] or [OfflineProvider()]
     if all(isinstance(provider, OfflineProvider) for provider in providers):
         return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails: nothing to retry
-    chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
+    chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic, seconds=seconds)
     return Agent(spec=spec, provider=chain, offline=False)
 
 

@@ -11,22 +11,27 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from channels.base import CommandSpec
+from channels.base import Button, Channel, CommandSpec, Inbound
 from gateway import phrases
+from gateway.delivery import pieces
 from gateway.phrases import Language
-from gateway.texts import CATALOGUE, Texts
+from gateway.policy import code_in, is_user_id
+from gateway.questions import buttons
+from gateway.texts import Texts
 from gateway.toolbox import FORGET
 from gateway.turn import Agent
 from memory.errors import MemoryFault, NotFound
 from memory.service import (
     Context,
     Desk,
+    Door,
     Entry,
     Hit,
     Memory,
     Message,
+    Piece,
     Question,
     Service,
     Shown,
@@ -44,23 +49,49 @@ _EXCERPT = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """An answer that is a question, with its choices as buttons."""
+
+    text: str
+    buttons: tuple[Button, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One command from one person."""
+    """One command from one person, said as `inbound` on `channel` (None when that is not configured any more).
+
+    `admin` tells whether this person may do what only admins do; `stop` ends the answer that is being made here;
+    `new_code` makes a pairing code; `is_admin` knows an admin of this channel by id.
+    """
 
     arguments: str
     inbox_id: int
+    inbound: Inbound
+    channel: Channel | None
     context: Context
     memory: Service
     agent: Agent
     texts: Texts
+    door: Door
+    admin: bool
+    stop: Callable[[], bool]
+    new_code: Callable[[], str]
+    is_admin: Callable[[str], bool]
 
     async def say(self, text: str) -> None:
         """Answer without changing anything."""
         await self.do(lambda _desk: text)
 
-    async def do(self, act: Callable[[Desk], str]) -> None:
+    async def do(self, act: Callable[[Desk], str | Asking]) -> None:
         """Change memory and answer with what `act` returns, as one transaction."""
-        await self.memory.answer(self.context, self.inbox_id, act)
+
+        def shown(desk: Desk) -> Sequence[Piece]:
+            reply = act(desk)
+            if isinstance(reply, str):
+                return pieces(self.channel, reply)
+            return pieces(self.channel, reply.text, buttons=reply.buttons)
+
+        await self.memory.answer(self.context, self.inbox_id, shown)
 
     def phrase(self, memory: Memory) -> str:
         """A memory on one line, as said to the person who asks."""
@@ -80,16 +111,22 @@ Handler: TypeAlias = Callable[[Call], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`at_once` commands are answered while a turn runs; others wait their turn in the session's lane."""
+    """`at_once` commands are answered while a turn runs; others wait their turn in the session's lane.
+
+    Those for admins are unknown to everybody else.
+    """
 
     name: str
     usage: str
     run: Handler
     at_once: bool = False
+    admin: bool = False
 
 
 def parse(text: str) -> tuple[str, str] | None:
     """("name", "arguments") when `text` is a command, else None. A path like /usr/bin is none."""
+    if code_in(text) is not None:
+        return ("start", "")  # a code of somebody who is in already, perhaps by this very code
     match = _COMMAND.fullmatch(text.strip())
     return None if match is None else (match[1].lower(), (match[2] or "").strip())
 
@@ -99,29 +136,20 @@ def find(name: str) -> Command | None:
 
 
 def specs(language: Language) -> list[CommandSpec]:
-    """The table as channels offer it."""
+    """What channels offer everybody; what only admins may do is not listed."""
     texts = Texts(language)
     return [
-        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage) for command in TABLE
+        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage)
+        for command in TABLE
+        if not command.admin
     ]
 
 
 def unknown(name: str, texts: Texts) -> str:
-    """The answer to a command that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(name, list(_BY_NAME), n=1)
+    """The answer to a command that does not exist, with the nearest one that does and that everybody may use."""
+    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
     hint = texts("command.hint", name=near[0]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
-
-
-def choice(question: Question, text: str) -> str | None:
-    """Which choice of an open question a typed answer takes; None when it is no answer to it."""
-    typed = text.strip().strip(".!。！").casefold()
-    for name in question.choices:
-        if typed in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
-            return name
-    if typed in _YES:
-        return question.preset
-    return "no" if typed in _NO and "no" in question.choices else None
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
@@ -139,10 +167,18 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def _help(call: Call) -> None:
-    lines = [call.texts("help.head")]
-    width = max(len(command.usage) for command in TABLE)
-    lines += [f"  {command.usage:<{width}}  {call.texts(f'help.{command.name}')}" for command in TABLE]
-    await call.say("\n".join(lines))
+    shown = [command for command in TABLE if call.admin or not command.admin]
+    width = max(len(command.usage) for command in shown)
+    lines = [f"  {command.usage:<{width}}  {call.texts(f'help.{command.name}')}" for command in shown]
+    await call.say("\n".join([call.texts("help.head"), *lines]))
+
+
+async def _start(call: Call) -> None:
+    await call.say(call.texts("start.done", name=call.agent.spec.name))
+
+
+async def _stop(call: Call) -> None:
+    await call.say(call.texts("stop.asked" if call.stop() else "stop.nothing"))
 
 
 async def _new(call: Call) -> None:
@@ -314,13 +350,16 @@ async def _forget(call: Call) -> None:
         await call.say(_usage(call, "forget"))
         return
 
-    def act(desk: Desk) -> str:
+    def act(desk: Desk) -> str | Asking:
         try:
             memory = desk.may_forget(short_id)
         except MemoryFault as exc:
             return call.refusal(short_id, exc)
-        desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
-        return call.texts("forget.ask", id=short_id, said=call.phrase(memory))
+        question = desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
+        return Asking(
+            text=call.texts("forget.ask", id=short_id, said=call.phrase(memory)),
+            buttons=buttons(question, call.texts),
+        )
 
     await call.do(act)
 
@@ -362,6 +401,69 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
         score=score,
         source="" if source is None else texts("why.source", text=_excerpt(source)),
     )
+
+
+async def _allow(call: Call) -> None:
+    await _let(call, "allow")
+
+
+async def _block(call: Call) -> None:
+    await _let(call, "block")
+
+
+async def _let(call: Call, action: Literal["allow", "block"]) -> None:
+    """Let in or shut out a person by id, or with "here" the group this is said in."""
+    named, channel, by = call.arguments.strip(), call.inbound.channel, call.inbound.author_id
+    in_group = call.inbound.chat_kind == "group"
+    subject: Literal["person", "group"] = "group" if named == "here" and in_group else "person"
+    reference = call.inbound.chat if subject == "group" else named
+    if not named and not in_group:
+        grants = await call.door.grants(channel)
+        lines = [call.texts(f"grant.{grant.state}.{grant.subject}", id=grant.reference) for grant in grants]
+        await call.say("\n".join([_usage(call, action), *lines]))
+        return
+    if subject == "person" and not is_user_id(reference):
+        await call.say(_usage(call, action))
+        return
+    if action == "block" and subject == "person" and call.is_admin(reference):
+        await call.say(call.texts("block.admin", id=reference))
+        return
+    decide = call.door.allow if action == "allow" else call.door.block
+    changed = await decide(channel, subject, reference, by=by)
+    await call.say(call.texts(f"{action}.{subject}" if changed else f"{action}.already", id=reference))
+
+
+async def _pair(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("pair.private"))
+        return
+    code = call.new_code()
+    pairing = await call.door.open_pairing(call.inbound.channel, code)
+    if pairing.opened:
+        await call.say(call.texts("pair.done", code=code))
+    else:
+        await call.say(call.texts("pair.many", until=call.texts.moment(pairing.until)))
+
+
+async def _dead(call: Call) -> None:
+    if call.arguments.strip().lower() == "purge":
+        await call.do(lambda desk: call.texts("dead.purged", count=desk.purge_dead()))
+        return
+    rows = await call.memory.mail.dead(limit=_PAGE)
+    if not rows:
+        await call.say(call.texts("dead.none"))
+        return
+    lines = [
+        call.texts(
+            "dead.line",
+            id=row.id,
+            key=row.session_key,
+            date=call.texts.moment(row.created_at),
+            why=row.error or row.state,
+        )
+        for row in rows
+    ]
+    await call.say("\n".join([call.texts("dead.head"), *lines, call.texts("dead.hint")]))
 
 
 def _usage(call: Call, name: str) -> str:
@@ -429,16 +531,20 @@ def _excerpt(text: str) -> str:
 
 
 TABLE: tuple[Command, ...] = (
+    Command(name="start", usage="/start", run=_start, at_once=True),
     Command(name="help", usage="/help", run=_help, at_once=True),
     Command(name="new", usage="/new", run=_new),
+    Command(name="stop", usage="/stop", run=_stop, at_once=True),
     Command(name="status", usage="/status", run=_status, at_once=True),
     Command(name="memory", usage="/memory [list|search|show|history] …", run=_memory),
     Command(name="remember", usage="/remember <text>", run=_remember),
     Command(name="correct", usage="/correct <id> <new value>", run=_correct),
     Command(name="forget", usage="/forget <id>", run=_forget),
     Command(name="why", usage="/why", run=_why),
+    Command(name="allow", usage="/allow <user id>|here", run=_allow, admin=True),
+    Command(name="block", usage="/block <user id>|here", run=_block, admin=True),
+    Command(name="pair", usage="/pair", run=_pair, admin=True),
+    Command(name="dead", usage="/dead [purge]", run=_dead, admin=True),
 )
 
 _BY_NAME = {command.name: command for command in TABLE}
-_YES = frozenset({"yes", "y", "ok", "okay", "sure", "是", "是的", "好", "好的", "对", "确定"})
-_NO = frozenset({"no", "n", "cancel", "否", "不", "不要", "不用", "取消"})

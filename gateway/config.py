@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from dotenv.parser import parse_stream
-from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from agents.spec import (
@@ -53,11 +53,13 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConsoleSettings",
+    "HttpSettings",
     "LimitSettings",
     "LogSettings",
     "MemorySettings",
     "Problem",
     "Settings",
+    "TelegramSettings",
     "find",
     "load",
 ]
@@ -66,6 +68,9 @@ __all__ = [
 EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
 _OLLAMA = "http://localhost:11434"
+#: The number of a bot, a colon, and 35 characters: what @BotFather has given out for years.
+TELEGRAM_TOKEN = re.compile(r"[0-9]{5,16}:[A-Za-z0-9_-]{35}")
+TELEGRAM_URL = "https://api.telegram.org"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
@@ -94,17 +99,89 @@ class ConsoleSettings(Section):
     enabled: bool = True
 
 
+def _number(sign: str) -> Callable[[Any], str]:
+    """A validator for an id that Telegram gave: exact digits, so that no two texts mean the same person."""
+    canonical = re.compile(sign + "[1-9][0-9]{0,15}")
+
+    def number(value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | str) or not canonical.fullmatch(str(value)):
+            raise ValueError("a number is needed")
+        return str(value)
+
+    return number
+
+
+PersonNumber = Annotated[
+    str,
+    BeforeValidator(_number("")),
+    Field(
+        description="a person's number on Telegram (a @name can pass to somebody else), such as 123456789",
+        examples=["123456789"],
+    ),
+]
+GroupNumber = Annotated[
+    str,
+    BeforeValidator(_number("-")),
+    Field(description="a group's number on Telegram, which is below zero", examples=["-1001234567890"]),
+]
+
+
+class TelegramSettings(Section):
+    """One bot on Telegram, and who may talk to it: people in `allow` and `admins`, in private; groups in `groups`.
+
+    `group_members` says who of such a group is answered; `mention` whether only when called.
+    """
+
+    id: str = Field(default="telegram", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    token: SecretStr = Field(description="the token that @BotFather gave for the bot", examples=["${TELEGRAM_TOKEN}"])
+    base_url: str = Field(
+        default=TELEGRAM_URL,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the address of a Bot API server",
+    )
+    allow: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    admins: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=1000)
+    groups: tuple[GroupNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    mention: bool = True
+
+    @field_validator("token")
+    @classmethod
+    def _looks_like_a_token(cls, token: SecretStr) -> SecretStr:
+        if not TELEGRAM_TOKEN.fullmatch(token.get_secret_value()):
+            raise refused(
+                "is no token of a bot: digits, a colon and 35 more characters",
+                "copy it whole from @BotFather, who shows it again at /mybots",
+            )
+        return token
+
+
 class ChannelsSettings(Section):
     """The chat platforms."""
 
     console: ConsoleSettings = Field(default_factory=ConsoleSettings)
+    telegram: tuple[TelegramSettings, ...] = Field(default_factory=tuple, max_length=100)
+
+
+class HttpSettings(Section):
+    """Where `remora serve` says how it is; `exit_after_minutes` of bad health end it, for a new start (0: never)."""
+
+    enabled: bool = True
+    host: str = Field(
+        default="127.0.0.1", min_length=1, max_length=255, description="an address of this machine to listen at"
+    )
+    port: Whole = whole(8765, "port", 1, 65_535)
+    exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
 
 
 class LimitSettings(Section):
     """Bounds on turns and messages.
 
     `message_chars` is what the model sees of one message (of a longer one, its head and tail); `queue` is how
-    many messages of one session may wait.
+    many messages of one session may wait. A person may send `person_burst` messages at once and
+    `person_messages_per_minute` in the long run. Messages that wait longer than `stale_hours` for the bot to start
+    are answered when asked for; an answer that takes longer than `placeholder_seconds` is shown as it grows.
     """
 
     concurrent_turns: Whole = whole(8, "turns", 1, 1000)
@@ -112,6 +189,10 @@ class LimitSettings(Section):
     burst_seconds: Number = seconds(1.0, 60, zero=True)
     message_chars: Whole = whole(32_000, "characters", 200, 1_000_000)
     queue: Whole = whole(50, "messages", 1, 10_000)
+    person_messages_per_minute: Whole = whole(30, "messages", 1, 10_000)
+    person_burst: Whole = whole(10, "messages", 1, 1000)
+    stale_hours: Number = Field(default=2.0, gt=0, le=168, description="a number of hours greater than 0, at most 168")
+    placeholder_seconds: Number = seconds(1.5, 60, zero=True)
 
 
 class MemorySettings(Section):
@@ -178,6 +259,7 @@ class Settings(Section):
     durability: Literal["process", "power-loss"] = "process"
     log: LogSettings = Field(default_factory=LogSettings)
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
+    http: HttpSettings = Field(default_factory=HttpSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
@@ -240,6 +322,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     agents = loader.agents(agents_dir)
     loader.check_names(agents)
     loader.check_routes(agents)
+    loader.check_bots(settings)
     loader.check_targets(data_dir, log_file)
     default_agent = loader.default_agent(settings, agents)
     if loader.problems:
@@ -362,6 +445,22 @@ class _Loader:
                     line = other.read.document.line(there)
                     message = f"is already claimed by {other.name} ({other.read.file.name}, line {line})"
                     self._report(agent.read, path, message, "leave it in one place only")
+
+    def check_bots(self, settings: Settings) -> None:
+        """No channel id twice, and no bot twice: two pollers of one token would take each other's messages."""
+        ids: dict[str, str] = {"console": "the terminal's"}
+        tokens: dict[str, str] = {}
+        for i, bot in enumerate(settings.channels.telegram):
+            here = ("channels", "telegram", i)
+            if bot.id in ids:
+                at = (*here, "id") if "id" in bot.model_fields_set else here
+                fix = "give each bot an id of its own, such as id: telegram-2"
+                self._report(self._main, at, f"has the id {bot.id}, which is {ids[bot.id]} already", fix, show=False)
+            if (token := bot.token.get_secret_value()) in tokens:
+                fix = "leave the bot in one place, or make another with @BotFather"
+                self._report(self._main, (*here, "token"), f"is the token of {tokens[token]} already", fix)
+            ids.setdefault(bot.id, f"that of channels.telegram[{i}]")
+            tokens.setdefault(token, f"channels.telegram[{i}]")
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
         """The name of the agent that answers where no rule says otherwise."""

@@ -1,25 +1,56 @@
 """From outbox to platform: each session's rows in order, each shown once, or visibly in doubt.
 
-Invariants: a row is marked `sending` before its send and `sent` after; a row whose fate is unknown is repeated only
-where the channel marks it as earlier; rows for a place that this run can't reach wait; one session's trouble holds
-up no other.
+Invariants: a row is marked `sending` before its send and `sent` after; what surely was not shown is tried again, at
+the moment the platform asked for, until it is too old; a row whose fate is unknown is repeated only where that shows
+nothing twice (an edit) or is marked as earlier, and else the person is asked with a button; rows for a place that this
+run can't reach wait; one session's trouble holds up no other.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from channels.base import Channel, ChannelError, Outbound, Place
+from channels.base import (
+    Blocked,
+    Button,
+    Channel,
+    ChannelError,
+    EditGone,
+    Moved,
+    Outbound,
+    Place,
+)
+from gateway.phrases import Language
+from gateway.texts import Texts, written_in
 from memory.errors import StorageError
-from memory.service import Parcel, Service
+from memory.service import Mail, Parcel, Piece
 
 log = structlog.get_logger(__name__)
 
-#: Waits between tries of a row that surely was not shown, in seconds; after the last it is dead.
+#: Waits between tries of a row that surely was not shown, in seconds, where the platform names none; the last repeats.
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
+#: So long a row that could not be shown is tried (DESIGN 8), in milliseconds.
+_LIFETIME_MS = 6 * 3_600_000
+#: What the button under an offer carries, before the row's id.
+AGAIN = "again:"
+
+
+def pieces(
+    channel: Channel | None, text: str, *, markdown: bool = False, buttons: Sequence[Button] = ()
+) -> tuple[Piece, ...]:
+    """`text` as the rows it takes on `channel`, with `buttons` under the last where they can be pressed."""
+    if channel is None:
+        return (Piece(text=text),)
+    chunks = channel.chunks(text, markdown=markdown)
+    pressed = tuple((button.label, button.data) for button in buttons) if channel.capabilities.buttons else ()
+    *first, last = chunks
+    return (
+        *(Piece(text=chunk.text, markup=chunk.markup) for chunk in first),
+        Piece(text=last.text, markup=last.markup, buttons=pressed),
+    )
 
 
 class Delivery:
@@ -27,20 +58,31 @@ class Delivery:
 
     def __init__(
         self,
-        memory: Service,
+        mail: Mail,
         channels: Mapping[str, Channel],
+        *,
+        language: Language,
+        now: Callable[[], int],
     ) -> None:
-        self._memory = memory
+        """`language` is that of notices where the row itself tells none; `now` gives milliseconds UTC."""
+        self._mail = mail
         self._channels = channels
+        self._language = language
+        self._now = now
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._woken: set[str] = set()
+        self._alarms: dict[str, asyncio.TimerHandle] = {}
 
     async def take_up(self) -> None:
-        """At start: send what an earlier run left, and what may not have arrived."""
-        for session_key in await self._memory.sessions_with_mail():
+        """At start: send what an earlier run left, and see to what may not have arrived."""
+        for session_key in await self._mail.sessions_with_mail():
             channel = self._channel(Place.from_session_key(session_key))
-            if channel is not None and channel.capabilities.resend == "mark":
-                await self._memory.repost_unknown(session_key)
+            if channel is not None:
+                for parcel in await self._mail.in_doubt(session_key):
+                    if channel.capabilities.resend == "mark":
+                        await self._mail.repeat(parcel)
+                    else:
+                        await self._in_doubt(channel, parcel)
             self.wake(session_key)
 
     def wake(self, session_key: str) -> None:
@@ -56,6 +98,8 @@ class Delivery:
 
     async def drain(self, *, seconds: float) -> None:
         """Give what is being sent `seconds` to arrive; the rest waits in the outbox."""
+        for alarm in self._alarms.values():
+            alarm.cancel()
         senders = list(self._senders.values())
         if senders:
             _, late = await asyncio.wait(senders, timeout=seconds)
@@ -73,42 +117,111 @@ class Delivery:
         try:
             while channel is not None and session_key in self._woken:
                 self._woken.discard(session_key)
-                parcel = await self._memory.take_parcel(session_key)
+                parcel = await self._mail.take(session_key)
+                all_sent = parcel is not None
                 while parcel is not None:
-                    parcel = await self._send(channel, place, parcel)
+                    parcel, shown = await self._send(channel, place, parcel)
+                    all_sent = all_sent and shown
+                if not all_sent:
+                    await self._set_alarm(session_key)
         except StorageError as exc:
             log.error("send.unsaved", session=session_key, error=str(exc), kept="for the next start")
         finally:
             self._woken.discard(session_key)
             del self._senders[session_key]
 
-    async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> Parcel | None:
-        """Send one row; returns the session's next one to send now."""
+    async def _set_alarm(self, session_key: str) -> None:
+        """Go on when the row that has to wait is due."""
+        due = await self._mail.due(session_key)
+        if due is None:
+            return
+        old = self._alarms.pop(session_key, None)
+        if old is not None:
+            old.cancel()
+        delay = max(0.0, (due - self._now()) / 1000)
+
+        def ring() -> None:
+            del self._alarms[session_key]
+            self.wake(session_key)
+
+        self._alarms[session_key] = asyncio.get_running_loop().call_later(delay, ring)
+
+    async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> tuple[Parcel | None, bool]:
+        """Send one row; returns the session's next one to send now, and whether this one was shown."""
         outbound = Outbound(
             id=parcel.id,
             place=place,
             text=parcel.text,
+            markup=parcel.markup,
+            buttons=tuple(Button(label=label, data=data) for label, data in parcel.buttons),
             turn=parcel.turn_id,
             reply_to=parcel.reply_to,
-            earlier_run=self._memory.of_earlier_run(parcel),
+            edits=parcel.edits,
+            earlier_run=parcel.run != self._mail.run_id,
         )
         try:
             reference = await channel.send(outbound)
         except ChannelError as exc:
             log.warning("send.failed", row=parcel.id, code=exc.code, error=str(exc), attempts=parcel.attempts)
-            return await self._not_sent(parcel, exc)
+            await self._not_sent(channel, place, parcel, exc)
         except Exception:  # the channel's boundary: a fault in an adapter ends one row, not the others
             log.exception("send.broken", row=parcel.id)
-            await self._memory.parcel_not_sent(parcel, "unknown", "internal")
-            return await self._memory.take_parcel(parcel.session_key)
-        return await self._memory.parcel_sent(parcel, reference)
+            await self._in_doubt(channel, parcel)
+        else:
+            return await self._mail.sent(parcel, reference), True
+        return await self._mail.take(parcel.session_key), False
 
-    async def _not_sent(self, parcel: Parcel, error: ChannelError) -> Parcel | None:
-        if error.certain and error.retryable and parcel.attempts <= len(_WAITS):
-            # The rows behind this one wait with it, so that order is kept.
-            await self._memory.parcel_not_sent(parcel, "pending", error.code)
-            delay = error.retry_after or _WAITS[parcel.attempts - 1]
-            asyncio.get_running_loop().call_later(delay, self.wake, parcel.session_key)
-            return None
-        await self._memory.parcel_not_sent(parcel, "dead" if error.certain else "unknown", error.code)
-        return await self._memory.take_parcel(parcel.session_key)
+    async def _not_sent(self, channel: Channel, place: Place, parcel: Parcel, error: ChannelError) -> None:
+        """Decide about a row whose send failed. Rows behind one that is tried again wait with it."""
+        match error:
+            case EditGone():
+                await self._mail.say_anew(parcel)
+            case Moved() if error.chat != place.chat:
+                await self._mail.not_sent(parcel, "pending", error.code)
+                await self.move(channel, place.chat, error.chat, place)
+            case Blocked():
+                await self._mail.presence(channel.platform, place.chat, present=False)
+                await self._mail.give_up(parcel.session_key, error.code)
+            case _ if not error.certain:
+                await self._in_doubt(channel, parcel)
+            case _ if error.retryable and self._now() - parcel.created_at < _LIFETIME_MS:
+                await self._mail.not_sent(parcel, "pending", error.code, not_before=self._next_try(parcel, error))
+            case _:
+                log.error("send.dead", row=parcel.id, session=parcel.session_key, code=error.code, kept="see /dead")
+                await self._mail.not_sent(parcel, "dead", error.code)
+
+    def _next_try(self, parcel: Parcel, error: ChannelError | None) -> int:
+        wait = error.retry_after if error is not None else None
+        if wait is None:
+            wait = _WAITS[min(parcel.attempts, len(_WAITS)) - 1]
+        return self._now() + int(wait * 1000)
+
+    async def _in_doubt(self, channel: Channel, parcel: Parcel) -> None:
+        """A row may have been shown: repeat what does no harm, else ask the person."""
+        if parcel.edits is not None:
+            if self._now() - parcel.created_at < _LIFETIME_MS:
+                # Not at once: what broke the first try may need a moment.
+                await self._mail.repeat(parcel, not_before=self._next_try(parcel, None))
+            else:
+                await self._mail.not_sent(parcel, "dead", "unknown")
+        elif channel.capabilities.resend == "mark":
+            await self._mail.not_sent(parcel, "unknown", "unknown")  # the next start shows it, marked
+        else:
+            await self._mail.offer(parcel, self._offer(parcel))
+
+    def _offer(self, parcel: Parcel) -> Piece:
+        texts = Texts(written_in(parcel.text, self._language))
+        return Piece(text=texts("again.ask"), buttons=((texts("again.button"), f"{AGAIN}{parcel.id}"),))
+
+    async def move(self, channel: Channel, chat: str, new_chat: str, *places: Place) -> None:
+        """A chat of `channel` has another id: what is open there, and in `places` of it, goes on under the new one."""
+
+        def rename(key: str) -> str:
+            place = Place.from_session_key(key)
+            if place.channel != channel.id or place.chat != chat:
+                return key
+            return Place(channel=place.channel, chat=new_chat, thread=place.thread).session_key
+
+        keys = [place.session_key for place in places]
+        for key in await self._mail.move(channel.platform, chat, new_chat, rename, keys):
+            self.wake(key)

@@ -2,7 +2,8 @@
 
 Invariants: items of a lane are handled in the order they were put in; a burst of one author is handed over as one
 batch, never across an item that stands alone; a lane holds at most one of the global slots and queues for the next
-behind every other lane, so nobody is starved; a lane that is done is gone.
+behind every other lane, so nobody is starved; who has just spoken is served before what has waited for long anyway,
+but never every time; a lane that is done is gone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ class Item(Protocol):
     @property
     def alone(self) -> bool:
         """Whether this one is never merged with others."""
+
+    @property
+    def late(self) -> bool:
+        """Whether this one has waited long before it came here, so that others may go first."""
 
     @property
     def burst_seconds(self) -> float:
@@ -50,7 +55,7 @@ class Lanes(Generic[T]):
 
     def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
         self._handle = handle
-        self._slots = asyncio.Semaphore(concurrent)
+        self._slots = _Slots(concurrent)
         self._limit = limit
         self._lanes: dict[str, _Lane[T]] = {}
 
@@ -65,6 +70,17 @@ class Lanes(Generic[T]):
         lane.arrived.set()
         if lane.task is None:
             lane.task = asyncio.create_task(self._run(key, lane))
+
+    def replace(self, key: str, change: Callable[[T], T | None]) -> bool:
+        """Put another item in the place of the first waiting one for which `change` gives one; False without such."""
+        lane = self._lanes.get(key)
+        for n, item in enumerate(lane.items if lane is not None else ()):
+            changed = change(item)
+            if changed is not None:
+                assert lane is not None
+                lane.items[n] = changed
+                return True
+        return False
 
     async def idle(self, key: str) -> None:
         """Wait until everything put into the lane so far, and since, is handled."""
@@ -86,8 +102,11 @@ class Lanes(Generic[T]):
         try:
             while lane.items:
                 await self._quiet(lane)
-                async with self._slots:
+                await self._slots.take(late=lane.items[0].late)
+                try:
                     await self._handle(key, _next_batch(lane.items))
+                finally:
+                    self._slots.give()
         finally:
             if self._lanes.get(key) is lane:
                 del self._lanes[key]
@@ -109,3 +128,40 @@ def _next_batch(items: deque[T]) -> list[T]:
     while items and not batch[0].alone and not items[0].alone and items[0].author == batch[0].author:
         batch.append(items.popleft())
     return batch
+
+
+class _Slots:
+    """So many may work at the same time; who waits is served in the order of coming, of two queues.
+
+    Of every four slots that come free while both queues wait, one goes to those that are late: a backlog is worked
+    off beside people who talk right now, without holding them up.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._queues: dict[bool, deque[asyncio.Future[None]]] = {False: deque(), True: deque()}
+        self._given = 0
+
+    async def take(self, *, late: bool) -> None:
+        if self._free > 0:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queues[late].append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give()
+            else:
+                self._queues[late].remove(turn)
+            raise
+
+    def give(self) -> None:
+        prompt, late = self._queues[False], self._queues[True]
+        self._given += 1
+        queue = late if late and (not prompt or self._given % 4 == 0) else prompt
+        if queue:
+            queue.popleft().set_result(None)
+        else:
+            self._free += 1

@@ -1,13 +1,194 @@
-"""Who may speak. Whoever sits at the terminal of the machine may; platforms bring their own rules.
+"""Who may speak, and who is an admin.
 
-Invariant: nothing is stored of a message that is not admitted.
+Invariants: people and groups are known by exact numeric ids, never by a name, a part or another spelling of an id;
+an empty list lets nobody in; a channel without rules takes nothing; admins come from the configuration alone, each
+for one channel, and what is anonymous, forwarded or edited never counts as theirs; nothing is stored of a message
+that is not taken.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
 from channels.base import Inbound
+from gateway.limits import Buckets
+
+#: "stranger": say once how to get in; "pairing": the text is a code, see `code_in`.
+Verdict: TypeAlias = Literal["take", "ignore", "stranger", "pairing"]
+#: What the store says of a "person" or "group" of a channel: (channel, subject, id) → "allowed", "blocked" or None.
+Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
+
+#: Letters and digits of a code: none looks like another, and without vowels no word of eight letters is a code.
+CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the configuration says of one channel.
+
+    `allow` and `admins` are user ids, `groups` chat ids. With `group_members` "everyone", all who are in a listed
+    group may speak there, else only people who are let in. `open_to_all` is for the terminal: whoever sits at the
+    machine may speak, for they could as well read the files.
+
+    Raises `ValueError` for anything but sets of such ids as platforms write them.
+    """
+
+    allow: frozenset[str] = frozenset()
+    admins: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    open_to_all: bool = False
+
+    def __post_init__(self) -> None:
+        for name, ids, fits in (
+            ("allow", self.allow, is_user_id),
+            ("admins", self.admins, is_user_id),
+            ("groups", self.groups, is_chat_id),
+        ):
+            # A plain text here would match every part of itself.
+            if not isinstance(ids, frozenset):
+                raise ValueError(f"{name} must be a set of ids")
+            for one in ids:
+                if not fits(one):
+                    raise ValueError(f"{name}: {one!r} is no numeric id")
+
+
+class Policy:
+    """Judges messages by the rules of their channel (by its configured id) and by what admins decided in chats."""
+
+    def __init__(self, rules: Mapping[str, Rules], *, monotonic: Callable[[], float]) -> None:
+        """`monotonic` gives seconds; it times how often a stranger is told how to get in: once an hour."""
+        self._rules = dict(rules)
+        self._strangers = Buckets(per_minute=1 / 60, burst=1, monotonic=monotonic)
+
+    def is_admin(self, inbound: Inbound) -> bool:
+        """Whether this message has an admin's rights on its channel."""
+        rules = self._rules.get(inbound.channel)
+        if rules is None or inbound.forwarded or inbound.edited:
+            return False
+        return inbound.author_id in rules.admins
+
+    def trusts(self, channel: str) -> bool:
+        """Whether whoever speaks there may as much as they like."""
+        rules = self._rules.get(channel)
+        return rules is not None and rules.open_to_all
+
+    def lists_admin(self, channel: str, user_id: str) -> bool:
+        """Whether this is an admin's id; such a person can't be blocked."""
+        rules = self._rules.get(channel)
+        return rules is not None and user_id in rules.admins
+
+    def lists_group(self, channel: str, chat: str) -> bool:
+        """Whether the configuration itself lets the bot speak in this group."""
+        rules = self._rules.get(channel)
+        return rules is not None and chat in rules.groups
+
+    async def judge(self, inbound: Inbound, access: Access) -> Verdict:
+        """What to do with a message. Raises what `access` raises: who can't be looked up is not let in.
+
+        A block beats the lists of the configuration, for it was said later; only admins can't be blocked, since one
+        who blocked themselves could never undo it.
+        """
+        rules = self._rules.get(inbound.channel)
+        if rules is None or not admits(inbound):
+            return "ignore"
+        if rules.open_to_all:
+            return "take"
+        if not is_user_id(inbound.author_id):
+            return "ignore"
+        if inbound.chat_kind == "private":
+            return await self._in_private(inbound, rules, access)
+        return await self._in_group(inbound, rules, access)
+
+    async def _in_private(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
+        author = inbound.author_id
+        if author in rules.admins:
+            return "take"
+        state = await access(inbound.channel, "person", author)
+        if state == "blocked":
+            return "ignore"
+        if state == "allowed" or author in rules.allow:
+            return "take"
+        if inbound.edited:
+            return "ignore"
+        if code_in(inbound.text) is not None:
+            return "pairing"
+        return "stranger" if self._strangers.take((inbound.channel, author)) == "ok" else "ignore"
+
+    async def _in_group(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
+        # An admin's word opens a group, so it must be heard in one that is not open yet.
+        if self.is_admin(inbound) and (inbound.pressed is not None or _COMMAND.match(inbound.text)):
+            return "take"
+        group = await access(inbound.channel, "group", inbound.chat)
+        if group == "blocked" or not (group == "allowed" or inbound.chat in rules.groups):
+            return "ignore"
+        if inbound.author_id in rules.admins:
+            return "take"
+        person = await access(inbound.channel, "person", inbound.author_id)
+        if person == "blocked":
+            return "ignore"
+        known = person == "allowed" or inbound.author_id in rules.allow
+        return "take" if known or rules.group_members == "everyone" else "ignore"
 
 
 def admits(inbound: Inbound) -> bool:
-    """Whether a message is taken: it comes from a known kind of person and is meant for the bot."""
+    """Whether a message comes from a person and is meant for the bot: without that nobody's rights matter."""
     return inbound.addressed and bool(inbound.author_id)
+
+
+def warnings(rules: Mapping[str, Rules]) -> list[str]:
+    """What the operator should know at the start: channels that nobody can use or look after."""
+    said = []
+    for channel, own in rules.items():
+        if own.open_to_all or own.admins:
+            continue
+        if not own.allow:
+            said.append(
+                f"{channel}: nobody may talk to it, except people let in earlier: allow and admins are empty. Add your "
+                f"numeric user id to both, under channels in config.yaml at the bot with the id {channel}, and "
+                "start again."
+            )
+        else:
+            said.append(
+                f"{channel}: it has no admin, so nobody can let others in or open a group from the chat. Add your "
+                f"numeric user id to admins, under channels in config.yaml at the bot with the id {channel}."
+            )
+    return said
+
+
+def is_user_id(value: object) -> bool:
+    """Whether `value` is a person's numeric id as its platform writes it: the one spelling that can ever match."""
+    return isinstance(value, str) and _USER_ID.fullmatch(value) is not None
+
+
+def is_chat_id(value: object) -> bool:
+    """Whether `value` is a chat's numeric id as its platform writes it; Telegram's groups have negative ones."""
+    return isinstance(value, str) and is_user_id(value.removeprefix("-"))
+
+
+def new_code(choose: Callable[[str], str]) -> str:
+    """A pairing code, XXXX-XXXX: 36 bits, of which a person gets three guesses in the ten minutes it lives.
+
+    `choose` picks one letter of a text; where it matters it is `secrets.choice`.
+    """
+    letters = "".join(choose(CODE_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def code_in(text: str) -> str | None:
+    """The pairing code a message consists of, as `new_code` writes it: alone, or after /start or /pair."""
+    match = _CODE.fullmatch(text.strip())
+    return None if match is None else f"{match[1]}-{match[2]}".upper()
+
+
+# Twenty digits hold every 64-bit id.
+_USER_ID = re.compile(r"[1-9][0-9]{0,19}")
+_COMMAND = re.compile(r"\s{0,20}/[a-z][a-z0-9_]{0,31}(?:@\w{1,64})?(?:\s|\Z)", re.ASCII | re.IGNORECASE)
+# Only ASCII letters match, also without regard to case: the Kelvin sign is no K. Phones make a dash of a hyphen.
+_CODE = re.compile(
+    rf"(?:/(?:start|pair)(?:@\w{{1,64}})?\s{{1,20}})?([{CODE_LETTERS}]{{4}})[-–—－ ]?([{CODE_LETTERS}]{{4}})",
+    re.ASCII | re.IGNORECASE,
+)

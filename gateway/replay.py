@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from channels.base import Capabilities, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, Channel, Host, Inbound, Outbound
 from gateway import commands
 from gateway.recording import BOT, Line, Recording
 from gateway.router import Store
@@ -54,24 +54,22 @@ class RecordedTime:
         self.at = max(self.at, moment)
 
 
-class ReplayChannel:
+class ReplayChannel(Channel):
     """The place of a platform during a replay: what is sent there is taken as shown and kept for `taken`."""
 
-    capabilities = Capabilities(stream="none", resend="never", burst_seconds=0)
+    capabilities = Capabilities(burst_seconds=0)
 
     def __init__(self, name: str) -> None:
-        self.id = name
-        self.platform = name
+        self._name = name
         self._sent: list[Outbound] = []
 
-    def reachable(self, place: Place) -> bool:
-        return place.channel == self.id
+    @property
+    def id(self) -> str:
+        return self._name
 
-    async def run(self, host: Host) -> None:
-        """Nothing arrives here by itself: `answer` plays the recording."""
-
-    async def append(self, place: Place, turn: int, text: str) -> None:
-        """Never called: a replay shows answers whole."""
+    @property
+    def platform(self) -> str:
+        return self._name
 
     async def send(self, outbound: Outbound) -> str:
         self._sent.append(outbound)
@@ -218,7 +216,7 @@ async def _cut_off(setup: Setup) -> dict[str, int]:
     """The inbox rows of lines that an earlier replay had taken when it ended, and neither kept nor answered."""
     rows: dict[str, int] = {}
     for memory in {id(store): store.memory for store in setup.stores.values()}.values():
-        for letter in await memory.unanswered():
+        for letter in await memory.mail.unanswered():
             try:
                 inbound = Inbound.from_json(letter.payload)
             except (ValueError, TypeError, KeyError):
@@ -234,7 +232,7 @@ async def _record(setup: Setup, talk: _Talk, lines: Sequence[Line], tally: Tally
     said: list[Utterance] = []
     for line in lines:
         inbound = replace(line.inbound, text=setup.clean(line.text), author_name=talk.who.name)
-        inbox_id = cut_off.pop(inbound.update_key, None) or await talk.memory.receive(
+        inbox_id = cut_off.pop(inbound.update_key, None) or await talk.memory.mail.receive(
             platform=inbound.platform,
             bot_id=inbound.bot_id,
             update_key=inbound.update_key,

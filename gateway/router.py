@@ -8,26 +8,32 @@ the way; an unforeseen error ends one message, never the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
-from channels.base import Channel, CommandSpec, Inbound, NotTaken, Place
-from gateway import commands, policy
+from channels.base import Button, Channel, ChannelError, CommandSpec, Inbound, NotTaken, Outbound, Place
+from gateway import commands, questions
 from gateway.commands import Call
-from gateway.delivery import Delivery
+from gateway.delivery import AGAIN, Delivery, pieces
 from gateway.lanes import LaneFull, Lanes
+from gateway.limits import Buckets
 from gateway.phrases import Language
-from gateway.texts import Texts, spoken
+from gateway.policy import Policy, code_in
+from gateway.texts import Texts, spoken, written_in
 from gateway.turn import Agent, Heard, Turns
 from memory.errors import StorageError
-from memory.service import Letter, Service, Where, Who
+from memory.service import Context, Door, Letter, Piece, Service, Where, Who
 
 log = structlog.get_logger(__name__)
 
 #: Longer texts are masked in a thread, so that one huge message does not hold up the others.
 _LONG = 50_000
+#: A message that took longer than this to come here was said to a process that was not listening, in milliseconds.
+_PROMPT_MS = 10_000
+#: What the button "answer now" carries.
+_NOW = "now"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +47,16 @@ class Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A message in its lane. `turn_id` is set when a turn over it broke off in an earlier run."""
+    """A message in its lane. `turn_id` is set when a turn over it broke off in an earlier run.
+
+    It is `late` when others have waited less long for their answer.
+    """
 
     heard: Heard
     agent: str
     store: Store
     burst_seconds: float
+    late: bool
     turn_id: int | None = None
 
     @property
@@ -70,22 +80,39 @@ class Router:
         agents: Mapping[str, Agent],
         route: Callable[[Inbound], str],
         channels: Mapping[str, Channel],
+        door: Door,
+        policy: Policy,
+        buckets: Buckets,
         clean: Callable[[str], str],
         redact: Callable[[str], str],
+        new_code: Callable[[], str],
+        now: Callable[[], int],
         burst_seconds: float,
         concurrent_turns: int,
         queue: int,
+        stale_hours: float,
         language: Language,
         retry_seconds: float = 30.0,
     ) -> None:
-        """`stores` maps each agent's name to its store; `retry_seconds` is the wait after a store has failed."""
+        """`stores` maps each agent's name to its store; `retry_seconds` is the wait after a store has failed.
+
+        `door` knows who was let in or shut out in chats, for all stores.
+
+        What was said more than `stale_hours` ago is answered only when asked for. `now` gives milliseconds UTC.
+        """
         self._stores = stores
         self._agents = agents
         self._route = route
         self._channels = channels
+        self._door = door
+        self._policy = policy
+        self._buckets = buckets
         self._clean = clean
         self._redact = redact
+        self._new_code = new_code
+        self._now = now
         self._burst_seconds = burst_seconds
+        self._stale_ms = int(stale_hours * 3_600_000)
         self._language = language
         self._queue = queue
         self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=concurrent_turns, limit=queue)
@@ -99,44 +126,50 @@ class Router:
 
     async def take_up(self) -> None:
         """At start: answer what an earlier run left unanswered and show what it left undelivered."""
-        for store in {id(store): store for store in self._stores.values()}.values():
+        for store in self._each_store():
             await store.delivery.take_up()
-            for letter in await store.memory.unanswered():
-                await self._queue_letter(store, letter)
+            for letter in await store.memory.mail.unanswered():
+                await self._take_up_letter(store, letter)
+
+    # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        if policy.admits(inbound):
-            # Committed and queued are one step: a caller that goes away in between must not leave the one without
-            # the other.
-            await asyncio.shield(self._take(inbound))
-
-    async def _take(self, inbound: Inbound) -> None:
         agent = self._route(inbound)
-        store = self._stores[agent]
-        texts = Texts(self._agents[agent].spec.language)
-        key = inbound.place.session_key
-        heard = await self._masked(inbound)
+        texts = Texts(written_in(inbound.text, self._agents[agent].spec.language))
         try:
-            inbox_id = await store.memory.receive(
-                platform=inbound.platform,
-                bot_id=inbound.bot_id,
-                update_key=inbound.update_key,
-                session_key=key,
-                payload=heard.inbound.to_json(),
-            )
+            verdict = await self._policy.judge(inbound, self._door.state)
+            if verdict in ("take", "pairing") and not self._within_rate(inbound, texts):
+                return
+            match verdict:
+                case "take":
+                    # Committed and queued are one step: a caller that goes away in between must not leave the one
+                    # without the other.
+                    await asyncio.shield(self._take(inbound, agent, self._stores[agent], texts))
+                case "pairing":
+                    code = code_in(inbound.text) or ""
+                    taken = await self._door.take_pairing(inbound.channel, inbound.author_id, code)
+                    answers = {"allowed": "pair.welcome", "no_tries_left": "pair.locked"}
+                    self._answer_unadmitted(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
+                case "stranger":
+                    self._answer_unadmitted(inbound, texts("stranger", id=inbound.author_id))
         except StorageError as exc:
             raise NotTaken(texts("error.storage", reason=str(exc))) from exc
-        if inbox_id is None:
-            log.info("inbound.repeated", session=key)
-            return
-        heard = replace(heard, inbox_id=inbox_id)
-        if not heard.inbound.text.strip():
-            await self._refuse(store, [heard], texts("bad.unreadable"), "unreadable")
-            return
+
+    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
+        configured = self._policy.lists_group(channel, chat)
         try:
-            self._queue_up(self._waiting(heard, store))
-        except LaneFull:
-            await self._refuse(store, [heard], texts("bad.queue", count=self._queue), "queue_full")
+            await self._door.move_group(channel, chat, new_chat, configured=configured)
+            for store in self._each_store():
+                await store.delivery.move(self._channels[channel], chat, new_chat)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
+        try:
+            for store in self._each_store():
+                await store.memory.mail.presence(self._channels[channel].platform, chat, present=present)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
 
     async def settled(self, place: Place) -> None:
         key = place.session_key
@@ -159,6 +192,96 @@ class Router:
         for store in self._stores.values():
             await store.delivery.drain(seconds=min(seconds, 5.0))
 
+    # Into the inbox ---------------------------------------------------------------------------------------------
+
+    def _within_rate(self, inbound: Inbound, texts: Texts) -> bool:
+        """False when this person says too much; they are told once.
+
+        Counted by the platform's time: what piled up while nobody listened was not said any faster for it. A press
+        has none, and there are never many.
+        """
+        if self._policy.trusts(inbound.channel) or inbound.pressed is not None:
+            return True
+        said_at = min(inbound.sent_at, self._now()) / 1000
+        admission = self._buckets.take((inbound.channel, inbound.author_id), at=said_at)
+        if admission == "tell":
+            self._answer_unadmitted(inbound, texts("bad.rate"))
+        return admission == "ok"
+
+    async def _take(self, inbound: Inbound, agent: str, store: Store, texts: Texts) -> None:
+        channel = self._channels.get(inbound.channel)
+        heard = await self._masked(inbound)
+        stale = self._is_stale(inbound)
+        try:
+            inbox_id = await store.memory.mail.receive(
+                platform=inbound.platform,
+                bot_id=inbound.bot_id,
+                update_key=inbound.update_key,
+                session_key=inbound.place.session_key,
+                payload=heard.inbound.to_json(),
+                held=_late_notice(channel, texts) if stale else None,
+            )
+        except StorageError as exc:
+            raise NotTaken(texts("error.storage", reason=str(exc))) from exc
+        if inbox_id is None:
+            log.info("inbound.repeated", session=inbound.place.session_key)
+        elif stale:
+            store.delivery.wake(inbound.place.session_key)
+        else:
+            await self._taken(replace(heard, inbox_id=inbox_id), store, texts)
+
+    async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
+        """What becomes of a message whose inbox row is committed."""
+        inbound = heard.inbound
+        readable = bool(inbound.text.strip())
+        if inbound.edited or (inbound.pressed is None and not readable):
+            # One after the other with what is said here: an edit must find its message, a notice its place.
+            self._start(inbound.place.session_key, self._aside(heard, store, texts))
+            return
+        try:
+            self._queue_up(self._waiting(heard, store))
+        except LaneFull:
+            await self._refuse(store, [heard], texts("bad.queue", count=self._queue), "queue_full")
+
+    async def _aside(self, heard: Heard, store: Store, texts: Texts) -> None:
+        """Messages that no turn answers: edits, and what can't be read."""
+        try:
+            if heard.inbound.edited:
+                await self._edit(heard, store)
+            else:
+                await self._refuse(store, [heard], texts("bad.unreadable"), "unreadable")
+        except StorageError as exc:
+            # The row stays open: the next start takes it up.
+            log.error("inbound.unsaved", session=heard.inbound.place.session_key, error=str(exc))
+
+    async def _edit(self, heard: Heard, store: Store) -> None:
+        """Before its turn an edit replaces the message; after it only memory is corrected."""
+        edit, key = heard.inbound, heard.inbound.place.session_key
+
+        def changed(payload: str) -> str | None:
+            said = _parsed(payload)
+            if said is None or said.edited or (said.message_id, said.author_id) != (edit.message_id, edit.author_id):
+                return None
+            return replace(said, text=edit.text).to_json()
+
+        reworded = await store.memory.mail.reword(key, heard.inbox_id, changed)
+        if reworded is not None:
+            inbox_id, payload = reworded
+            inbound = Inbound.from_json(payload)
+
+            def in_place(waiting: Waiting) -> Waiting | None:
+                if waiting.heard.inbox_id != inbox_id:
+                    return None
+                return replace(waiting, heard=Heard(inbox_id=inbox_id, inbound=inbound, original=heard.original))
+
+            if self._is_stale(inbound) or self._lanes.replace(key, in_place):
+                return
+            # Its turn has begun just now, with the words as they were.
+            await self._lanes.idle(key)
+        agent = self._agents[self._route(edit)].spec.name
+        where, who = _where(edit, agent), _who(edit)
+        await store.memory.amend(where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text)
+
     async def _masked(self, inbound: Inbound) -> Heard:
         """The message with its secrets masked; the original words stay beside it, in RAM."""
         text = inbound.text
@@ -176,45 +299,41 @@ class Router:
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
 
+    async def _take_up_letter(self, store: Store, letter: Letter) -> None:
+        """What an earlier run left: answered now, or, when it is old, if somebody still wants that."""
+        inbound = _parsed(letter.payload)
+        if inbound is None or letter.turn_id is not None or not self._is_stale(inbound):
+            await self._queue_letter(store, letter)
+            return
+        texts = Texts(written_in(inbound.text, self._agents[self._route(inbound)].spec.language))
+        await store.memory.mail.hold(letter, _late_notice(self._channels.get(inbound.channel), texts))
+        store.delivery.wake(letter.session_key)
+
     async def _queue_letter(self, store: Store, letter: Letter) -> None:
         """Queue what lies unanswered in a store, or set it aside when it can't be read."""
-        try:
-            inbound = Inbound.from_json(letter.payload)
-        except (ValueError, TypeError, KeyError) as exc:
-            log.error("inbox.unreadable", row=letter.id, error=str(exc), kept="set aside as dead")
-            await store.memory.bury(letter.id, error="unreadable")
+        inbound = _parsed(letter.payload)
+        if inbound is None:
+            log.error("inbox.unreadable", row=letter.id, kept="set aside as dead")
+            await store.memory.mail.bury(letter.id, error="unreadable")
             return
         heard = Heard(inbox_id=letter.id, inbound=inbound)
-        self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id), limited=False)
+        if inbound.edited or (inbound.pressed is None and not inbound.text.strip()):
+            await self._taken(heard, store, Texts(self._agents[self._route(inbound)].spec.language))
+            return
+        self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id, late=True), limited=False)
 
-    async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
-        """The store failed: tell the person where that needs no store, and try again in a while."""
-        log.error("turn.unsaved", session=key, error=str(error), again_in=self._retry_seconds)
-        texts = Texts(self._agents[batch[0].agent].spec.language)
-        await self._tell(batch[0], texts("error.storage", reason=str(error)))
-        task = asyncio.create_task(self._again(batch))
-        self._retries.add(task)
-        task.add_done_callback(self._retries.discard)
+    def _is_stale(self, inbound: Inbound) -> bool:
+        """Said so long ago that an answer out of the blue would be odd."""
+        said = inbound.pressed is None and not inbound.edited
+        return said and self._now() - inbound.sent_at > self._stale_ms
 
-    async def _again(self, batch: list[Waiting]) -> None:
-        store = batch[0].store
-        ids = {waiting.heard.inbox_id for waiting in batch}
-        while True:
-            await asyncio.sleep(self._retry_seconds)
-            try:
-                for letter in await store.memory.unanswered():
-                    if letter.id in ids:
-                        await self._queue_letter(store, letter)
-            except StorageError as exc:
-                log.error("store.failing", error=str(exc), again_in=self._retry_seconds)
-            else:
-                return
+    # Through the lane -------------------------------------------------------------------------------------------
 
-    def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None) -> Waiting:
+    def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None, late: bool = False) -> Waiting:
         agent = self._route(heard.inbound)
         if self._stores[agent] is not store:
-            # Routing has changed since this was taken: it is answered where it lies, by an agent of that store.
-            agent = next(name for name, held in self._stores.items() if held is store)
+            # The routing has changed since: who was asked answers, for words must not cross stores.
+            agent = next(name for name, own in self._stores.items() if own is store)
         channel = self._channels.get(heard.inbound.channel)
         own = channel.capabilities.burst_seconds if channel is not None else None
         burst = self._burst_seconds if own is None else own
@@ -223,6 +342,7 @@ class Router:
             agent=agent,
             store=store,
             burst_seconds=0.0 if turn_id is not None else burst,
+            late=late or self._now() - heard.inbound.sent_at > _PROMPT_MS,
             turn_id=turn_id,
         )
 
@@ -230,10 +350,14 @@ class Router:
         key = waiting.heard.inbound.place.session_key
         typed = commands.parse(waiting.heard.inbound.text)
         command = commands.find(typed[0]) if typed is not None else None
-        if command is None or not command.at_once:
+        if waiting.heard.inbound.pressed is None and (command is None or not command.at_once):
             self._lanes.put(key, waiting, limited=limited)
             return
-        task = asyncio.create_task(self._handle(key, [waiting]))
+        self._start(key, self._handle(key, [waiting]))
+
+    def _start(self, key: str, work: Coroutine[None, None, None]) -> None:
+        """Do something for a session beside its lane."""
+        task = asyncio.create_task(work)
         tasks = self._at_once.setdefault(key, set())
         tasks.add(task)
         task.add_done_callback(lambda done: self._over(key, done))
@@ -243,14 +367,6 @@ class Router:
         tasks.discard(task)
         if not tasks:
             del self._at_once[key]
-
-    async def _refuse(
-        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
-    ) -> None:
-        key = heard[0].inbound.place.session_key
-        ids = [one.inbox_id for one in heard]
-        await store.memory.refuse(ids, key, text, error=code, keep_words=keep_words)
-        store.delivery.wake(key)
 
     async def _handle(self, key: str, batch: list[Waiting]) -> None:
         """One batch of a lane to its end. The pipeline's boundary: nothing that goes wrong leaves it."""
@@ -272,8 +388,10 @@ class Router:
 
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
         first = batch[0].heard
-        where = _where(first.inbound, served.spec.name)
-        who = Who(platform=first.inbound.platform, user_id=first.inbound.author_id, name=first.inbound.author_name)
+        where, who = _where(first.inbound, served.spec.name), _who(first.inbound)
+        if first.inbound.pressed is not None:
+            await self._pressed(store, served, where, who, first, first.inbound.pressed)
+            return
         if batch[0].turn_id is None and await self._command(store, served, where, who, first):
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
@@ -293,29 +411,93 @@ class Router:
         question = None if typed is not None else await store.memory.question(where, who)
         if typed is None and question is None:
             return False
-        taken = commands.choice(question, heard.inbound.text) if question is not None else None
+        taken = questions.typed(question, heard.inbound.text) if question is not None else None
         if question is not None and taken is None:
             await store.memory.cancel(question)
             return False
-        context = await store.memory.context(where, who)
-        texts = Texts(spoken(context.speaker.language, served.spec.language), context.timezone)
-        name, arguments = typed or ("", "")
-        command = commands.find(name)
-        call = Call(
-            arguments=arguments,
-            inbox_id=heard.inbox_id,
-            context=context,
-            memory=store.memory,
-            agent=served,
-            texts=texts,
-        )
+        call = self._call(store, served, await store.memory.context(where, who), heard, typed[1] if typed else "")
         if question is not None and taken is not None:
             await commands.answer(call, question, taken)
-        elif command is None:
-            await call.say(commands.unknown(name, texts))
+            return True
+        name = typed[0] if typed is not None else ""
+        command = commands.find(name)
+        if command is None or (command.admin and not call.admin):
+            await call.say(commands.unknown(name, call.texts))
         else:
             await command.run(call)
         return True
+
+    async def _pressed(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard, data: str) -> None:
+        """Do what a button stands for. One that is out of date says so."""
+        channel = self._channels.get(heard.inbound.channel)
+        if data == _NOW:
+            for letter in await store.memory.mail.release(where.session_key, inbox_id=heard.inbox_id):
+                await self._queue_letter(store, letter)
+        elif data.startswith(AGAIN) and data.removeprefix(AGAIN).isdecimal():
+            texts = Texts(served.spec.language)
+            (gone, *_) = pieces(channel, texts("again.gone"))
+            row = int(data.removeprefix(AGAIN)[:18])
+            await store.memory.mail.show_again(where.session_key, row, inbox_id=heard.inbox_id, gone=gone)
+        else:
+            call = self._call(store, served, await store.memory.context(where, who), heard, "")
+            taken, question = questions.pressed(data), await store.memory.question(where, who)
+            if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
+                await call.say(call.texts("answer.over"))
+            else:
+                await commands.answer(call, question, taken[1])
+
+    def _call(self, store: Store, served: Agent, context: Context, heard: Heard, arguments: str) -> Call:
+        inbound = heard.inbound
+        return Call(
+            arguments=arguments,
+            inbox_id=heard.inbox_id,
+            inbound=inbound,
+            channel=self._channels.get(inbound.channel),
+            context=context,
+            memory=store.memory,
+            agent=served,
+            texts=Texts(spoken(context.speaker.language, served.spec.language), context.timezone),
+            door=self._door,
+            admin=self._policy.is_admin(inbound),
+            stop=lambda: store.turns.stop(inbound.place.session_key),
+            new_code=self._new_code,
+            is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
+        )
+
+    # When something is in the way -------------------------------------------------------------------------------
+
+    async def _refuse(
+        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
+    ) -> None:
+        inbound = heard[0].inbound
+        key = inbound.place.session_key
+        ids = [one.inbox_id for one in heard]
+        (notice, *_) = pieces(self._channels.get(inbound.channel), text)
+        await store.memory.mail.refuse(ids, key, notice, error=code, keep_words=keep_words)
+        store.delivery.wake(key)
+
+    async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
+        """The store failed: tell the person where that needs no store, and try again in a while."""
+        log.error("turn.unsaved", session=key, error=str(error), again_in=self._retry_seconds)
+        texts = Texts(self._agents[batch[0].agent].spec.language)
+        await self._tell(batch[0], texts("error.storage", reason=str(error)))
+        task = asyncio.create_task(self._again(batch))
+        self._retries.add(task)
+        task.add_done_callback(self._retries.discard)
+
+    async def _again(self, batch: list[Waiting]) -> None:
+        store = batch[0].store
+        ids = {waiting.heard.inbox_id for waiting in batch}
+        while True:
+            await asyncio.sleep(self._retry_seconds)
+            try:
+                for letter in await store.memory.mail.unanswered():
+                    if letter.id in ids:
+                        await self._queue_letter(store, letter)
+            except StorageError as exc:
+                log.error("store.failing", error=str(exc), again_in=self._retry_seconds)
+            else:
+                return
 
     async def _tell(self, waiting: Waiting, text: str) -> None:
         """Say something that can't be stored. The inbox row stays open and is taken up again."""
@@ -323,6 +505,37 @@ class Router:
         channel = self._channels.get(inbound.channel)
         if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):
             await channel.append(inbound.place, -waiting.heard.inbox_id, text + "\n")
+
+    def _answer_unadmitted(self, inbound: Inbound, text: str) -> None:
+        """Say something to somebody of whom nothing is stored, this answer neither; it may get lost."""
+
+        async def say() -> None:
+            channel = self._channels.get(inbound.channel)
+            if channel is None:
+                return
+            try:
+                for chunk in channel.chunks(text, markdown=False):
+                    await channel.send(Outbound(id=0, place=inbound.place, text=chunk.text, markup=chunk.markup))
+            except ChannelError as exc:
+                log.info("unadmitted.untold", channel=inbound.channel, code=exc.code)
+
+        self._start(inbound.place.session_key, say())
+
+    def _each_store(self) -> list[Store]:
+        return list({id(store): store for store in self._stores.values()}.values())
+
+
+def _parsed(payload: str) -> Inbound | None:
+    """A stored message; None when it can't be read, by this version at least."""
+    try:
+        return Inbound.from_json(payload)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _late_notice(channel: Channel | None, texts: Texts) -> Piece:
+    (notice, *_) = pieces(channel, texts("late.ask"), buttons=(Button(label=texts("late.button"), data=_NOW),))
+    return notice
 
 
 def _where(inbound: Inbound, agent: str) -> Where:
@@ -335,3 +548,7 @@ def _where(inbound: Inbound, agent: str) -> Where:
         thread=inbound.thread,
         agent=agent,
     )
+
+
+def _who(inbound: Inbound) -> Who:
+    return Who(platform=inbound.platform, user_id=inbound.author_id, name=inbound.author_name)

@@ -24,6 +24,8 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 MAX_BYTES = 256 * 1024
 #: Lists and sections inside each other; the deepest option has four.
 MAX_DEPTH = 20
+#: Options and list items of one file; so many take the parser a second.
+MAX_VALUES = 20_000
 #: Mistakes told of one file; beyond them reading stops.
 MAX_PROBLEMS = 100
 
@@ -193,6 +195,7 @@ class _Reader:
         self._variables = variables
         self._env_file = env_file
         self._events: Iterator[Any] = iter(())
+        self._values = 0
         self.lines: dict[KeyPath, int] = {}
         self.interpolated: set[KeyPath] = set()
         self.faulty: set[KeyPath] = set()
@@ -261,6 +264,13 @@ class _Reader:
 
     def _node(self, event: Any, path: KeyPath, depth: int) -> Any:
         line = _line(event)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise self._unreadable(
+                line,
+                f"the file has more than {MAX_VALUES} options and items, which no configuration needs",
+                "check that this is the right file",
+            )
         self.lines.setdefault(path, line)
         if isinstance(event, yaml.AliasEvent):
             self.faulty.add(path)

@@ -2,15 +2,16 @@
 
 Invariants: whatever happens, the turn ends in one commit that holds the answer (or a notice that says what went
 wrong), what was recalled and learned, the mail, and the end of its inbox rows; a turn that broke off is taken up
-with the model steps it already got; it never outlasts its deadline.
+with the model steps it already got; it never outlasts its deadline, and ends early when its person says stop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
 from zoneinfo import ZoneInfo
@@ -33,6 +34,9 @@ from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
 from gateway import phrases
+from gateway.delivery import pieces
+from gateway.progress import Progress
+from gateway.questions import buttons
 from gateway.texts import Texts, spoken, written_in
 from gateway.toolbox import Toolbox
 from memory.service import (
@@ -74,10 +78,14 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """`seconds` bounds a whole turn; `message_chars` is what the model sees of one message."""
+    """`seconds` bounds a whole turn; `message_chars` is what the model sees of one message.
+
+    A turn that takes longer than `placeholder_seconds` shows a placeholder where the channel can edit it.
+    """
 
     seconds: float
     message_chars: int
+    placeholder_seconds: float = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +116,17 @@ class Turns:
         self._new_id = new_id
         self._count_tokens = count_tokens
         self._redact = redact
+        self._deadlines: dict[str, asyncio.Timeout] = {}
+        self._stopped: set[str] = set()
+
+    def stop(self, session_key: str) -> bool:
+        """End the turn that is under way in a session; False when there is none."""
+        deadline = self._deadlines.get(session_key)
+        if deadline is None or deadline.expired():
+            return False
+        self._stopped.add(session_key)
+        deadline.reschedule(asyncio.get_running_loop().time())
+        return True
 
     async def run(
         self,
@@ -127,19 +146,61 @@ class Turns:
         try:
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
-            async with asyncio.timeout(self._limits.seconds):
+            async with self._listener(channel, heard, turn) as on_text, self._deadline(where.session_key):
                 view = await self._view(served, turn)
-                outcome = await self._answer(served, turn, view, heard, texts, _stream(channel, heard, turn))
+                outcome = await self._answer(served, turn, view, heard, texts, channel, on_text)
         except ModelError as exc:
             log.warning("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
-            outcome = _failed(texts(f"error.{exc.code}"), exc.code)
+            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code)
         except TimeoutError:
-            log.warning("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
-            outcome = _failed(texts("error.deadline", seconds=f"{self._limits.seconds:g}"), "deadline")
+            if where.session_key in self._stopped:
+                outcome = _failed(channel, texts("stop.done"), "stopped")
+            else:
+                log.warning("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
+                told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
+                outcome = _failed(channel, told, "deadline")
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
-            outcome = _failed(texts("error.internal"), "given_up")
-        await self._memory.finish_turn(turn, view, outcome)
+            outcome = _failed(channel, texts("error.internal"), "given_up")
+        finally:
+            self._stopped.discard(where.session_key)
+        await self._memory.finish_turn(turn, view, replace(outcome, reply_to=_reply_to(heard)))
+
+    @asynccontextmanager
+    async def _deadline(self, session_key: str) -> AsyncIterator[None]:
+        """Raises `TimeoutError` when the turn has taken its time, or its person has said stop."""
+        async with asyncio.timeout(self._limits.seconds) as deadline:
+            self._deadlines[session_key] = deadline
+            try:
+                yield
+            finally:
+                del self._deadlines[session_key]
+
+    @asynccontextmanager
+    async def _listener(
+        self, channel: Channel | None, heard: Sequence[Heard], turn: Turn
+    ) -> AsyncIterator[OnText | None]:
+        """What hears the answer grow, and shows it as the channel can."""
+        place = heard[0].inbound.place
+        if channel is None or not channel.reachable(place):
+            yield None
+        elif channel.capabilities.stream == "append":
+
+            async def on_text(text: str) -> None:
+                await channel.append(place, turn.id, text)
+
+            yield on_text
+        else:
+            async with Progress(
+                self._memory.mail,
+                channel,
+                place,
+                turn_id=turn.id,
+                reply_to=_reply_to(heard),
+                after_seconds=self._limits.placeholder_seconds,
+                redact=self._redact,
+            ) as progress:
+                yield progress.on_text if channel.capabilities.stream == "edit" else None
 
     async def _open(self, served: Agent, where: Where, who: Who, heard: Sequence[Heard], turn_id: int | None) -> Turn:
         if turn_id is not None:
@@ -181,6 +242,7 @@ class Turns:
         view: View,
         heard: Sequence[Heard],
         texts: Texts,
+        channel: Channel | None,
         on_text: OnText | None,
     ) -> Outcome:
         learned = self._memory.propose(turn) if served.offline and served.spec.memory.enabled else None
@@ -206,11 +268,19 @@ class Turns:
         )
         # What a tool has the person asked must reach them, whatever the model makes of it.
         shown = "\n".join([reply.shown, *toolbox.asked])
+        if turn.first and channel is not None and channel.capabilities.introduces:
+            shown += "\n\n" + texts("first.private" if turn.context.session.private else "first.group")
         longest = max(len(message.text) for message in turn.said)
         if longest > self._limits.message_chars:
             shown += "\n" + texts("long.told", length=longest)
+        question = await self._memory.open_question(turn.context) if toolbox.asked else None
         return Outcome(
-            chunks=(shown,),
+            pieces=pieces(
+                channel,
+                shown,
+                markdown=not served.offline,  # what it quotes is shown as it was said
+                buttons=buttons(question, texts) if question is not None else (),
+            ),
             utterances=tuple(
                 self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
             ),
@@ -303,19 +373,14 @@ class _GivenUp(Exception):
     """This turn has ended the process too often."""
 
 
-def _stream(channel: Channel | None, heard: Sequence[Heard], turn: Turn) -> OnText | None:
-    place = heard[0].inbound.place
-    if channel is None or channel.capabilities.stream != "append" or not channel.reachable(place):
-        return None
-
-    async def on_text(text: str) -> None:
-        await channel.append(place, turn.id, text)
-
-    return on_text
+def _reply_to(heard: Sequence[Heard]) -> str | None:
+    """In a group an answer points to the message it answers."""
+    last = heard[-1].inbound
+    return last.message_id if last.chat_kind == "group" else None
 
 
-def _failed(notice: str, code: str) -> Outcome:
-    return Outcome(chunks=(notice,), error=code)
+def _failed(channel: Channel | None, notice: str, code: str) -> Outcome:
+    return Outcome(pieces=pieces(channel, notice), error=code)
 
 
 def _chat_message(message: Message, text: str, *, named: bool) -> ChatMessage:

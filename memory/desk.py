@@ -16,7 +16,7 @@ from memory.errors import Derived, NotCurrent, NotYours
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
 from memory.scope import Scope
-from memory.store import erasure, extractions, history, memories, people, questions, recalls
+from memory.store import erasure, extractions, history, mailbox, memories, people, questions, recalls
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
@@ -152,6 +152,23 @@ class Desk:
         self._after_change(memory)
         return memory
 
+    def amend(self, platform_ref: str, text: str, *, tokens: int) -> bool:
+        """This person has edited a message: its words change, and what it alone had taught goes, to be learned anew.
+
+        False when they said no such message here, or when it says that already.
+        """
+        session = self._context.session
+        said = history.said_by(self._tx, session.id, self._context.speaker.id, platform_ref)
+        if said is None or said.text == text:
+            return False
+        history.reword(self._tx, said.id, text, tokens=tokens, now=self._now)
+        taught = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        memories.retract(self._tx, [memory.id for memory in taught])
+        for memory in taught:
+            self._after_change(memory)
+        extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
+        return True
+
     def may_forget(self, short_id: str) -> Memory:
         """The row, if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
         return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
@@ -170,8 +187,9 @@ class Desk:
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
         people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
-    def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> None:
-        questions.ask(
+    def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:
+        """Put a question to this person."""
+        return questions.ask(
             self._tx,
             session_id=self._context.session.id,
             asker_id=self._context.speaker.id,
@@ -181,6 +199,10 @@ class Desk:
             preset=preset,
             now=self._now,
         )
+
+    def purge_dead(self) -> int:
+        """Drop messages that could not be delivered; returns how many."""
+        return mailbox.purge(self._tx)
 
     def settle(self, question: Question, answer: str | None) -> None:
         questions.settle(self._tx, question.id, answer)

@@ -27,6 +27,24 @@ class StoreUnwritable(StorageError):
     code = "store_unwritable"
 
 
+class StoreDamaged(StorageError):
+    """Pages that hold what people said are damaged: nothing is written any more, what can be read is."""
+
+    code = "store_damaged"
+
+
+class IndexDamaged(StorageError):
+    """An index is damaged. It is made again from the rows, which are whole."""
+
+    code = "index_damaged"
+
+
+class StoreBusy(StorageError):
+    """Another program keeps the file locked, or a read took too long; the same may work later."""
+
+    code = "store_busy"
+
+
 class SchemaTooNew(StorageError):
     """A newer Remora wrote this store."""
 

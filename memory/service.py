@@ -1,4 +1,6 @@
-"""Memory as the gateway sees it: the mailbox, the turns, what is recalled, and what people do to it.
+"""Memory as the gateway sees it: the turns, what is recalled, and what people do to it.
+
+`mail` is the mailbox and `door` who may speak.
 
 Invariants: every call is confined by a `Context`, made from who speaks where; each method that writes is one
 transaction; what an inbox row causes and the row's end are committed together.
@@ -6,16 +8,18 @@ transaction; what an inbox row causes and the row's end are committed together.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory import profile
 from memory.desk import Context, Desk, Shown
+from memory.door import Door
 from memory.learn import extract, keep
 from memory.learn.ask import Mind
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
+from memory.mail import Mail
 from memory.recall import index, rank
 from memory.recall.embed import Embedder, TokenEmbedder
 from memory.recall.embedding import Embedding, Progress
@@ -41,7 +45,7 @@ from memory.store.driver import Driver
 from memory.store.entities import Entity
 from memory.store.extractions import Unread
 from memory.store.history import Message, Utterance
-from memory.store.mailbox import Letter, Parcel
+from memory.store.mailbox import Dead, Letter, Parcel, Piece
 from memory.store.memories import Draft, Memory, Source
 from memory.store.passages import Passage
 from memory.store.people import ChatKind
@@ -50,9 +54,10 @@ from memory.store.recalls import Entry
 from memory.store.usage import Spent
 
 __all__ = [
-    "Budget", "Context", "Desk", "Draft", "Entity", "Entry", "Hit", "Letter", "Memory", "Message", "Parcel", "Passage",
-    "Proposal", "Question", "Recall", "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats", "Status",
-    "Triggers", "Utterance", "Weights", "Why", "excerpt", "query_terms", "shares",
+    "Budget", "Context", "Dead", "Desk", "Door", "Draft", "Entity", "Entry", "Hit", "Letter", "Mail", "Memory",
+    "Message", "Parcel", "Passage", "Piece", "Proposal", "Question", "Recall", "Recalled", "Service", "Shown",
+    "Snapshot", "Source", "Spent", "Stats", "Status", "StoreHealth", "Triggers", "Utterance", "Weights", "Why",
+    "excerpt", "query_terms", "shares",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -110,7 +115,10 @@ class Embedders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn under way. `steps` are the completions an earlier attempt already got, as JSON."""
+    """A turn under way. `steps` are the completions an earlier attempt already got, as JSON.
+
+    It is the `first` when nothing was answered in this chat before.
+    """
 
     id: int
     context: Context
@@ -118,6 +126,7 @@ class Turn:
     said: tuple[Message, ...]
     steps: tuple[str, ...] = ()
     attempts: int = 1
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +148,10 @@ class Outcome:
     """How a turn ended. With an `error` code there is no answer in history, only a notice to the person.
 
     `learned` is what the turn's own messages say, where that is to be kept at once; None leaves it to a quiet moment.
-    `spent` is what was not booked with a step.
+    `spent` is what was not booked with a step. `pieces` is what is shown, a physical message each.
     """
 
-    chunks: tuple[str, ...]
+    pieces: tuple[Piece, ...]
     utterances: tuple[Utterance, ...] = ()
     learned: tuple[Proposal, ...] | None = None
     spent: Spent | None = None
@@ -176,6 +185,19 @@ class About:
 
     entity: Entity
     memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreHealth:
+    """How a store stands: since when the oldest message waits for its answer and the oldest row for its send
+
+    (milliseconds UTC), what is damaged and what to do about it, and the size of the write-ahead log in bytes.
+    """
+
+    oldest_inbox: int | None
+    oldest_outbox: int | None
+    damage: str | None
+    wal_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +252,8 @@ class Service:
         self._now = now
         self._short_id = lambda: f"m_{new_id()}"
         self._count_tokens = count_tokens
-        self._run_id = run_id
+        self.mail = Mail(database, now=now, run_id=run_id)
+        self.door = Door(database, now=now)
         self._embedding = (
             None
             if embedders is None
@@ -326,69 +349,6 @@ class Service:
         finally:
             await self._database.close()
 
-    # The mailbox ------------------------------------------------------------------------------------------------
-
-    async def receive(
-        self, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str
-    ) -> int | None:
-        """Commit an update; None when it was already taken."""
-        return await self._database.write(
-            lambda tx: mailbox.receive(
-                tx,
-                platform=platform,
-                bot_id=bot_id,
-                update_key=update_key,
-                session_key=session_key,
-                payload=payload,
-                now=self._now(),
-            )
-        )
-
-    async def unanswered(self) -> list[Letter]:
-        return await self._database.read(mailbox.unanswered)
-
-    async def refuse(
-        self, inbox_ids: Sequence[int], session_key: str, text: str, *, error: str, keep_words: bool = False
-    ) -> None:
-        """End inbox rows that are still open without an answer, telling the person why, once."""
-
-        def act(tx: Transaction) -> None:
-            now = self._now()
-            for turn_id in history.abandon_turns(tx, inbox_ids, error=error, now=now):
-                questions.withdraw(tx, turn_id)
-            self._post(tx, session_key, None, inbox_ids[0], "notice", (text,), None)
-            mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
-
-        await self._database.write(act)
-
-    async def bury(self, inbox_id: int, *, error: str) -> None:
-        """Set a row aside that can't be read; it is kept for the operator to look at."""
-        await self._database.write(lambda tx: mailbox.bury(tx, inbox_id, error=error, now=self._now()))
-
-    async def sessions_with_mail(self) -> list[str]:
-        return await self._database.read(mailbox.sessions_with_mail)
-
-    async def repost_unknown(self, session_key: str) -> None:
-        await self._database.write(lambda tx: mailbox.repost_unknown(tx, session_key))
-
-    async def take_parcel(self, session_key: str) -> Parcel | None:
-        return await self._database.write(lambda tx: mailbox.take(tx, session_key))
-
-    async def parcel_sent(self, parcel: Parcel, platform_ref: str) -> Parcel | None:
-        """Record that a row was shown, and take the session's next one."""
-
-        def act(tx: Transaction) -> Parcel | None:
-            mailbox.sent(tx, parcel.id, platform_ref, now=self._now())
-            return mailbox.take(tx, parcel.session_key)
-
-        return await self._database.write(act)
-
-    async def parcel_not_sent(self, parcel: Parcel, state: str, error: str) -> None:
-        await self._database.write(lambda tx: mailbox.not_sent(tx, parcel.id, state, error))
-
-    def of_earlier_run(self, parcel: Parcel) -> bool:
-        return parcel.run != self._run_id
-
     # Turns ------------------------------------------------------------------------------------------------------
 
     async def context(self, where: Where, who: Who) -> Context:
@@ -431,6 +391,7 @@ class Service:
                 context=context,
                 inbox_ids=tuple(message.inbox_id for message in said),
                 said=tuple(history.between(tx, context.session.id, ids[0], ids[-1])),
+                first=not history.answered_before(tx, context.session.chat_id),
             )
 
         return await self._database.write(act)
@@ -447,6 +408,7 @@ class Service:
                 said=tuple(history.messages_of_turn(tx, turn_id)),
                 steps=tuple(history.steps(tx, turn_id)),
                 attempts=history.retry_turn(tx, turn_id),
+                first=not history.answered_before(tx, context.session.chat_id),
             )
 
         return await self._database.write(act)
@@ -541,7 +503,15 @@ class Service:
             if outcome.error is not None:
                 questions.withdraw(tx, turn.id)
             kind = "message" if outcome.error is None else "notice"
-            self._post(tx, session.key, turn.id, turn.inbox_ids[0], kind, outcome.chunks, outcome.reply_to)
+            self.mail.post(
+                tx,
+                session_key=session.key,
+                turn_id=turn.id,
+                inbox_id=turn.inbox_ids[0],
+                kind=kind,
+                pieces=outcome.pieces,
+                reply_to=outcome.reply_to,
+            )
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
             return extractions.unread(tx, session.id)
@@ -593,12 +563,20 @@ class Service:
 
     # What people do ---------------------------------------------------------------------------------------------
 
-    async def answer(self, context: Context, inbox_id: int, act: Callable[[Desk], str]) -> None:
+    async def answer(self, context: Context, inbox_id: int, act: Callable[[Desk], Sequence[Piece]]) -> None:
         """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row."""
 
         def answered(tx: Transaction) -> None:
-            text = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
-            self._post(tx, context.session.key, None, inbox_id, "notice", (text,), None)
+            pieces = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
+            self.mail.post(
+                tx,
+                session_key=context.session.key,
+                turn_id=None,
+                inbox_id=inbox_id,
+                kind="message",
+                pieces=pieces,
+                reply_to=None,
+            )
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(answered)
@@ -616,6 +594,35 @@ class Service:
                 reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
             )
         )
+
+    async def open_question(self, context: Context) -> Question | None:
+        """The question that stands open to who speaks here."""
+        return await self._database.read(
+            lambda reader: questions.open_to(
+                reader, session_id=context.session.id, asker_id=context.speaker.id, now=self._now()
+            )
+        )
+
+    async def amend(self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str) -> bool:
+        """A message was edited after its turn began: its words change, and what it alone had taught is learned anew.
+
+        Ends the inbox row. False when this person said no such message here, or when it says that already.
+        """
+
+        def act(tx: Transaction) -> int | None:
+            context = self._context(tx, where, who)
+            desk = Desk(tx, context, now=self._now(), new_id=self._short_id)
+            amended = desk.amend(platform_ref, text, tokens=self._count_tokens(text))
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            return context.session.id if amended else None
+
+        session_id = await self._database.write(act)
+        if session_id is None:
+            return False
+        self._learner.soon(session_id, "edited")
+        # What was retracted must not linger in the index until somebody searches.
+        await index.keep_up(self._database)
+        return True
 
     async def link(self, one: Context, other: Context) -> None:
         """The two who speak are one person: in private, each reads what either told. Contexts made before are stale."""
@@ -706,6 +713,16 @@ class Service:
             )
 
         return await self._database.read(act)
+
+    async def health(self, channels: Collection[str]) -> StoreHealth:
+        """How the store stands, and what waits in it for these channels, named as in session keys."""
+        inbox, outbox = await self.mail.oldest(channels)
+        return StoreHealth(
+            oldest_inbox=inbox,
+            oldest_outbox=outbox,
+            damage=self._database.damage,
+            wal_bytes=self._database.wal_bytes,
+        )
 
     async def status(self, context: Context) -> Status:
         session = context.session
@@ -817,28 +834,6 @@ class Service:
         recalls.keep(tx, turn.id, entries)
         recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
         memories.touch(tx, recalled, now=self._now())
-
-    def _post(
-        self,
-        tx: Transaction,
-        session_key: str,
-        turn_id: int | None,
-        inbox_id: int | None,
-        kind: str,
-        chunks: Sequence[str],
-        reply_to: str | None,
-    ) -> None:
-        mailbox.post(
-            tx,
-            session_key=session_key,
-            turn_id=turn_id,
-            inbox_id=inbox_id,
-            kind=kind,
-            chunks=chunks,
-            reply_to=reply_to,
-            run=self._run_id,
-            now=self._now(),
-        )
 
 
 def _entry(item: Recalled) -> Entry:

@@ -30,6 +30,7 @@ from memory.service import (
     Draft,
     Embedders,
     Outcome,
+    Piece,
     Said,
     Service,
     Spent,
@@ -351,9 +352,9 @@ class World:
         """Do something at the desk, as a command would, and give what it returned."""
         given: list[T] = []
 
-        def done(desk: Desk) -> str:
+        def done(desk: Desk) -> Sequence[Piece]:
             given.append(act(desk))
-            return "done"
+            return [Piece(text="done")]
 
         await self.service.answer(await self.context(spot), await self._inbox(spot), done)
         return given[0]
@@ -378,10 +379,10 @@ class World:
 
     async def finish(self, turn: Turn, view: View, text: str = "ok") -> None:
         answer = Utterance(role="assistant", text=text, tokens=count_tokens(text), said_at=self.clock())
-        await self.service.finish_turn(turn, view, Outcome(chunks=(text,), utterances=(answer,)))
+        await self.service.finish_turn(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(answer,)))
 
     async def _inbox(self, spot: Spot) -> int:
-        inbox_id = await self.service.receive(
+        inbox_id = await self.service.mail.receive(
             platform="console", bot_id="local", update_key=self._ids(),
             session_key=spot.address[0].session_key, payload="{}",
         )  # fmt: skip

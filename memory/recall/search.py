@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memory import dates, keys, periods
 from memory.dates import month_at
-from memory.errors import StorageError, StoreUnwritable
+from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.periods import Range
 from memory.recall import index, late, rank, words
 from memory.recall.bm25 import bm25, idf, table
@@ -221,7 +221,7 @@ class Search:
             self._suspect()
         except StorageError as exc:
             log.warning("index.failed", error=str(exc.__cause__ or exc), instead="substring search")
-            if not isinstance(exc, StoreUnwritable):
+            if not isinstance(exc, StoreUnwritable | StoreBusy | StoreDamaged):
                 self._suspect()
         return await self._database.read(without)
 

@@ -24,6 +24,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.errors import IndexDamaged
 from memory.store.database import Reader, Row, Transaction, Value
 
 #: What `text_of` gives: the partitions of a document and its text; None when it is not to be found (any more).
@@ -234,6 +235,8 @@ class Vectors:
                 (*some, *partitions, *partitions),
             )
             for row in rows:
+                if not isinstance(row["bits"], bytes) or len(row["bits"]) % self._token_bytes:
+                    raise IndexDamaged("Token bits are damaged. Nothing is lost: they are made again.")
                 found[row["doc"]] = np.frombuffer(row["bits"], dtype=np.uint8).reshape(-1, self._token_bytes)
         return found
 
@@ -500,7 +503,9 @@ def stored(vector: Vector) -> bytes:
 
 
 def matrix(blobs: Sequence[bytes], dimension: int) -> Vector:
-    """The vectors of rows as `stored` made them, (n, dimension)."""
+    """The vectors of rows as `stored` made them, (n, dimension). Raises `IndexDamaged` for anything else."""
+    if any(not isinstance(blob, bytes) or len(blob) != 4 + 2 * dimension for blob in blobs):
+        raise IndexDamaged("A vector is damaged. Nothing is lost: it is made again.")
     rows = np.frombuffer(b"".join(blobs), dtype=[("scale", "<f4"), ("shares", "<i2", (dimension,))])
     matrix: Vector = rows["shares"].astype(np.float32)
     matrix *= rows["scale"][:, None]

@@ -108,6 +108,16 @@ def _fits(piece: list[Row], row: Row) -> bool:
     )
 
 
+def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, now: int) -> None:
+    """Have a message that was read already read once more; one that is still unread is left to its turn."""
+    tx.run(
+        "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
+        " select s.id, m.id, m.id, ?, 'pending', ? from sessions s join messages m on m.session_id = s.id"
+        " where s.id = ? and m.id = ? and m.learn = 1 and m.id <= s.extracted_to",
+        (reason, now, session_id, message_id),
+    )
+
+
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
     """Everything up to `message_id` is read or in work."""
     tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))

@@ -122,6 +122,22 @@ def last_id(reader: Reader, session_id: int) -> int:
     return int(row["id"]) if row is not None and row["id"] is not None else 0
 
 
+def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
+    """The message that somebody said here under the platform's id, unless its words are erased."""
+    row = reader.one(
+        _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
+        " and erased_at is null",
+        (session_id, platform_ref, author_id),
+    )
+    return None if row is None else message(row)
+
+
+def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
+    """A person has edited what they said."""
+    tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
+    documents.changed(tx, documents.of_message(message_id))
+
+
 def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
     """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
     for message_id in message_ids:
@@ -186,6 +202,15 @@ def last_turn(reader: Reader, session_id: int) -> int | None:
     """The newest turn of a session that brought an answer."""
     row = reader.one("select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,))
     return None if row is None or row["id"] is None else int(row["id"])
+
+
+def answered_before(reader: Reader, chat_id: int) -> bool:
+    """Whether any turn in a chat, in whichever thread, has brought an answer."""
+    row = reader.one(
+        "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ? limit 1",
+        (chat_id,),
+    )
+    return row is not None
 
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:

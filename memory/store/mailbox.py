@@ -2,11 +2,13 @@
 
 Invariants: an update is taken once per (platform, bot, key); an inbox row ends in done, failed or dead, in the
 transaction that holds its answer; an outbox row is marked `sending` before its send and `sent` after it, so a row
-found `sending` at start is one whose fate is unknown. Rows keep no words longer than they need them: history does.
+found `sending` at start is one whose fate is unknown; a session's rows go out in the order of their ids. Rows keep no
+words longer than they need them: history does.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,37 +26,104 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one outbox row shows. `markup` is in the channel's own words; `buttons` are (label, data)."""
+
+    text: str
+    markup: str = ""
+    buttons: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """An outbox row: one physical message to show."""
+    """An outbox row: one physical message to show. Times are milliseconds UTC."""
 
     id: int
     session_key: str
     turn_id: int | None
     kind: str
     text: str
+    markup: str
+    buttons: tuple[tuple[str, str], ...]
     reply_to: str | None
+    edits: str | None
     run: str
     attempts: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """A row that could not be delivered, or of which nobody knows whether it was."""
+
+    id: int
+    session_key: str
+    state: str
+    error: str | None
+    created_at: int
 
 
 def receive(
-    tx: Transaction, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str, now: int
+    tx: Transaction,
+    *,
+    platform: str,
+    bot_id: str,
+    update_key: str,
+    session_key: str,
+    payload: str,
+    now: int,
+    held: bool = False,
 ) -> int | None:
-    """Take an update; None when it is already there."""
+    """Take an update; None when it is already there. A `held` one waits until it is released."""
     row = tx.one(
-        "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at)"
-        " values (?, ?, ?, ?, ?, 'pending', ?) on conflict do nothing returning id",
-        (platform, bot_id, update_key, session_key, payload, now),
+        "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
+        " values (?, ?, ?, ?, ?, 'pending', ?, ?) on conflict do nothing returning id",
+        (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
     return None if row is None else int(row["id"])
 
 
 def unanswered(reader: Reader) -> list[Letter]:
     """Rows that still need an answer, oldest first. Those of one broken-off turn share its id."""
-    rows = reader.all(
-        "select id, session_key, payload, turn_id from inbox where state in ('pending', 'claimed') order by id"
-    )
+    rows = reader.all(_LETTER + " where state in ('pending', 'claimed') and held = 0 order by id")
     return [Letter(**dict(row)) for row in rows]
+
+
+def held(reader: Reader, session_key: str) -> int:
+    """How many messages of a session wait to be released."""
+    row = reader.one(
+        "select count(*) as n from inbox where state in ('pending', 'claimed') and held = 1 and session_key = ?",
+        (session_key,),
+    )
+    assert row is not None
+    return int(row["n"])
+
+
+def hold(tx: Transaction, inbox_id: int) -> None:
+    """Answer this message only when somebody asks for it."""
+    tx.run("update inbox set held = 1 where id = ? and state = 'pending'", (inbox_id,))
+
+
+def release(tx: Transaction, session_key: str) -> list[Letter]:
+    """The session's held messages, oldest first, to be answered now."""
+    rows = tx.all(
+        _LETTER + " where state = 'pending' and held = 1 and session_key = ? order by id",
+        (session_key,),
+    )
+    for row in rows:
+        tx.run("update inbox set held = 0 where id = ?", (row["id"],))
+    return [Letter(**dict(row)) for row in rows]
+
+
+def waiting(reader: Reader, session_key: str) -> list[Letter]:
+    """The session's messages of which no turn has begun."""
+    rows = reader.all(_LETTER + " where state = 'pending' and session_key = ? order by id", (session_key,))
+    return [Letter(**dict(row)) for row in rows]
+
+
+def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
+    """Another payload for a message of which no turn has begun."""
+    tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, inbox_id))
 
 
 def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
@@ -90,22 +159,53 @@ def post(
     turn_id: int | None,
     inbox_id: int | None,
     kind: str,
-    chunks: Sequence[str],
+    pieces: Sequence[Piece],
     reply_to: str | None,
     run: str,
     now: int,
+    edits: str | None = None,
 ) -> None:
-    """Queue a message, one row per physical chunk."""
-    for chunk, text in enumerate(chunks):
+    """Queue a message, one row per physical piece; the first turns the shown message `edits` into itself."""
+    for chunk, piece in enumerate(pieces):
         tx.run(
-            "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, reply_to, state, run, created_at)"
-            " values (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
-            (session_key, turn_id, inbox_id, kind, chunk, text, reply_to, run, now),
-        )
+            "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
+            " state, run, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+            (
+                session_key, turn_id, inbox_id, kind, chunk, piece.text, piece.markup,
+                json.dumps(piece.buttons) if piece.buttons else "",
+                reply_to if chunk == 0 else None, edits if chunk == 0 else None, run, now,
+            ),
+        )  # fmt: skip
+
+
+def place_holder(
+    tx: Transaction, *, session_key: str, turn_id: int, text: str, reply_to: str | None, run: str, now: int
+) -> Parcel:
+    """A row for the message that a turn's answer will replace, already marked `sending`: it is sent at once."""
+    row = tx.one(
+        "insert into outbox (session_key, turn_id, kind, chunk, text, reply_to, state, run, attempts, created_at)"
+        f" values (?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ?) returning {_PARCEL}",
+        (session_key, turn_id, text, reply_to, run, now),
+    )
+    assert row is not None
+    return _parcel(row)
+
+
+def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
+    """The platform's id of the placeholder that this turn has shown."""
+    row = reader.one(
+        "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
+        " order by id desc limit 1",
+        (turn_id,),
+    )
+    return None if row is None else row["platform_ref"]
 
 
 def sessions_with_mail(reader: Reader) -> list[str]:
-    rows = reader.all("select distinct session_key from outbox where state in ('pending', 'sending', 'unknown')")
+    """Sessions with rows to send, or of whose fate nobody was told."""
+    rows = reader.all(
+        "select distinct session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+    )
     return [row["session_key"] for row in rows]
 
 
@@ -114,43 +214,151 @@ def doubt(tx: Transaction) -> None:
     tx.run("update outbox set state = 'unknown' where state = 'sending'")
 
 
-def repost_unknown(tx: Transaction, session_key: str) -> None:
-    """Have rows of unknown fate shown again, where the channel marks them as earlier."""
-    tx.run("update outbox set state = 'pending' where session_key = ? and state = 'unknown'", (session_key,))
-
-
-def take(tx: Transaction, session_key: str) -> Parcel | None:
-    """The next row to send, now marked `sending`; None when nothing is left."""
-    row = tx.one(
-        "update outbox set state = 'sending', attempts = attempts + 1 where id ="
-        " (select min(id) from outbox where session_key = ? and state = 'pending')"
-        " returning id, session_key, turn_id, kind, text, reply_to, run, attempts",
+def in_doubt(reader: Reader, session_key: str) -> list[Parcel]:
+    """A session's rows of unknown fate about which the person was not asked yet."""
+    rows = reader.all(
+        f"select {_PARCEL} from outbox where session_key = ? and state = 'unknown' and offered = 0 order by id",
         (session_key,),
+    )
+    return [_parcel(row) for row in rows]
+
+
+def repost(tx: Transaction, outbox_id: int) -> bool:
+    """Have a row of unknown fate sent once more; False when it is none."""
+    row = tx.one(
+        "update outbox set state = 'pending', not_before = 0 where id = ? and state = 'unknown' returning id",
+        (outbox_id,),
+    )
+    return row is not None
+
+
+def offered(tx: Transaction, outbox_id: int) -> None:
+    """The person is asked whether to show this row again."""
+    tx.run("update outbox set state = 'unknown', offered = 1 where id = ?", (outbox_id,))
+
+
+def by_id(reader: Reader, session_key: str, outbox_id: int) -> Parcel | None:
+    row = reader.one(f"select {_PARCEL} from outbox where id = ? and session_key = ?", (outbox_id, session_key))
+    return None if row is None else _parcel(row)
+
+
+def asked_by(reader: Reader, parcel: Parcel) -> str | None:
+    """The platform's id of the message that a row answers."""
+    row = reader.one(
+        "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1", (parcel.turn_id,)
+    )
+    return None if row is None else row["platform_ref"]
+
+
+def take(tx: Transaction, session_key: str, *, now: int) -> Parcel | None:
+    """The next row to send, now marked `sending`; None when nothing is left or the next one has to wait."""
+    row = tx.one(
+        "update outbox set state = 'sending', attempts = attempts + 1 where not_before <= ? and id ="
+        " (select min(id) from outbox where session_key = ? and state = 'pending')"
+        f" returning {_PARCEL}",
+        (now, session_key),
     )
     return None if row is None else _parcel(row)
 
 
+def due(reader: Reader, session_key: str) -> int | None:
+    """When the session's next row may be sent, milliseconds UTC; None without one."""
+    row = reader.one(
+        "select not_before from outbox where session_key = ? and state = 'pending' order by id limit 1", (session_key,)
+    )
+    return None if row is None else int(row["not_before"])
+
+
 def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
     tx.run(
-        "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '' where id = ?",
+        "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '', markup = '' where id = ?",
         (platform_ref, now, outbox_id),
     )
 
 
-def not_sent(tx: Transaction, outbox_id: int, state: str, error: str) -> None:
+def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
     """Keep a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
-    tx.run("update outbox set state = ?, error = ? where id = ?", (state, error, outbox_id))
+    tx.run("update outbox set state = ?, error = ?, not_before = ? where id = ?", (state, error, not_before, outbox_id))
+
+
+def say_anew(tx: Transaction, outbox_id: int) -> None:
+    """The message that this row was to replace is gone: send it as one of its own."""
+    tx.run("update outbox set state = 'pending', edits = null, not_before = 0 where id = ?", (outbox_id,))
+
+
+def give_up(tx: Transaction, session_key: str, error: str) -> None:
+    """Nothing can be shown in this place: its rows are dead."""
+    tx.run(
+        "update outbox set state = 'dead', error = ? where session_key = ? and state in ('pending', 'sending')",
+        (error, session_key),
+    )
+
+
+def rename(tx: Transaction, session_key: str, new_key: str, *, chat: str) -> None:
+    """A place has another key: what is open there goes on under it."""
+    tx.run(
+        "update outbox set session_key = ? where session_key = ? and state in ('pending', 'sending', 'unknown')",
+        (new_key, session_key),
+    )
+    tx.run(
+        "update inbox set session_key = ?, payload = json_set(payload, '$.chat', ?)"
+        " where session_key = ? and state in ('pending', 'claimed')",
+        (new_key, chat, session_key),
+    )
+
+
+def dead(reader: Reader, *, limit: int, offset: int = 0) -> list[Dead]:
+    """Rows that were given up, and those about which people were asked, newest first."""
+    rows = reader.all(
+        "select id, session_key, state, error, created_at from outbox where state = 'dead' and kind <> 'placeholder'"
+        " or state = 'unknown' order by id desc limit ? offset ?",
+        (limit, offset),
+    )
+    return [Dead(**dict(row)) for row in rows]
+
+
+def purge(tx: Transaction) -> int:
+    """Drop what can't be delivered for good; returns how many rows."""
+    rows = tx.all("delete from outbox where state = 'dead' or (state = 'unknown' and offered = 1) returning kind")
+    return sum(row["kind"] != "placeholder" for row in rows)
 
 
 def backlog(reader: Reader) -> tuple[int, int]:
     """How many inbox rows wait for an answer and how many outbox rows wait to be shown."""
     row = reader.one(
         "select (select count(*) from inbox where state in ('pending', 'claimed')) as inbound,"
-        " (select count(*) from outbox where state in ('pending', 'sending', 'unknown')) as outbound"
+        " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0) as outbound"
     )
     assert row is not None
     return int(row["inbound"]), int(row["outbound"])
 
 
+def oldest(reader: Reader, channels: Sequence[str]) -> tuple[int | None, int | None]:
+    """Since when the oldest open inbox row and the oldest row to send of these channels wait, milliseconds UTC.
+
+    What is held, or was offered, waits for a person and does not count. Channels are named as in session keys.
+    """
+    marks = ", ".join("?" for _ in channels)
+    theirs = f"substr(session_key, 1, instr(session_key, ':') - 1) in ({marks})"
+    inbound = reader.one(
+        f"select min(received_at) as at from inbox where state in ('pending', 'claimed') and held = 0 and {theirs}",
+        tuple(channels),
+    )
+    outbound = reader.one(
+        "select min(created_at) as at from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+        f" and {theirs}",
+        tuple(channels),
+    )
+    assert inbound is not None
+    assert outbound is not None
+    return inbound["at"], outbound["at"]
+
+
+_LETTER = "select id, session_key, payload, turn_id from inbox"
+_PARCEL = "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at"
+
+
 def _parcel(row: Row) -> Parcel:
-    return Parcel(**dict(row))
+    fields = dict(row)
+    buttons = json.loads(fields.pop("buttons") or "[]")
+    return Parcel(**fields, buttons=tuple((label, data) for label, data in buttons))

@@ -216,6 +216,28 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     return doomed
 
 
+def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
+    """Remove rows that should never have been written; what they had replaced holds again."""
+    for memory_id in memory_ids:
+        reopened = tx.all(
+            "update memories set valid_until = null, superseded_by = null where superseded_by = ? returning id",
+            (memory_id,),
+        )
+        for row in reopened:
+            _changed(tx, row["id"])
+    delete(tx, memory_ids)
+
+
+def of_message_alone(reader: Reader, message_id: int) -> list[int]:
+    """Ids of the memories that were learned from this message and from no other."""
+    rows = reader.all(
+        "select memory_id from memory_sources a where message_id = ? and not exists"
+        " (select 1 from memory_sources b where b.memory_id = a.memory_id and b.message_id <> a.message_id)",
+        (message_id,),
+    )
+    return [row["memory_id"] for row in rows]
+
+
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
     within = scope.predicate("m")
     row = reader.one(

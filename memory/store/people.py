@@ -110,6 +110,46 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
     return made
 
 
+def present(tx: Transaction, *, platform: str, reference: str, left_at: int | None) -> list[str]:
+    """Note that the bot is in a chat, or since when (milliseconds UTC) it is not; returns the chat's session keys."""
+    tx.run(
+        "update chats set left_at = ? where id ="
+        " (select chat_id from chat_aliases where platform = ? and reference = ?)",
+        (left_at, platform, reference),
+    )
+    return _session_keys(tx, platform=platform, reference=reference)
+
+
+def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
+    """The chat known as `reference` is now also `new_reference`; returns the session keys that name it the old way.
+
+    Where people already spoke under the new name before this was known, both names mean the older chat from now on;
+    what was said there in between keeps the newer chat's owner.
+    """
+    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
+    if row is None:
+        return []
+    tx.run(
+        "insert into chat_aliases values (?, ?, ?, ?) on conflict do update set chat_id = excluded.chat_id",
+        (platform, new_reference, row["chat_id"], now),
+    )
+    return _session_keys(tx, platform=platform, reference=reference)
+
+
+def rename_session(tx: Transaction, key: str, new_key: str) -> None:
+    """Have a session go on under another key, unless one has begun there already."""
+    tx.run("update or ignore sessions set key = ? where key = ?", (new_key, key))
+
+
+def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]:
+    rows = reader.all(
+        "select s.key from sessions s join chat_aliases a on a.chat_id = s.chat_id"
+        " where a.platform = ? and a.reference = ?",
+        (platform, reference),
+    )
+    return [row["key"] for row in rows]
+
+
 def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
     """Have another agent serve a session: its snapshot held what the other one may see."""
     tx.run(

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 LIFETIME_MS = 10 * 60 * 1000
 
@@ -36,36 +36,37 @@ def ask(
     choices: Sequence[str],
     preset: str,
     now: int,
-) -> None:
+) -> Question:
     """Ask; an earlier open question to the same person here is cancelled."""
     tx.run(
         "update questions set state = 'cancelled' where session_id = ? and asker_id = ? and state = 'open'",
         (session_id, asker_id),
     )
-    tx.run(
+    question_id = tx.insert(
         "insert into questions (session_id, asker_id, purpose, payload, choices, preset, state, created_at, expires_at)"
         " values (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
         (session_id, asker_id, purpose, payload, json.dumps(choices), preset, now, now + LIFETIME_MS),
     )
+    return Question(id=question_id, purpose=purpose, payload=payload, choices=tuple(choices), preset=preset)
 
 
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
     """The question that waits for this person's answer in this session, if its time is not over."""
     row = reader.one(
-        "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"
-        " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
+        _QUESTION + " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
         " where s.key = ? and i.platform = ? and i.user_id = ? and q.state = 'open' and q.expires_at > ?",
         (session_key, platform, user_id, now),
     )
-    if row is None:
-        return None
-    return Question(
-        id=row["id"],
-        purpose=row["purpose"],
-        payload=row["payload"],
-        choices=tuple(json.loads(row["choices"])),
-        preset=row["preset"],
+    return None if row is None else _question(row)
+
+
+def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Question | None:
+    """The same, by our own ids."""
+    row = reader.one(
+        _QUESTION + " where q.session_id = ? and q.asker_id = ? and q.state = 'open' and q.expires_at > ?",
+        (session_id, asker_id, now),
     )
+    return None if row is None else _question(row)
 
 
 def withdraw(tx: Transaction, turn_id: int) -> None:
@@ -82,4 +83,17 @@ def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
     tx.run(
         "update questions set state = ?, answer = ? where id = ?",
         ("cancelled" if answer is None else "answered", answer, question_id),
+    )
+
+
+_QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"
+
+
+def _question(row: Row) -> Question:
+    return Question(
+        id=row["id"],
+        purpose=row["purpose"],
+        payload=row["payload"],
+        choices=tuple(json.loads(row["choices"])),
+        preset=row["preset"],
     )

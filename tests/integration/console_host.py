@@ -36,6 +36,10 @@ class ScriptedGateway:
     async def on_inbound(self, inbound: Inbound) -> None:
         self.said.append(inbound.text)
 
+    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
+
+    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
+
     async def settled(self, place: Place) -> None:
         turn, text = len(self.said), self.said[-1]
         if text == "stream":

@@ -17,6 +17,7 @@ from memory.service import (
     Desk,
     Memory,
     Outcome,
+    Piece,
     Said,
     Service,
     Triggers,
@@ -42,7 +43,7 @@ async def say(
     said = []
     for text in texts:
         key = f"{clock()}-{text}-{counting()}"
-        inbox_id = await memory.receive(
+        inbox_id = await memory.mail.receive(
             platform=where.platform,
             bot_id="local",
             update_key=key,
@@ -64,7 +65,7 @@ async def say(
     turn = await memory.begin_turn(where, who, said)
     view = await memory.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
     answer = Utterance(role="assistant", text="ok", tokens=1, said_at=clock())
-    await memory.finish_turn(turn, view, Outcome(chunks=("ok",), utterances=(answer,)))
+    await memory.finish_turn(turn, view, Outcome(pieces=(Piece(text="ok"),), utterances=(answer,)))
     return turn
 
 
@@ -76,11 +77,11 @@ async def act(memory: Service, context: Context, do: Callable[[Desk], T]) -> T:
     """Do something at the desk, as a command would, and give what it returned."""
     returned: list[T] = []
 
-    def done(desk: Desk) -> str:
+    def done(desk: Desk) -> Sequence[Piece]:
         returned.append(do(desk))
-        return "done"
+        return [Piece(text="done")]
 
-    inbox_id = await memory.receive(
+    inbox_id = await memory.mail.receive(
         platform="console",
         bot_id="local",
         update_key=counting(),
@@ -336,7 +337,7 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
         await act(memory, context, lambda desk: desk.remember(said, key=f"locker-{n}"))  # noqa: B023
     clock.move(days=1)
     where, who = ada
-    inbox_id = await memory.receive(
+    inbox_id = await memory.mail.receive(
         platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None
@@ -410,7 +411,7 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
     """Platforms repeat themselves; memory and answers must not."""
     received: Sequence[int | None] = [
-        await memory.receive(
+        await memory.mail.receive(
             platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload="{}"
         )
         for _ in range(2)
@@ -421,9 +422,9 @@ async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
 async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock) -> None:
     """History is the one place where words stay; copies would outlive a forget."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    parcel = await memory.take_parcel(turn.context.session.key)
+    parcel = await memory.mail.take(turn.context.session.key)
     assert parcel is not None and parcel.text == "ok"
-    await memory.parcel_sent(parcel, "1")
+    await memory.mail.sent(parcel, "1")
     both = "select payload as text from inbox union all select text from outbox"
     rows = await memory._database.read(lambda reader: reader.all(both))
     assert {row["text"] for row in rows} == {""}
@@ -535,7 +536,7 @@ async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: 
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     proposals = memory.propose(turn)
-    await memory.finish_turn(turn, None, Outcome(chunks=("ok",), learned=tuple(proposals)))
+    await memory.finish_turn(turn, None, Outcome(pieces=(Piece(text="ok"),), learned=tuple(proposals)))
     home = (await memory.memories(turn.context, limit=1))[0]
     assert (home.value, home.reinforced_count) == ("Lisbon", 0)
 

@@ -37,7 +37,7 @@ def said(hits: Sequence[Hit]) -> list[str]:
 async def recalled(memory: Service, place: Place, question: str, *, clock: Clock, window_tokens: int = 1) -> Recall:
     """What a turn that asks `question` would get, with hardly anything of the conversation in its window."""
     where, who = place
-    inbox_id = await memory.receive(
+    inbox_id = await memory.mail.receive(
         platform=where.platform, bot_id="local", update_key=question, session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None

@@ -181,7 +181,7 @@ async def test_lines_that_a_killed_replay_had_taken_are_kept_by_the_next(config:
     lines = recorded(said(1, "hello"), said(2, "hello Lisbon", minutes=0.1))
     inbound = lines.lines[0].inbound
     async with app.opened(config, {}, now=lambda: THEN) as parts:
-        await parts.stores["assistant"].memory.receive(
+        await parts.stores["assistant"].memory.mail.receive(
             platform=inbound.platform,
             bot_id=inbound.bot_id,
             update_key=inbound.update_key,

@@ -14,13 +14,15 @@ import pytest
 from agents.llm import Completion, ModelUnavailable
 from agents.spec import AgentSpec
 from agents.tokens import count_tokens
-from channels.base import Capabilities, ChannelError, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import Capabilities, Channel, ChannelError, Inbound, NotTaken, Outbound, Place
 from gateway.delivery import Delivery
+from gateway.limits import Buckets
+from gateway.policy import Policy, Rules
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
 from memory.learn.guard import clean
 from memory.learn.redact import redact
-from memory.service import Service, Triggers
+from memory.service import Service, Triggers, Where, Who
 from memory.store.database import Database
 from tests.conftest import private
 from tests.fakes import Clock, ScriptedModel, calls, counting_ids
@@ -28,23 +30,18 @@ from tests.fakes import Clock, ScriptedModel, calls, counting_ids
 numbers = count(1)
 
 
-class Screen:
+class Screen(Channel):
     """A channel that keeps what it is told to show."""
 
     id = "console"
     platform = "console"
+    capabilities = Capabilities()
 
     def __init__(self, *, stream: bool = False, failures: list[Exception] | None = None) -> None:
         self.capabilities = Capabilities(stream="append" if stream else "none", resend="mark", burst_seconds=0)
         self.shown: list[str] = []
         self.sent: list[Outbound] = []
         self.failures = failures or []
-
-    def reachable(self, place: Place) -> bool:
-        return True
-
-    async def run(self, host: Host) -> None:
-        return None
 
     async def append(self, place: Place, turn: int, text: str) -> None:
         self.shown.append(text)
@@ -70,13 +67,16 @@ class Bench:
         self.clock = clock
         self.route: Callable[[Inbound], str] = lambda _inbound: "assistant"
         self.databases = {"assistant": "remora.db"}
+        self.rules = Rules(open_to_all=True)
+        self.placeholder_seconds = 1.5
+        self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Router]:
         ids = counting_ids()
-        stores: dict[str, Store] = {}
+        stores = self.stores = {}
         self.memories = {}
         for name, database in self.databases.items():
             if database not in self.memories:
@@ -93,13 +93,13 @@ class Bench:
                 memory=memory,
                 turns=Turns(
                     memory,
-                    limits=Limits(seconds=5, message_chars=1_000),
+                    limits=Limits(seconds=5, message_chars=1_000, placeholder_seconds=self.placeholder_seconds),
                     now=self.clock,
                     new_id=ids,
                     count_tokens=count_tokens,
                     redact=redact,
                 ),
-                delivery=Delivery(memory, {self.screen.id: self.screen}),
+                delivery=Delivery(memory.mail, {self.screen.id: self.screen}, language="en", now=self.clock),
             )
         agents = {name: Agent(spec=AgentSpec(name=name), provider=self.model, offline=False) for name in self.databases}
         self.router = Router(
@@ -107,8 +107,14 @@ class Bench:
             agents=agents,
             route=self.route,
             channels={self.screen.id: self.screen},
+            door=self.memories["remora.db"].door,
+            policy=Policy({self.screen.id: self.rules}, monotonic=lambda: self.clock() / 1000),
+            buckets=Buckets(per_minute=30, burst=10, monotonic=lambda: 0.0),
             clean=clean,
             redact=redact,
+            new_code=lambda: "CDFG-2345",
+            now=self.clock,
+            stale_hours=2,
             burst_seconds=0,
             concurrent_turns=4,
             queue=5,
@@ -136,6 +142,10 @@ class Bench:
             text=text,
             sent_at=self.clock(),
         )
+
+    def where(self, person: str) -> tuple[Where, Who]:
+        """A private chat with `person`, in memory's words."""
+        return private(person)
 
     async def say(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> None:
         inbound = self.inbound(text, person=person, chat=chat, key=key)
@@ -231,7 +241,7 @@ async def test_a_row_that_cannot_be_read_does_not_stop_the_start(bench: Bench) -
         pass
     async with bench.running():
         memory = bench.memories["remora.db"]
-        await memory.receive(
+        await memory.mail.receive(
             platform="console",
             bot_id="local",
             update_key="x",
@@ -250,7 +260,7 @@ async def test_what_was_taken_before_routing_changed_is_answered_where_it_lies(b
     """Another store knows neither its row nor its turn."""
     bench.databases = {"assistant": "remora.db", "worker": "work.db"}
     async with bench.running():
-        await bench.memories["remora.db"].receive(
+        await bench.memories["remora.db"].mail.receive(
             platform="console",
             bot_id="local",
             update_key="x",
@@ -352,7 +362,7 @@ async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_
     async with bench.running() as router:
         database = bench.memories["remora.db"]._database
         inbound = bench.inbound("are you there? " * 10_000)
-        await bench.memories["remora.db"].receive(
+        await bench.memories["remora.db"].mail.receive(
             platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload=inbound.to_json()
         )
         pages = (await database.read(lambda reader: reader.one("pragma page_count")))[0]  # type: ignore[index]

@@ -79,6 +79,41 @@ async def test_malformed_arguments_are_answered_and_leave_a_sound_history(argume
     assert tool.content.startswith("Error: the arguments of add don't fit")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "[" * 100_000,
+        '{"amount":' * 100 + "1" + "}" * 100,
+        '{"amount": NaN}',
+        '{"amount": 1e999}',
+        '{"amount": "\\ud800"}',
+        '{"amount": "' + "9" * 20_000 + '"}',
+    ],
+)
+async def test_arguments_that_only_python_reads_do_not_stay_in_history(arguments: str) -> None:
+    """Other parsers refuse them, and arguments of any length would fill the window uncounted."""
+    reply = await run(ScriptedModel(calls(("add", arguments)), "Sorry."))
+    assert reply.traffic[0].tool_calls[0].arguments == "{}"
+    assert reply.traffic[1].content.startswith("Error: the arguments of add don't fit")
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("add it", "add_it"), ("functions.add", "functions_add"), ("加", "_"), ("", "_"), ("x" * 5_000, "x" * 64)],
+)
+async def test_a_tools_name_is_kept_in_letters_every_vendor_takes(name: str, kept: str) -> None:
+    """One odd name in history is a refusal of every later request."""
+    reply = await run(ScriptedModel(calls((name, "{}")), "Sorry."))
+    assert reply.traffic[0].tool_calls[0].name == kept
+    assert f"no tool called '{kept}'" in reply.traffic[1].content
+
+
+async def test_a_nul_in_arguments_reaches_neither_tool_nor_history() -> None:
+    """It is legal JSON, and no database and few vendors take it; a backslash before a u is none."""
+    reply = await run(ScriptedModel(calls(("add", r'{"amount": 1, "a\u0000": "b\\u0000"}')), "Sorry."))
+    assert reply.traffic[0].tool_calls[0].arguments == r'{"amount": 1, "a": "b\\u0000"}'
+
+
 async def test_unknown_tools_and_refusals_are_told_to_the_model() -> None:
     """Whatever goes wrong in a tool never ends a turn."""
     model = ScriptedModel(calls(("fly", "{}"), ("add", '{"amount": -1}')), "I can't.")

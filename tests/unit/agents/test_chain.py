@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.chain import DEMOTED, LONGEST_WAIT, WAITS, Chain
+from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, WAITS, Chain
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -19,6 +19,7 @@ from agents.llm import (
     ModelRefused,
     ModelUnavailable,
     OnText,
+    Provider,
     Request,
 )
 
@@ -53,6 +54,19 @@ class Scripted:
         self.closed = True
 
 
+class Slow(Scripted):
+    """A provider whose every act takes `seconds` of the world's clock."""
+
+    def __init__(self, world: World, seconds: float, *acts: Exception | Sequence[str | Exception]) -> None:
+        super().__init__("slow/1", *acts)
+        self._world = world
+        self._seconds = seconds
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        self._world.time += self._seconds
+        return await super().complete(request, on_text)
+
+
 class Unclosable(Scripted):
     async def aclose(self) -> None:
         raise OSError("the socket is gone")
@@ -67,8 +81,8 @@ class World:
         self.shown: list[str] = []
         self._random = random
 
-    def chain(self, *providers: Scripted) -> Chain:
-        return Chain(providers, sleep=self.sleep, random=lambda: self._random, now=lambda: self.time)
+    def chain(self, *providers: Provider, seconds: float | None = None) -> Chain:
+        return Chain(providers, sleep=self.sleep, random=lambda: self._random, now=lambda: self.time, seconds=seconds)
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -274,6 +288,83 @@ async def test_a_cancelled_wait_ends_the_call() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (first.calls, second.calls) == (1, 0)
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(WAITS[0], 1), (WAITS[0] + 0.1, 2), (sum(WAITS) + 1, 4), (None, 4)])
+async def test_no_wait_is_begun_that_outlasts_the_callers_patience(seconds: float | None, calls: int) -> None:
+    """The reason said now is worth more than "that took too long" said later."""
+    world, model = World(), Scripted("a/1", ModelUnavailable("down"))
+    with pytest.raises(ModelUnavailable, match="down"):
+        await world.chain(model, seconds=seconds).complete(REQUEST)
+    assert model.calls == calls
+    assert sum(world.slept) < (seconds or sum(WAITS) + 1)
+
+
+async def test_the_callers_patience_does_not_keep_the_next_model_from_being_asked() -> None:
+    """It needs no wait to be asked."""
+    world, first, second = World(), Scripted("a/1", ModelUnavailable("down")), Scripted("b/2", ["here"])
+    assert (await world.chain(first, second, seconds=0.1).complete(REQUEST)).text == "here"
+    assert (first.calls, second.calls) == (1, 1)
+
+
+async def test_a_model_that_hangs_is_not_asked_again_while_another_stands_ready() -> None:
+    """Four silences of two minutes each would end every turn before the fallback's first word."""
+    world = World()
+    first, second = Slow(world, SLOW, ModelUnavailable("stalled")), Scripted("b/2", ["here"])
+    assert (await world.chain(first, second).complete(REQUEST)).text == "here"
+    assert (first.calls, world.slept) == (1, [])
+
+
+async def test_the_last_model_is_asked_again_even_when_it_hangs() -> None:
+    """There is nobody else to ask."""
+    world = World()
+    model = Slow(world, SLOW, ModelUnavailable("stalled"), ["back"])
+    assert (await world.chain(model).complete(REQUEST)).text == "back"
+    assert model.calls == 2
+
+
+class Hanging(Scripted):
+    """A provider that lets time pass, and then waits until it is cancelled."""
+
+    def __init__(self, world: World, seconds: float, *shown: str) -> None:
+        super().__init__("hanging/1", ["never"])
+        self._world = world
+        self._seconds = seconds
+        self._shown = shown
+        self.entered = asyncio.Event()
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        self.calls += 1
+        for text in self._shown:
+            assert on_text is not None
+            await on_text(text)
+        self._world.time += self._seconds
+        self.entered.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nothing sets it")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown", "next_one"),
+    [(SLOW, (), "second"), (SLOW - 1, (), "hanging"), (SLOW, ("Once",), "hanging")],
+)
+async def test_a_model_that_was_waited_for_in_vain_is_tried_last_next_time(
+    seconds: float, shown: tuple[str, ...], next_one: str
+) -> None:
+    """Else each message of the next hour would wait out its whole turn; being stopped early or while talking is no fault."""
+    world = World()
+    hanging, second = Hanging(world, seconds, *shown), Scripted("second/2", ["here"])
+    chain = world.chain(hanging, second)
+    task = asyncio.create_task(chain.complete(REQUEST, world.show))
+    await hanging.entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    again = asyncio.create_task(chain.complete(REQUEST, world.show))
+    await asyncio.sleep(0)
+    again.cancel()
+    await asyncio.gather(again, return_exceptions=True)
+    assert (hanging.calls, second.calls) == ((1, 1) if next_one == "second" else (2, 0))
 
 
 async def test_closing_reaches_every_provider_even_when_one_fails() -> None:

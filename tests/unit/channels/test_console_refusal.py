@@ -19,6 +19,10 @@ class Full:
     async def on_inbound(self, inbound: Inbound) -> None:
         raise NotTaken("I could not save that: the disk is full.")
 
+    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
+
+    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
+
     async def settled(self, place: Place) -> None:
         raise AssertionError("there is nothing to wait for")
 

@@ -6,7 +6,6 @@ import pytest
 
 from gateway import commands
 from gateway.texts import Texts
-from memory.service import Question
 
 
 @pytest.mark.parametrize(
@@ -32,22 +31,3 @@ def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
     """People mistype."""
     assert "/memory" in commands.unknown("memry", Texts("en"))
     assert "/help" in commands.unknown("xyzzy", Texts("en"))
-
-
-@pytest.mark.parametrize(
-    ("typed", "taken"),
-    [
-        ("yes", "yes"),
-        ("Yes!", "yes"),
-        ("y", "yes"),
-        ("是的", "yes"),
-        ("no", "no"),
-        ("不要", "no"),
-        ("maybe", None),
-        ("yes please do it later", None),
-    ],
-)
-def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
-    """Any other text cancels it and is an ordinary message."""
-    question = Question(id=1, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")
-    assert commands.choice(question, typed) == taken

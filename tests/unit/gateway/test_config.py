@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agents.spec import AgentSpec
-from gateway.config import EX_CONFIG, ConfigError, Settings, find, load
+from gateway.config import EX_CONFIG, ConfigError, Settings, TelegramSettings, find, load
 from gateway.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
 ROOT = Path(__file__).parents[3]
@@ -301,7 +301,7 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
         ),
         (
             "channels: {signal: {}}",
-            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console.",
+            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console, telegram.",
         ),
     ],
 )
@@ -597,6 +597,127 @@ def test_secret_is_never_printed(tmp_path: Path, config: str, agent: str) -> Non
     while error is not None:
         assert SECRET not in str(error) + repr(error)
         error = error.__cause__ or error.__context__
+
+
+# --- bots on Telegram ---
+
+TOKEN = "123456789:" + "Aa0_-" * 7
+OTHER = "987654321:" + "Bb1_-" * 7
+
+
+def bots(*entries: str) -> str:
+    return "channels:\n  telegram:\n" + "".join(f"    - {{{entry}}}\n" for entry in entries)
+
+
+def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
+    """Nobody may talk to a bot of which nothing is said."""
+    (tmp_path / ".env").write_text(f"TELEGRAM_TOKEN='{TOKEN}'\n")
+    (bot,) = load(write(tmp_path, bots("token: '${TELEGRAM_TOKEN}'")), {}, NOBODY).settings.channels.telegram
+    assert bot.token.get_secret_value() == TOKEN
+    assert bot.model_dump(exclude={"token"}) == {
+        "id": "telegram",
+        "base_url": "https://api.telegram.org",
+        "allow": (),
+        "admins": (),
+        "groups": (),
+        "group_members": "everyone",
+        "mention": True,
+    }
+    assert TOKEN not in repr(bot)
+
+
+def test_example_bot_of_the_shipped_config_loads_when_uncommented(tmp_path: Path) -> None:
+    """It lists every option, and whoever sets a bot up by hand copies it."""
+    text = SHIPPED_CONFIG.read_text().replace("  telegram: []\n", "")
+    example = re.sub(r"(?m)^  # (telegram:|  )", r"  \1", text)
+    (bot,) = load(write(tmp_path, example), {"TELEGRAM_TOKEN": TOKEN}, NOBODY).settings.channels.telegram
+    assert bot.model_fields_set == set(TelegramSettings.model_fields)
+    assert (bot.allow, bot.groups) == (("123456789",), ("-1001234567890",))
+
+
+def test_numbers_of_people_and_groups_may_be_quoted_or_not(tmp_path: Path) -> None:
+    """They are compared as text, so that both ways of writing one must come out the same."""
+    text = bots(f"token: '{TOKEN}', allow: [7, '8'], admins: ['7'], groups: [-1001, '-5']")
+    (bot,) = load(write(tmp_path, text), {}, NOBODY).settings.channels.telegram
+    assert (bot.allow, bot.admins, bot.groups) == (("7", "8"), ("7",), ("-1001", "-5"))
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        "0",
+        "-7",
+        "'+7'",
+        "'07'",
+        "'７'",
+        "' 7'",
+        "'7 '",
+        "''",
+        "null",
+        "true",
+        "7.0",
+        "'@ada'",
+        "ada",
+        "[7]",
+        "'7\n'",
+        "1" * 17,
+    ],
+)
+@pytest.mark.parametrize("option", ["allow", "admins"])
+def test_person_that_is_no_number_is_refused(tmp_path: Path, person: str, option: str) -> None:
+    """A name can pass to somebody else, and another spelling would never match: nobody would know why."""
+    told = problem(write(tmp_path, bots(f"token: '{TOKEN}', {option}: [{person}]")))
+    assert f"channels.telegram[0].{option}[0]" in told and "must be a person's number on Telegram" in told
+
+
+@pytest.mark.parametrize("group", ["1001", "0", "-0", "'-01'", "'@group'", "true", "'−7'"])
+def test_group_that_is_no_number_below_zero_is_refused(tmp_path: Path, group: str) -> None:
+    """A person's number among the groups would open a private chat."""
+    told = problem(write(tmp_path, bots(f"token: '{TOKEN}', groups: [{group}]")))
+    assert "must be a group's number on Telegram, which is below zero. Fix: write for example - -1001234567890." in told
+
+
+@pytest.mark.parametrize("token", ["", "123456789", TOKEN[:-1], TOKEN + "x", "bot" + TOKEN, TOKEN.replace(":", ": ")])
+def test_token_that_looks_wrong_is_refused_without_being_shown(tmp_path: Path, token: str) -> None:
+    """Half a token copied is the usual mistake, and the platform would only say "not found"."""
+    told = problem(write(tmp_path, "\n" + bots(f"token: '{token}'")))
+    assert told == (
+        "config.yaml:4: channels.telegram[0].token = ***: is no token of a bot: digits, a colon and 35 more "
+        "characters. Fix: copy it whole from @BotFather, who shows it again at /mybots."
+    )
+
+
+def test_token_that_is_missing_is_asked_for(tmp_path: Path) -> None:
+    """With the line to add."""
+    assert problem(write(tmp_path, bots("id: telegram"))) == (
+        "config.yaml:3: channels.telegram[0].token: is missing; it must be the token that @BotFather gave for the bot. "
+        "Fix: add token: ${TELEGRAM_TOKEN}."
+    )
+
+
+def test_two_bots_need_two_ids_and_two_tokens(tmp_path: Path) -> None:
+    """Two channels of one id would share their chats; two pollers of one token take each other's messages."""
+    assert problem(write(tmp_path, bots(f"token: '{TOKEN}'", f"token: '{OTHER}'"))) == (
+        "config.yaml:4: channels.telegram[1]: has the id telegram, which is that of channels.telegram[0] already. "
+        "Fix: give each bot an id of its own, such as id: telegram-2."
+    )
+    assert problem(write(tmp_path, bots(f"token: '{TOKEN}'", f"id: b, token: '{TOKEN}'"))) == (
+        "config.yaml:4: channels.telegram[1].token = ***: is the token of channels.telegram[0] already. "
+        "Fix: leave the bot in one place, or make another with @BotFather."
+    )
+    assert "has the id console, which is the terminal's already" in problem(
+        write(tmp_path, bots(f"id: console, token: '{TOKEN}'"))
+    )
+    config = load(write(tmp_path, bots(f"token: '{TOKEN}'", f"id: b, token: '{OTHER}'")), {}, NOBODY)
+    assert [bot.id for bot in config.settings.channels.telegram] == ["telegram", "b"]
+
+
+@pytest.mark.parametrize("url", ["api.telegram.org", "ftp://x", "https://", "https://x?y", "https://x y"])
+def test_address_of_a_bot_api_server_must_be_one(tmp_path: Path, url: str) -> None:
+    """The token is put behind it."""
+    assert "must be the address of a Bot API server" in problem(
+        write(tmp_path, bots(f"token: '{TOKEN}', base_url: '{url}'"))
+    )
 
 
 # --- mutations ---

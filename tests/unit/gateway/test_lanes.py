@@ -16,6 +16,7 @@ class Note:
     author: str = "ada"
     alone: bool = False
     burst_seconds: float = 0.0
+    late: bool = False
 
 
 class Log:

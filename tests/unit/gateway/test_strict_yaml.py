@@ -13,6 +13,7 @@ from gateway.strict_yaml import (
     MAX_BYTES,
     MAX_DEPTH,
     MAX_PROBLEMS,
+    MAX_VALUES,
     Document,
     key_text,
     nearest,
@@ -125,6 +126,7 @@ def test_lines_are_known_for_every_option_and_item() -> None:
         (b"a: 1\nb: caf\xe9\n", 2, "not UTF-8"),
         (b"a: 1\n" + b"#" * MAX_BYTES, 1, "256 KB"),
         ("a:\n " + "[" * 30 + "]" * 30, 2, "more than 20 lists"),
+        ("a: 1\nb: [" + "x," * MAX_VALUES + "]", 2, "more than 20000 options and items"),
     ],
 )
 def test_mistake_is_refused_with_its_line_and_a_fix(text: str | bytes, line: int, words: str) -> None:

@@ -1,0 +1,70 @@
+"""How much one person may say in a while: a token bucket for each.
+
+Invariants: in any span of time a person gets through at most the burst and what the rate gives in that span; each
+message costs the same however many people there are; only the people last heard are remembered, and whoever is
+forgotten starts with a full bucket.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+#: "tell": refused, the first time since a message got through; "silent": refused, and told already.
+Admission: TypeAlias = Literal["ok", "tell", "silent"]
+
+
+class Buckets:
+    """One bucket per key (channel, author): `burst` messages at once, and `per_minute` more each minute."""
+
+    def __init__(self, *, per_minute: float, burst: int, monotonic: Callable[[], float], people: int = 10_000) -> None:
+        """`monotonic` gives seconds; of more than `people`, those longest unheard are forgotten.
+
+        Raises `ValueError` for a rate or a burst that would let nothing through.
+        """
+        if per_minute <= 0 or burst < 1 or people < 1:
+            raise ValueError(f"nobody could say anything: {per_minute} a minute, burst {burst}, {people} people")
+        self._interval = 60.0 / per_minute
+        self._slack = (burst - 1) * self._interval
+        self._monotonic = monotonic
+        self._people = people
+        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+
+    def __len__(self) -> int:
+        """The number of people remembered."""
+        return len(self._buckets)
+
+    def take(self, key: tuple[str, str], *, at: float | None = None) -> Admission:
+        """Count a message of this person, and say whether it gets through. `at` is when it was said, in seconds on
+
+        any clock of its own that all messages of this bucket share; without it, it was said now.
+        """
+        now = self._monotonic() if at is None else at
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(full_at=now)
+            if len(self._buckets) > self._people:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        if bucket.full_at - now <= self._slack:
+            bucket.full_at = max(bucket.full_at, now) + self._interval
+            bucket.told = False
+            return "ok"
+        if bucket.told:
+            return "silent"
+        bucket.told = True
+        return "tell"
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """What is left in it is kept as the moment when it will be full again: one number needs no refilling.
+
+    This is the generic cell rate algorithm of ITU-T I.371, in its virtual scheduling form.
+    """
+
+    full_at: float
+    told: bool = False

@@ -1,0 +1,54 @@
+"""Who was let in or shut out in the chat, and the codes that let people in, as the gateway asks for them.
+
+Invariant: each method is one transaction of `store/access.py`, whose rules hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memory.store import access
+from memory.store.access import Grant, Pairing, State, Subject, Taken
+from memory.store.database import Database
+
+
+class Door:
+    """One store's decisions, by the configured ids of its channels."""
+
+    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
+        self._database = database
+        self._now = now
+
+    async def state(self, channel: str, subject: Subject, reference: str) -> State | None:
+        """What was decided about a person (by user id) or a group (by chat id); None: nothing."""
+        return await self._database.read(lambda reader: access.state(reader, channel, subject, reference))
+
+    async def grants(self, channel: str) -> list[Grant]:
+        """All that was decided on a channel, oldest first."""
+        return await self._database.read(lambda reader: access.grants(reader, channel))
+
+    async def allow(self, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
+        """Let in; False when that was so already."""
+        return await self._database.write(
+            lambda tx: access.allow(tx, channel, subject, reference, by=by, now=self._now())
+        )
+
+    async def block(self, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
+        """Shut out; False when that was so already."""
+        return await self._database.write(
+            lambda tx: access.block(tx, channel, subject, reference, by=by, now=self._now())
+        )
+
+    async def open_pairing(self, channel: str, code: str) -> Pairing:
+        """Have `code` let one person in for ten minutes, unless too many codes are open."""
+        return await self._database.write(lambda tx: access.open_pairing(tx, channel, code, now=self._now()))
+
+    async def take_pairing(self, channel: str, user_id: str, code: str) -> Taken:
+        """Somebody gives a code."""
+        return await self._database.write(lambda tx: access.take_pairing(tx, channel, user_id, code, now=self._now()))
+
+    async def move_group(self, channel: str, chat: str, new_chat: str, *, configured: bool) -> None:
+        """What was decided about a group holds for the id it goes on under."""
+        await self._database.write(
+            lambda tx: access.move_group(tx, channel, chat, new_chat, configured=configured, now=self._now())
+        )

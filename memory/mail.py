@@ -1,0 +1,316 @@
+"""The mailbox as the gateway sees it: taking messages in, and sending rows out one state after the other.
+
+Invariants: each method is one transaction; a row of unknown fate is repeated only where the caller says that is safe,
+and else a notice with a button is queued in the transaction that marks it offered, so nobody is asked twice or not at
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from memory.store import history, mailbox, people, questions
+from memory.store.database import Database, Transaction
+from memory.store.mailbox import Dead, Letter, Parcel, Piece
+
+#: What `Mail.not_sent` may make of a row.
+PENDING, DEAD = "pending", "dead"
+
+
+class Mail:
+    """One store's inbox and outbox. `run_id` names this run of the process."""
+
+    def __init__(self, database: Database, *, now: Callable[[], int], run_id: str) -> None:
+        self._database = database
+        self._now = now
+        self.run_id = run_id
+
+    # In ---------------------------------------------------------------------------------------------------------
+
+    async def receive(
+        self,
+        *,
+        platform: str,
+        bot_id: str,
+        update_key: str,
+        session_key: str,
+        payload: str,
+        held: Piece | None = None,
+    ) -> int | None:
+        """Commit an update; None when it was already taken.
+
+        With `held` it is answered only after `release`, and the first one that waits in a session has that notice
+        queued.
+        """
+
+        def act(tx: Transaction) -> int | None:
+            first = held is not None and not mailbox.held(tx, session_key)
+            inbox_id = mailbox.receive(
+                tx,
+                platform=platform,
+                bot_id=bot_id,
+                update_key=update_key,
+                session_key=session_key,
+                payload=payload,
+                now=self._now(),
+                held=held is not None,
+            )
+            if inbox_id is not None and first and held is not None:
+                self._notice(tx, session_key, inbox_id, held)
+            return inbox_id
+
+        return await self._database.write(act)
+
+    async def unanswered(self) -> list[Letter]:
+        return await self._database.read(mailbox.unanswered)
+
+    async def hold(self, letter: Letter, notice: Piece) -> None:
+        """Have a message that was left from an earlier run answered only after `release`; says so once a session."""
+
+        def act(tx: Transaction) -> None:
+            first = not mailbox.held(tx, letter.session_key)
+            mailbox.hold(tx, letter.id)
+            if first:
+                self._notice(tx, letter.session_key, letter.id, notice)
+
+        await self._database.write(act)
+
+    async def release(self, session_key: str, *, inbox_id: int) -> list[Letter]:
+        """The session's held messages, from now on to be answered; ends the inbox row that asked for it."""
+
+        def act(tx: Transaction) -> list[Letter]:
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            return mailbox.release(tx, session_key)
+
+        return await self._database.write(act)
+
+    async def reword(
+        self, session_key: str, inbox_id: int, change: Callable[[str], str | None]
+    ) -> tuple[int, str] | None:
+        """Change the payload of a message that waits in the session and end the inbox row `inbox_id` that asked it.
+
+        `change` gives the new payload of the right one and None for others. Returns the changed row with its payload;
+        None, with nothing done, when none was right.
+        """
+
+        def act(tx: Transaction) -> tuple[int, str] | None:
+            for letter in mailbox.waiting(tx, session_key):
+                if letter.id != inbox_id and (payload := change(letter.payload)) is not None:
+                    mailbox.reword(tx, letter.id, payload)
+                    mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+                    return letter.id, payload
+            return None
+
+        return await self._database.write(act)
+
+    async def refuse(
+        self, inbox_ids: Sequence[int], session_key: str, notice: Piece, *, error: str, keep_words: bool = False
+    ) -> None:
+        """End inbox rows that are still open without an answer, telling the person why, once."""
+
+        def act(tx: Transaction) -> None:
+            now = self._now()
+            edits = None
+            for turn_id in history.abandon_turns(tx, inbox_ids, error=error, now=now):
+                questions.withdraw(tx, turn_id)
+                edits = mailbox.shown_placeholder(tx, turn_id)
+            self._notice(tx, session_key, inbox_ids[0], notice, edits=edits)
+            mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
+
+        await self._database.write(act)
+
+    async def dismiss(self, inbox_id: int) -> None:
+        """End an inbox row that needs no answer."""
+        await self._database.write(lambda tx: mailbox.answered(tx, [inbox_id], error=None, now=self._now()))
+
+    async def bury(self, inbox_id: int, *, error: str) -> None:
+        """Set a row aside that can't be read; it is kept for the operator to look at."""
+        await self._database.write(lambda tx: mailbox.bury(tx, inbox_id, error=error, now=self._now()))
+
+    # Out --------------------------------------------------------------------------------------------------------
+
+    async def sessions_with_mail(self) -> list[str]:
+        return await self._database.read(mailbox.sessions_with_mail)
+
+    async def in_doubt(self, session_key: str) -> list[Parcel]:
+        """Rows of which nobody knows whether they were shown, and about which nobody was asked."""
+        return await self._database.read(lambda reader: mailbox.in_doubt(reader, session_key))
+
+    async def take(self, session_key: str) -> Parcel | None:
+        """The session's next row, now to be sent."""
+        return await self._database.write(lambda tx: mailbox.take(tx, session_key, now=self._now()))
+
+    async def due(self, session_key: str) -> int | None:
+        """When the session's next row may be sent, milliseconds UTC; None when there is none."""
+        return await self._database.read(lambda reader: mailbox.due(reader, session_key))
+
+    async def sent(self, parcel: Parcel, platform_ref: str) -> Parcel | None:
+        """Record that a row was shown, and take the session's next one."""
+
+        def act(tx: Transaction) -> Parcel | None:
+            mailbox.sent(tx, parcel.id, platform_ref, now=self._now())
+            return mailbox.take(tx, parcel.session_key, now=self._now())
+
+        return await self._database.write(act)
+
+    async def not_sent(self, parcel: Parcel, state: str, error: str, *, not_before: int = 0) -> None:
+        """A row was surely not shown: try again at `not_before` (milliseconds UTC) when `PENDING`, never if `DEAD`."""
+        await self._database.write(lambda tx: mailbox.not_sent(tx, parcel.id, state, error, not_before=not_before))
+
+    async def repeat(self, parcel: Parcel, *, not_before: int = 0) -> None:
+        """Nobody knows whether a row was shown, and showing it again does no harm."""
+        await self._database.write(
+            lambda tx: mailbox.not_sent(tx, parcel.id, PENDING, "unknown", not_before=not_before)
+        )
+
+    async def say_anew(self, parcel: Parcel) -> None:
+        """What a row was to replace is gone: it becomes a message of its own."""
+        await self._database.write(lambda tx: mailbox.say_anew(tx, parcel.id))
+
+    async def offer(self, parcel: Parcel, notice: Piece) -> None:
+        """Nobody knows whether a row was shown: ask the person with `notice` whether to show it again.
+
+        A row that is such a notice itself is queued anew instead, for it may not have been seen either.
+        """
+
+        def act(tx: Transaction) -> None:
+            if parcel.kind == "placeholder":
+                mailbox.not_sent(tx, parcel.id, DEAD, "orphan")
+            elif parcel.kind == "notice" and parcel.buttons:
+                mailbox.not_sent(tx, parcel.id, DEAD, "repeated")
+                piece = Piece(text=parcel.text, markup=parcel.markup, buttons=parcel.buttons)
+                self._notice(tx, parcel.session_key, None, piece, reply_to=parcel.reply_to)
+            else:
+                mailbox.offered(tx, parcel.id)
+                reply_to = parcel.reply_to or mailbox.asked_by(tx, parcel)
+                self._notice(tx, parcel.session_key, None, notice, reply_to=reply_to)
+
+        await self._database.write(act)
+
+    async def show_again(self, session_key: str, outbox_id: int, *, inbox_id: int, gone: Piece) -> None:
+        """A person wants to see a row of unknown fate (again). When it is none any more they get `gone`."""
+
+        def act(tx: Transaction) -> None:
+            parcel = mailbox.by_id(tx, session_key, outbox_id)
+            if parcel is None or not mailbox.repost(tx, outbox_id):
+                self._notice(tx, session_key, inbox_id, gone)
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+
+        await self._database.write(act)
+
+    async def place_holder(self, session_key: str, turn_id: int, text: str, reply_to: str | None) -> Parcel:
+        """A row for the message that the turn's answer will replace; to be sent at once."""
+        return await self._database.write(
+            lambda tx: mailbox.place_holder(
+                tx,
+                session_key=session_key,
+                turn_id=turn_id,
+                text=text,
+                reply_to=reply_to,
+                run=self.run_id,
+                now=self._now(),
+            )
+        )
+
+    async def placed(self, parcel: Parcel, platform_ref: str) -> None:
+        """A placeholder was shown."""
+        await self._database.write(lambda tx: mailbox.sent(tx, parcel.id, platform_ref, now=self._now()))
+
+    async def shown_placeholder(self, turn_id: int) -> str | None:
+        """The platform's id of the placeholder that an earlier run of this turn has shown."""
+        return await self._database.read(lambda reader: mailbox.shown_placeholder(reader, turn_id))
+
+    async def dead(self, *, limit: int, offset: int = 0) -> list[Dead]:
+        """Rows that could not be delivered, newest first."""
+        return await self._database.read(lambda reader: mailbox.dead(reader, limit=limit, offset=offset))
+
+    # Places -----------------------------------------------------------------------------------------------------
+
+    async def give_up(self, session_key: str, error: str) -> None:
+        """Nothing can be shown in this place any more."""
+        await self._database.write(lambda tx: mailbox.give_up(tx, session_key, error))
+
+    async def presence(self, platform: str, chat: str, *, present: bool) -> None:
+        """Whether the bot is in a chat; what waits to be shown in one that it left is dead."""
+
+        def act(tx: Transaction) -> None:
+            keys = people.present(tx, platform=platform, reference=chat, left_at=None if present else self._now())
+            if not present:
+                for key in keys:
+                    mailbox.give_up(tx, key, "blocked")
+
+        await self._database.write(act)
+
+    async def move(
+        self, platform: str, chat: str, new_chat: str, rename: Callable[[str], str], keys: Sequence[str] = ()
+    ) -> list[str]:
+        """A chat has another id: its sessions, with all that is open in them, go on under it; returns their keys.
+
+        `rename` gives the new session key of an old one; `keys` are some that are known to be the chat's.
+        """
+
+        def act(tx: Transaction) -> list[str]:
+            renamed = []
+            found = people.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
+            for key in {*found, *keys}:
+                people.rename_session(tx, key, rename(key))
+                mailbox.rename(tx, key, rename(key), chat=new_chat)
+                renamed.append(rename(key))
+            return renamed
+
+        return await self._database.write(act)
+
+    async def oldest(self, channels: Collection[str]) -> tuple[int | None, int | None]:
+        """Since when the oldest message waits for its answer and the oldest row for its send, milliseconds UTC.
+
+        `channels` are named as in session keys.
+        """
+        return await self._database.read(lambda reader: mailbox.oldest(reader, tuple(channels)))
+
+    def post(
+        self,
+        tx: Transaction,
+        *,
+        session_key: str,
+        turn_id: int | None,
+        inbox_id: int | None,
+        kind: str,
+        pieces: Sequence[Piece],
+        reply_to: str | None,
+    ) -> None:
+        """Queue an answer inside the transaction that makes it; it takes the place of the turn's placeholder."""
+        mailbox.post(
+            tx,
+            session_key=session_key,
+            turn_id=turn_id,
+            inbox_id=inbox_id,
+            kind=kind,
+            pieces=pieces,
+            reply_to=reply_to,
+            run=self.run_id,
+            now=self._now(),
+            edits=None if turn_id is None else mailbox.shown_placeholder(tx, turn_id),
+        )
+
+    def _notice(
+        self,
+        tx: Transaction,
+        session_key: str,
+        inbox_id: int | None,
+        piece: Piece,
+        *,
+        edits: str | None = None,
+        reply_to: str | None = None,
+    ) -> None:
+        mailbox.post(
+            tx,
+            session_key=session_key,
+            turn_id=None,
+            inbox_id=inbox_id,
+            kind="notice",
+            pieces=(piece,),
+            reply_to=reply_to,
+            run=self.run_id,
+            now=self._now(),
+            edits=edits,
+        )

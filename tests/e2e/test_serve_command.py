@@ -1,0 +1,237 @@
+"""`remora serve`, `status` and `channels` as somebody types them, beside a Telegram of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.platforms.telegram import Control, serving
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "123456789:" + "Aa0_-" * 7
+
+
+class Machine:
+    """A folder with a configuration, and the program started in it."""
+
+    def __init__(self, folder: Path, telegram: Control) -> None:
+        self.folder = folder
+        self.telegram = telegram
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.config = folder / "config.yaml"
+
+    def configure(self, bot: str = "allow: [7], admins: [7]") -> None:
+        self.config.write_text(self.settings(f"[{{token: '{TOKEN}', base_url: '{self.telegram.url}', {bot}}}]"))
+
+    def settings(self, bots: str) -> str:
+        return (
+            f"data_dir: data\nembedding: {{provider: none}}\nmemory: {{exit_seconds: 2}}\nlimits: {{burst_seconds: 0}}\n"
+            f"http: {{port: {self.port}}}\nchannels:\n  telegram: {bots}\n"
+        )
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "gateway", *arguments, "--config", str(self.config)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={k: v for k, v in os.environ.items() if k != "TELEGRAM_TOKEN"}
+            | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*", "HOME": str(self.folder)},
+            cwd=self.folder,
+        )
+
+    async def run(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        """Start, wait for the end; the exit code and what was printed."""
+        process = await self.start(*arguments)
+        async with asyncio.timeout(60):
+            out, err = await process.communicate(stdin.encode())
+        assert process.returncode is not None
+        return process.returncode, out.decode(), err.decode()
+
+    async def health(self) -> dict[str, object] | None:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            try:
+                page = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
+            except httpx.HTTPError:
+                return None
+        assert isinstance(page, dict)
+        return page
+
+
+@pytest.fixture
+async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
+    async with serving((TOKEN,)) as telegram:
+        yield Machine(tmp_path, telegram)
+
+
+async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
+    async with asyncio.timeout(60):
+        _, err = await process.communicate()
+    return process.returncode, err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_people_are_answered_until_a_signal_ends_it(machine: Machine, number: signal.Signals) -> None:
+    """From the first start to a clean end, as a service manager or Ctrl-C has it."""
+    machine.configure()
+    process = await machine.start("serve")
+    await machine.telegram.say("I live in Lisbon", user=7, name="Ada")
+    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon", timeout=60)
+    code, out, _ = await machine.run("status")
+    assert code == 0 and re.search(r"is well, running for \d+ s\.\n  telegram: last contact \d+ s ago", out)
+    process.send_signal(number)
+    code_of_end, errors = await ended(process)
+    assert code_of_end == 0, errors
+    assert re.search(r"Remora \S+ serves telegram\. Ctrl-C ends it\.", errors)
+    assert f"data:   {machine.folder / 'data'}" in errors and "agents: assistant" in errors
+    assert f"health: http://127.0.0.1:{machine.port}/healthz" in errors
+    assert TOKEN not in errors and "Traceback" not in errors
+    code, _, errors = await machine.run("status")
+    assert code == 3 and "`remora serve` starts it" in errors
+
+
+async def test_a_second_signal_ends_it_at_once(machine: Machine) -> None:
+    """Somebody who presses Ctrl-C twice does not want to wait for an answer in the making."""
+    (machine.folder / "agents").mkdir()
+    (machine.folder / "agents" / "assistant.yaml").write_text(
+        f"name: assistant\nmodels: [{{provider: openai, model: m, base_url: '{machine.telegram.model_url}'}}]\n"
+    )
+    machine.configure()
+    await machine.telegram.fault("hang", method="model", times=0)
+    process = await machine.start("serve")
+    await machine.telegram.say("hello", user=7)
+    async with asyncio.timeout(60):
+        while not (await machine.telegram.state())["model"]["asked"]:
+            await asyncio.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr is not None
+    async with asyncio.timeout(60):
+        while not (await process.stderr.readline()).startswith(b"Ending"):
+            pass
+    process.send_signal(signal.SIGTERM)
+    code, _ = await ended(process)
+    assert code == 143
+
+
+async def test_a_second_process_is_told_who_is_first(machine: Machine) -> None:
+    """Two on one store or one token would take each other's messages. The first says that it is of no use yet."""
+    machine.configure("allow: []")
+    process = await machine.start("serve")
+    await machine.telegram.wait(polling=True, timeout=60)
+    code, _, errors = await machine.run("serve")
+    assert code == 75 and f"in use by another Remora (process {process.pid})" in errors and "Traceback" not in errors
+    process.send_signal(signal.SIGTERM)
+    end, errors = await ended(process)
+    assert end == 0 and "Warning: telegram: nobody may talk to it" in errors
+
+
+async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> None:
+    """The first thing many people type."""
+    machine.config.write_text(machine.settings("[]"))
+    code, _, errors = await machine.run("serve")
+    assert code == 78 and "`remora channels add telegram` sets a bot up" in errors
+
+
+async def test_trouble_is_red_in_status(machine: Machine) -> None:
+    """A token that Telegram does not take any more is seen by whoever looks, and the process goes on trying."""
+    machine.configure()
+    await machine.telegram.revoke()
+    process = await machine.start("serve")
+    async with asyncio.timeout(60):
+        while (page := await machine.health()) is None or page["status"] == "green":
+            await asyncio.sleep(0.1)
+    code, out, _ = await machine.run("status")
+    assert code == 1 and "in trouble" in out and "! telegram: " in out
+    process.send_signal(signal.SIGTERM)
+    assert (await ended(process))[0] == 0
+
+
+async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> None:
+    """Three steps from a token to an answer."""
+    machine.config.write_text(machine.settings("[]").replace("data_dir: data", "data_dir: data  # mine"))
+    await machine.telegram.bot(username="lake_bot", first_name="Lake", can_read_all_group_messages=False)
+    process = await machine.start("channels", "add", "telegram", "--base-url", machine.telegram.url)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(TOKEN.encode() + b"\n")
+    shown = ""
+    async with asyncio.timeout(60):
+        while "Waiting" not in shown:
+            shown += (await process.stdout.readline()).decode()
+    assert "This is @lake_bot (Lake)." in shown and "Its privacy mode is on" in shown
+    link = re.search(r"https://t\.me/lake_bot\?start=([A-Z0-9]{8})\n", shown)
+    assert link is not None and re.search(r"send this code to @lake_bot: [A-Z0-9]{4}-[A-Z0-9]{4}\n", shown)
+    await machine.telegram.say("/start", user=6, name="Eve")
+    await machine.telegram.say(f"/start {link[1]}", user=7, name="Ada")
+    async with asyncio.timeout(60):
+        out, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    assert "Ada (7) may talk to it now and is its admin." in out.decode()
+    assert "you are my admin" in (await machine.telegram.texts(7))[-1]
+    assert "admin" not in " ".join(await machine.telegram.texts(6))
+    assert TOKEN not in machine.config.read_text() and TOKEN not in shown + out.decode() + errors.decode()
+    assert "data_dir: data  # mine" in machine.config.read_text()
+    assert f"TELEGRAM_TOKEN='{TOKEN}'" in (machine.folder / ".env").read_text()
+    code, listed, warned = await machine.run("channels", "list")
+    assert (code, warned) == (0, "") and "telegram: Telegram, bot 123456789; 1 people, 1 of them admins" in listed
+    serving = await machine.start("serve")
+    await machine.telegram.say("I live in Porto", user=7, name="Ada")
+    await machine.telegram.wait(chat=7, text="Porto", timeout=60)
+    # The code was received already: it must not come to the bot once more as something said.
+    assert not any(link[1] in text for text in (await machine.telegram.texts(7))[1:])
+    serving.send_signal(signal.SIGTERM)
+    assert (await ended(serving))[0] == 0
+
+
+async def test_a_set_up_that_was_left_goes_on_where_it_was(machine: Machine) -> None:
+    """Ctrl-C while waiting keeps what was done; the token need not be copied again."""
+    machine.config.write_text(machine.settings("[]"))
+    process = await machine.start("channels", "add", "telegram", "--token", TOKEN, "--base-url", machine.telegram.url)
+    await machine.telegram.wait(polling=True, timeout=60)
+    process.send_signal(signal.SIGINT)
+    code, errors = await ended(process)
+    assert code == 130 and "the same command waits for the code again" in errors and "Traceback" not in errors
+    code, out, errors = await machine.run("channels", "add", "telegram", "--no-pair")
+    assert code == 0, errors
+    assert "Nobody may talk to it yet" in out
+
+
+async def test_a_wrong_token_changes_nothing(machine: Machine) -> None:
+    """Neither half a token nor one that Telegram does not know."""
+    before = machine.settings("[]")
+    machine.config.write_text(before)
+    code, _, errors = await machine.run("channels", "add", "telegram", stdin="123456\n")
+    assert code == 65 and "no token of a bot" in errors
+    unknown = TOKEN.replace("1", "2")
+    code, _, errors = await machine.run(
+        "channels", "add", "telegram", "--base-url", machine.telegram.url, stdin=f"{unknown}\n"
+    )
+    assert code == 78 and unknown not in errors and "Traceback" not in errors
+    assert machine.config.read_text() == before and not (machine.folder / ".env").exists()
+
+
+async def test_an_id_belongs_to_one_bot(machine: Machine) -> None:
+    """Another bot under the same id would inherit its chats."""
+    machine.configure()
+    code, _, errors = await machine.run("channels", "add", "telegram", "--token", TOKEN.replace("1", "2"))
+    assert code == 78 and "is another bot already" in errors and "--id telegram-2" in errors
+
+
+def test_help_names_what_there_is() -> None:
+    """A newcomer looks there first."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "gateway", "channels", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
+    ).stdout
+    assert "add " in shown and "list " in shown

@@ -1,0 +1,433 @@
+"""Messages on their way to a platform that edits, has buttons and sometimes fails; with a scripted model behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agents.llm import Completion, OnText, Request
+from channels.base import (
+    Blocked,
+    Capabilities,
+    ChannelError,
+    ChannelUnavailable,
+    EditGone,
+    Inbound,
+    Moved,
+    Outbound,
+    Place,
+)
+from gateway.policy import Rules
+from gateway.router import Router
+from memory.store.database import Database
+from tests.fakes import MINUTE, Clock, ScriptedModel
+from tests.integration.test_router import Bench, Screen
+
+HOUR = 60 * MINUTE
+
+
+class Phone(Screen):
+    """A platform as people know it: what is sent can be edited, buttons can be pressed, nothing is repeated blindly."""
+
+    def __init__(self, failures: list[Exception] | None = None) -> None:
+        super().__init__(failures=failures)
+        self.capabilities = Capabilities(
+            stream="edit", resend="never", buttons=True, revise_seconds=0.02, burst_seconds=0, introduces=False
+        )
+        self.revised: list[str] = []
+        self.arrived = asyncio.Event()
+        self.hangs = False
+
+    async def send(self, outbound: Outbound) -> str:
+        if self.hangs:
+            self.arrived.set()
+            await asyncio.Event().wait()
+        reference = await super().send(outbound)
+        return outbound.edits or reference
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        self.revised.append(text)
+
+
+class SlowModel(ScriptedModel):
+    """Says its answer in pieces, with a pause before each."""
+
+    def __init__(self, *answers: str, seconds: float) -> None:
+        super().__init__(*answers)
+        self.seconds = seconds
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        completion = await super().complete(request)
+        for word in completion.text.split(" "):
+            await asyncio.sleep(self.seconds)
+            if on_text is not None:
+                await on_text(word + " ")
+        return completion
+
+
+class Desk(Bench):
+    """A bench with a phone."""
+
+    screen: Phone
+
+    def press(self, data: str, *, chat: str = "ada") -> Inbound:
+        said = self.inbound("", person="ada")
+        return Inbound(**{name: getattr(said, name) for name in said.__slots__} | {"pressed": data, "chat": chat})
+
+    async def push(self, data: str) -> None:
+        pressed = self.press(data)
+        await self.router.on_inbound(pressed)
+        await self.router.settled(pressed.place)
+
+    async def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """What a query finds in the open store."""
+        database: Database = self.memories["remora.db"]._database
+        return [tuple(row) for row in await database.read(lambda reader: reader.all(sql))]
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    return ScriptedModel()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock, model: ScriptedModel) -> Desk:
+    return Desk(tmp_path, model, Phone(), clock)
+
+
+@asynccontextmanager
+async def failing(desk: Desk, *failures: Exception) -> AsyncIterator[Router]:
+    desk.screen.failures = list(failures)
+    async with desk.running() as router:
+        yield router
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+async def test_what_was_surely_not_shown_is_sent_when_the_platform_asked_for(desk: Desk) -> None:
+    """A wait is honoured to the moment, also for the rows behind it."""
+    async with failing(desk, ChannelUnavailable("slow down", retry_after=0.3)):
+        await desk.say("hello")
+        assert desk.screen.texts == []
+        [(state, not_before)] = await desk.rows("select state, not_before from outbox")
+        assert (state, not_before) == ("pending", desk.clock() + 300)
+        desk.clock.at += 300
+        await until(lambda: desk.screen.texts == ["All right."])
+
+
+async def test_an_answer_of_unknown_fate_is_offered_and_shown_when_asked_for(desk: Desk) -> None:
+    """Never silence, and never an unasked double."""
+    async with failing(desk, ChannelUnavailable("timed out", certain=False)):
+        await desk.say("hello", key="m1")
+        [notice] = desk.screen.sent
+        [button] = notice.buttons
+        assert "show" in notice.text
+        assert notice.reply_to == "m1"
+        await desk.push(button.data)
+        assert desk.screen.texts[1:] == ["All right."]
+        await desk.push(button.data)
+        assert "has been shown" in desk.screen.texts[2]
+    assert len(desk.model.requests) == 1
+
+
+async def test_an_offer_of_unknown_fate_is_made_again(desk: Desk) -> None:
+    """It may not have been seen either; its button stands for the same answer."""
+    unsure = [ChannelUnavailable("timed out", certain=False) for _ in range(3)]
+    async with failing(desk, *unsure):
+        await desk.say("hello")
+        [notice] = desk.screen.sent
+        await desk.push(notice.buttons[0].data)
+        assert desk.screen.texts[1] == "All right."
+
+
+async def test_a_row_that_was_being_sent_when_the_process_died_is_offered_once(desk: Desk) -> None:
+    """The next start asks; the start after it does not ask again."""
+
+    desk.screen.hangs = True
+    async with desk.running():
+        await desk.router.on_inbound(desk.inbound("hello"))
+        await desk.screen.arrived.wait()
+    desk.screen.hangs = False
+    for _ in range(2):
+        async with desk.running():
+            await desk.router.settled(desk.inbound("x").place)
+    assert [len(outbound.buttons) for outbound in desk.screen.sent] == [1]
+
+
+async def test_a_slow_answer_shows_a_placeholder_that_grows_and_becomes_the_answer(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """One message in the chat, not two."""
+    desk = Desk(tmp_path, SlowModel("one two three four", seconds=0.1), Phone(), clock)
+    desk.placeholder_seconds = 0.05
+    async with desk.running():
+        await desk.say("count")
+        [placeholder, answer] = desk.screen.sent
+        assert (placeholder.text, placeholder.edits) == ("…", None)
+        assert (answer.text, answer.edits) == ("one two three four", str(placeholder.id))
+        assert desk.screen.revised[-1].startswith("one two")
+        assert await desk.rows("select kind, state from outbox order by id") == [
+            ("placeholder", "sent"),
+            ("message", "sent"),
+        ]
+
+
+async def test_a_quick_answer_needs_no_placeholder(desk: Desk) -> None:
+    """Two messages to show one would be a flicker."""
+    async with desk.running():
+        await desk.say("hello")
+    assert desk.screen.texts == ["All right."]
+
+
+async def test_a_placeholder_of_unknown_fate_does_not_hold_back_the_answer(tmp_path: Path, clock: Clock) -> None:
+    """It may stand there as an orphan; the answer comes as a message of its own, once."""
+    failures: list[Exception] = [ChannelUnavailable("timed out", certain=False)]
+    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(failures), clock)
+    desk.placeholder_seconds = 0.05
+    async with desk.running():
+        await desk.say("count")
+    assert [(outbound.text, outbound.edits) for outbound in desk.screen.sent] == [("one two", None)]
+
+
+async def test_an_edit_of_unknown_fate_is_repeated(tmp_path: Path, clock: Clock) -> None:
+    """The same edit twice shows the same text once."""
+    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(), clock)
+    desk.placeholder_seconds = 0.05
+    async with desk.running():
+        await desk.router.on_inbound(desk.inbound("count"))
+        await until(lambda: len(desk.screen.sent) == 1)
+        desk.screen.failures = [ChannelUnavailable("timed out", certain=False)]
+        await desk.router.settled(Place(channel="console", chat="ada"))
+        desk.clock.at += 1_000
+        await until(lambda: len(desk.screen.sent) == 2)
+    assert [outbound.text for outbound in desk.screen.sent] == ["…", "one two"]
+
+
+async def test_where_the_placeholder_was_deleted_the_answer_is_said_anew(tmp_path: Path, clock: Clock) -> None:
+    """People delete what looks stuck."""
+    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(), clock)
+    desk.placeholder_seconds = 0.05
+    async with desk.running():
+        await desk.router.on_inbound(desk.inbound("count"))
+        await until(lambda: len(desk.screen.sent) == 1)
+        desk.screen.failures = [EditGone("message to edit not found")]
+        await desk.router.settled(Place(channel="console", chat="ada"))
+    assert [(outbound.text, outbound.edits) for outbound in desk.screen.sent] == [("…", None), ("one two", None)]
+
+
+async def test_what_a_person_who_blocked_the_bot_missed_is_listed_as_dead(desk: Desk) -> None:
+    """Nothing is tried for ever, and nothing vanishes: an admin sees it and can clear it away."""
+    desk.rules = Rules(admins=frozenset({"7"}), allow=frozenset({"5"}))
+    async with failing(desk, Blocked("bot was blocked by the user")):
+        await desk.say("hello", person="5")
+        await desk.say("/dead", person="7")
+        await desk.say("/dead purge", person="7")
+        await desk.say("/dead", person="7")
+    listed, purged, empty = desk.screen.texts
+    assert "console:5:-" in listed
+    assert "blocked" in listed
+    assert "1" in purged
+    assert empty == "Everything could be delivered."
+
+
+async def test_a_group_that_got_another_id_goes_on_there(desk: Desk) -> None:
+    """Telegram makes a supergroup of a group; its conversation and memory are one."""
+    async with desk.running():
+        await desk.say("I like tea", chat="-5")
+        desk.screen.failures = [Moved("upgraded", chat="-1005")]
+        await desk.router.on_inbound(desk.inbound("again", chat="-5"))
+        await until(lambda: len(desk.screen.sent) == 2)
+        assert desk.screen.sent[1].place == Place(channel="console", chat="-1005")
+        await desk.say("and now", chat="-1005")
+        assert await desk.rows("select key from sessions") == [("console:-1005:-",)]
+    assert "I like tea" in str(desk.model.requests[-1].messages)
+
+
+async def test_what_the_platform_says_of_a_move_is_enough(desk: Desk) -> None:
+    """The service message usually comes before the first failed send."""
+    async with desk.running():
+        await desk.say("I like tea", chat="-5")
+        await desk.router.on_moved("console", "-5", "-1005")
+        assert await desk.rows("select key from sessions") == [("console:-1005:-",)]
+
+
+async def test_messages_from_long_ago_get_one_note_and_wait_for_its_button(desk: Desk) -> None:
+    """A burst of answers out of the blue helps nobody, and neither does silence."""
+    async with desk.running():
+        old = [desk.inbound(text) for text in ("first", "second")]
+        desk.clock.move(minutes=121)
+        for inbound in old:
+            await desk.router.on_inbound(inbound)
+        await desk.router.settled(old[0].place)
+        [note] = desk.screen.sent
+        assert desk.model.requests == []
+        await desk.push(note.buttons[0].data)
+        await until(lambda: len(desk.screen.sent) == 2)
+    assert "first\nsecond" in desk.model.requests[0].messages[-1].content
+
+
+async def test_what_lay_unanswered_for_long_at_the_start_waits_too(desk: Desk) -> None:
+    """The process may have been down for a day with the message already in its inbox."""
+    async with desk.running():
+        inbound = desk.inbound("hello")
+        await desk.memories["remora.db"].mail.receive(
+            platform="console",
+            bot_id="local",
+            update_key="k",
+            session_key=inbound.place.session_key,
+            payload=inbound.to_json(),
+        )
+    desk.clock.move(days=1)
+    for _ in range(2):
+        async with desk.running():
+            await desk.router.settled(inbound.place)
+    assert [len(outbound.buttons) for outbound in desk.screen.sent] == [1]
+    assert desk.model.requests == []
+
+
+def edited(inbound: Inbound, text: str, key: str) -> Inbound:
+    fields = {name: getattr(inbound, name) for name in inbound.__slots__}
+    return Inbound(**fields | {"text": text, "edited": True, "update_key": key})
+
+
+async def test_an_edit_before_its_turn_replaces_the_text(tmp_path: Path, clock: Clock) -> None:
+    """The answer is to what the person meant to say."""
+    desk = Desk(tmp_path, SlowModel("fine", "fine too", seconds=0.2), Phone(), clock)
+    async with desk.running():
+        await desk.router.on_inbound(desk.inbound("busy"))
+        said = desk.inbound("I like tee")
+        await desk.router.on_inbound(said)
+        await desk.router.on_inbound(edited(said, "I like tea", "e1"))
+        await desk.router.settled(said.place)
+        assert await desk.rows("select text from messages where role = 'user' order by id") == [
+            ("busy",),
+            ("I like tea",),
+        ]
+
+
+async def test_an_edit_after_its_turn_corrects_memory_and_asks_for_no_answer(desk: Desk) -> None:
+    """What was learned from the old words alone is no longer known."""
+    async with desk.running():
+        said = desk.inbound("I live in Lisbon")
+        await desk.router.on_inbound(said)
+        await desk.router.settled(said.place)
+        memory = desk.memories["remora.db"]
+        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        assert await desk.rows("select value from memories where kind = 'fact'") == [("Lisbon",)]
+        await desk.router.on_inbound(edited(said, "I live in Porto", "e1"))
+        await desk.router.settled(said.place)
+        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        assert await desk.rows("select value from memories where kind = 'fact'") == [("Porto",)]
+        assert await desk.rows("select text from messages where role = 'user'") == [("I live in Porto",)]
+    assert len(desk.screen.sent) == 1
+
+
+async def test_a_flood_is_left_out_and_told_so_once(desk: Desk) -> None:
+    """Ten at once get through; of the rest the person hears once, and it costs no turn."""
+    desk.rules = Rules(allow=frozenset({"5"}))
+    async with desk.running():
+        for n in range(30):
+            await desk.router.on_inbound(desk.inbound(f"spam {n}", person="5"))
+        await desk.router.settled(desk.inbound("x", person="5").place)
+        assert len([text for text in desk.screen.texts if "faster than I can listen" in text]) == 1
+        assert await desk.rows("select count(*) from inbox") == [(10,)]
+
+
+async def test_a_stranger_is_told_once_and_let_in_by_a_code(desk: Desk) -> None:
+    """Nothing of theirs is stored before that."""
+    desk.rules = Rules(admins=frozenset({"7"}))
+    async with desk.running():
+        await desk.say("/pair", person="7")
+        for _ in range(2):
+            await desk.say("hello", person="5")
+        assert await desk.rows("select count(*) from inbox") == [(1,)]
+        await desk.say("/start CDFG-2345", person="5")
+        await desk.say("hello", person="5")
+    code, stranger, welcome, answer = desk.screen.texts
+    assert "CDFG-2345" in code
+    assert "5" in stranger
+    assert "Welcome" in welcome
+    assert answer == "All right."
+
+
+async def test_stop_ends_the_answer_that_is_being_made(tmp_path: Path, clock: Clock) -> None:
+    """The chat is free at once, and the message is kept."""
+    desk = Desk(tmp_path, SlowModel("never said", seconds=30), Phone(), clock)
+    async with desk.running():
+        await desk.router.on_inbound(desk.inbound("hello"))
+        await until(lambda: bool(desk.model.requests))
+        await desk.say("/stop")
+        assert await desk.rows("select state, error from turns") == [("failed", "stopped")]
+    assert "Stopped. Your message is kept." in desk.screen.texts
+
+
+async def test_a_question_is_answered_by_its_own_button_only(desk: Desk) -> None:
+    """An old button must not say yes to a newer question."""
+    async with desk.running():
+        await desk.say("/remember my bike is red")
+        await desk.say("/remember my car is blue")
+        ids = [row[0] for row in await desk.rows("select short_id from memories order by id")]
+        await desk.say(f"/forget {ids[0]}")
+        first = desk.screen.sent[-1].buttons
+        await desk.say(f"/forget {ids[1]}")
+        second = desk.screen.sent[-1].buttons
+        await desk.push(first[0].data)
+        assert "no longer open" in desk.screen.texts[-1]
+        await desk.push(second[0].data)
+        assert f"Removed {ids[1]}" in desk.screen.texts[-1]
+        assert [row[0] for row in await desk.rows("select short_id from memories")] == [ids[0]]
+
+
+async def test_admin_commands_are_unknown_to_everybody_else(desk: Desk) -> None:
+    """Not even their names are given away."""
+    desk.rules = Rules(allow=frozenset({"5"}), admins=frozenset({"7"}))
+    async with desk.running():
+        await desk.say("/allow 9", person="5")
+        await desk.say("/allow 9", person="7")
+        await desk.say("hello", person="9")
+    refused, done, answer = desk.screen.texts
+    assert "There is no command /allow" in refused
+    assert done == "9 may talk to me now."
+    assert answer == "All right."
+
+
+async def test_the_first_answer_of_a_chat_is_followed_by_a_word_about_memory(desk: Desk) -> None:
+    """Once, where the channel is a conversation and no pipe."""
+    desk.screen.capabilities = Capabilities(resend="never", burst_seconds=0, introduces=True)
+    async with desk.running():
+        await desk.say("hello")
+        await desk.say("hello again")
+        await desk.say("hello all", chat="-9")
+    private, again, group = desk.screen.texts
+    assert "timezone" in private
+    assert again == "All right."
+    assert "for this group only" in group
+
+
+async def test_a_row_is_tried_for_six_hours_and_no_longer(desk: Desk) -> None:
+    """An answer from yesterday helps nobody; it is listed as dead."""
+    async with failing(desk, ChannelUnavailable("down")):
+        await desk.say("hello")
+        desk.screen.failures = [ChannelUnavailable("down")]
+        desk.clock.move(minutes=361)
+        desk.memories["remora.db"]
+        store = desk.stores["assistant"]
+        store.delivery.wake("console:ada:-")
+        await store.delivery.settled("console:ada:-")
+        assert await desk.rows("select state from outbox") == [("dead",)]
+
+
+async def test_a_refusal_for_good_is_dead_and_the_next_answer_goes_out(desk: Desk) -> None:
+    """One row's fault is not the chat's."""
+    async with failing(desk, ChannelError("message is too long")):
+        await desk.say("hello")
+        await desk.say("hello again")
+        assert await desk.rows("select state from outbox order by id") == [("dead",), ("sent",)]

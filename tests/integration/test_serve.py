@@ -1,0 +1,285 @@
+"""`serve` as a whole, over a channel made for it: start, health, stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+
+from channels.base import Capabilities, ChannelUnavailable, Chunk, Health, Host, Inbound, Outbound, Place
+from gateway.config import Config, load
+from gateway.http import AddressUnusable
+from gateway.serve import GRACE, SILENCE, judge, serve
+from memory.errors import StoreInUse
+from memory.service import StoreHealth
+from tests.fakes import NOON
+
+WELL = StoreHealth(oldest_inbox=None, oldest_outbox=None, damage=None, wal_bytes=0)
+
+
+class Wire:
+    """A platform as a queue: what is put into `said` comes in, what goes out is kept in `sent`.
+
+    It is called console, for there everybody may speak.
+    """
+
+    platform = "wire"
+    capabilities = Capabilities(resend="mark", burst_seconds=0)
+
+    def __init__(self, name: str = "console", *, failures: int = 0) -> None:
+        self.id = name
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.sent: list[str] = []
+        self.answered = asyncio.Event()
+        self.receiving = asyncio.Event()
+        self.failures = failures
+        self.state = Health(contact=NOON)
+        self.held = asyncio.Event()
+        self.held.set()
+
+    def reachable(self, place: Place) -> bool:
+        return True
+
+    def health(self) -> Health:
+        return self.state
+
+    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+        return [Chunk(text=text)]
+
+    async def run(self, host: Host) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise ChannelUnavailable("the wire is cut")
+        self.receiving.set()
+        number = 0
+        while True:
+            text = await self.said.get()
+            number += 1
+            await host.on_inbound(
+                Inbound(
+                    channel=self.id,
+                    platform=self.platform,
+                    bot_id="1",
+                    update_key=str(number),
+                    chat="7",
+                    chat_kind="private",
+                    author_id="7",
+                    author_name="Ada",
+                    message_id=str(number),
+                    text=text,
+                    sent_at=NOON,
+                )
+            )
+
+    async def append(self, place: Place, turn: int, text: str) -> None:
+        raise AssertionError("nothing grows here")
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        raise AssertionError("nothing grows here")
+
+    async def typing(self, place: Place) -> None:
+        return None
+
+    async def send(self, outbound: Outbound) -> str:
+        await self.held.wait()
+        self.sent.append(outbound.text)
+        self.answered.set()
+        return str(outbound.id)
+
+
+class Operator:
+    """Who started it: reads its lines and stops it."""
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines += text.splitlines()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return configured(tmp_path)
+
+
+def configured(folder: Path, http: str = "{enabled: false}") -> Config:
+    (folder / "config.yaml").write_text(
+        f"data_dir: data\nembedding: {{provider: none}}\nmemory: {{exit_seconds: 2}}\nhttp: {http}\n"
+    )
+    return load(folder / "config.yaml", {}, folder)
+
+
+async def until(happened: asyncio.Event, serving: asyncio.Task[int]) -> None:
+    """Wait for it, or raise what ended the serving before."""
+    waiting = asyncio.create_task(happened.wait())
+    await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if not waiting.done():
+        waiting.cancel()
+        raise AssertionError(f"serving ended with {serving.result()}")
+
+
+async def test_a_message_is_answered_until_it_is_told_to_stop(config: Config) -> None:
+    """The whole of its work, and a clean end."""
+    wire, operator = Wire(), Operator()
+    serving = asyncio.create_task(
+        serve(config, {"console": wire}, stop=operator.stop, say=operator.say, warnings=["mind"])
+    )
+    await wire.said.put("My name is Ada")
+    async with asyncio.timeout(20):
+        await until(wire.answered, serving)
+        operator.stop.set()
+        assert await serving == 0
+    assert "Ada" in wire.sent[0]
+    assert operator.lines[0].endswith("serves console. Ctrl-C ends it.")
+    assert "  agents: assistant: offline, no language model" in operator.lines
+    assert f"  data:   {config.data_dir}" in operator.lines
+    assert "  health: not served (http.enabled is false)" in operator.lines
+    assert "Warning: mind" in operator.lines
+
+
+async def test_stopping_answers_what_was_taken(config: Config) -> None:
+    """Whoever was promised an answer gets it before the process ends; nothing new is taken meanwhile."""
+    wire, operator = Wire(), Operator()
+    wire.held.clear()
+    serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
+    await wire.said.put("/help")
+    async with asyncio.timeout(20):
+        await until(wire.receiving, serving)
+        while not wire.said.empty():
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.2)
+        operator.stop.set()
+        while not any(line.startswith("Ending") for line in operator.lines):
+            await asyncio.sleep(0.01)
+        await wire.said.put("too late")
+        wire.held.set()
+        assert await serving == 0
+    assert len(wire.sent) == 1 and "/help" in wire.sent[0]
+    assert wire.said.qsize() == 1
+
+
+async def test_a_channel_that_fails_holds_up_no_other(config: Config) -> None:
+    """One wrong token must not silence everybody."""
+    broken, wire, operator = Wire("broken", failures=10**9), Wire(), Operator()
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0.01)
+
+    serving = asyncio.create_task(
+        serve(config, {"broken": broken, "console": wire}, stop=operator.stop, say=operator.say, sleep=sleep)
+    )
+    await wire.said.put("/help")
+    async with asyncio.timeout(20):
+        await until(wire.answered, serving)
+        operator.stop.set()
+        assert await serving == 0
+    assert broken.failures < 10**9
+
+
+async def test_a_second_process_is_refused_before_it_receives(config: Config) -> None:
+    """Two would take each other's messages."""
+    first, second, operator = Wire(), Wire(), Operator()
+    serving = asyncio.create_task(serve(config, {"console": first}, stop=operator.stop, say=operator.say))
+    async with asyncio.timeout(20):
+        await until(first.receiving, serving)
+        with pytest.raises(StoreInUse, match=r"in use by another Remora \(process \d+\)"):
+            await serve(config, {"console": second}, stop=asyncio.Event(), say=operator.say)
+        operator.stop.set()
+        assert await serving == 0
+    assert not second.receiving.is_set()
+
+
+async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: int) -> None:
+    """From the channels and stores themselves."""
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    wire, operator = Wire(), Operator()
+    serving = asyncio.create_task(
+        serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=lambda: NOON + 5_000)
+    )
+    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+        await until(wire.receiving, serving)
+        url = f"http://127.0.0.1:{unused_tcp_port}/healthz"
+        assert f"  health: {url}" in operator.lines
+        green = await client.get(url)
+        wire.state = Health(contact=NOON, trouble="the wire is cut")
+        red = await client.get(url)
+        operator.stop.set()
+        assert await serving == 0
+        with pytest.raises(httpx.ConnectError):
+            await client.get(url)
+    assert green.status_code == 200
+    assert green.json()["channels"] == {"console": {"last_poll_seconds_ago": 5, "trouble": ""}}
+    (store,) = green.json()["stores"]
+    assert (store["name"], store["oldest_inbox_seconds"], store["damage"]) == ("remora.db", None, None)
+    assert red.status_code == 503 and red.json()["reasons"] == ["console: the wire is cut"]
+
+
+async def test_a_taken_port_ends_the_start(tmp_path: Path, unused_tcp_port: int) -> None:
+    """A bot whose health nobody can see would look dead to its service manager."""
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    server = await asyncio.start_server(lambda _r, _w: None, "127.0.0.1", unused_tcp_port)
+    async with server:
+        with pytest.raises(AddressUnusable):
+            await serve(config, {"console": Wire()}, stop=asyncio.Event(), say=lambda _: None)
+
+
+@pytest.mark.parametrize(("minutes", "ends"), [(1, True), (0, False)])
+async def test_bad_health_for_too_long_ends_it_only_if_configured(tmp_path: Path, minutes: float, ends: bool) -> None:
+    """A service manager starts it anew with a fresh connection; without one it must go on trying."""
+    config = configured(tmp_path, f"{{enabled: false, exit_after_minutes: {minutes}}}")
+    wire, operator = Wire(), Operator()
+    wire.state = Health(contact=NOON, trouble="the wire is cut")
+    passed = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        if passed > 600:
+            operator.stop.set()
+        await asyncio.sleep(0)
+
+    async with asyncio.timeout(20):
+        code = await serve(
+            config, {"console": wire}, stop=operator.stop, say=operator.say, monotonic=lambda: passed, sleep=sleep
+        )
+    assert code == (1 if ends else 0)
+    assert (passed > 600) is not ends
+
+
+@pytest.mark.parametrize(
+    ("channel", "store", "uptime", "reason"),
+    [
+        (Health(contact=NOON), WELL, 10, None),
+        (Health(contact=NOON - SILENCE * 1000), WELL, 999, None),
+        (Health(contact=NOON - (SILENCE + 1) * 1000), WELL, 999, "wire: no contact with the platform for 121 s."),
+        (Health(), WELL, SILENCE, None),
+        (Health(), WELL, SILENCE + 1, "wire: no contact with the platform since the start."),
+        (Health(contact=NOON, trouble="a rival polls."), WELL, 10, "wire: a rival polls."),
+        (Health(contact=NOON), ("inbox", GRACE + 180), 10, None),
+        (Health(contact=NOON), ("inbox", GRACE + 181), 10, "db: a message has waited for its answer for 241 s."),
+        (Health(contact=NOON), ("outbox", GRACE + 181), 10, "db: an answer could not be delivered for 241 s."),
+        (Health(contact=NOON), ("damage", 0), 10, "db: a page is damaged."),
+        (Health(contact=NOON), "can't be read.", 10, "db: can't be read."),
+        (Health(contact=NOON + 5_000), WELL, 10, None),
+    ],
+)
+def test_health_is_judged_end_to_end(
+    channel: Health, store: StoreHealth | str | tuple[str, int], uptime: float, reason: str | None
+) -> None:
+    """A poller that hangs, a message nobody answers, an answer that never leaves: each alone is red."""
+    if isinstance(store, tuple):
+        kind, age = store
+        store = StoreHealth(
+            oldest_inbox=NOON - age * 1000 if kind == "inbox" else None,
+            oldest_outbox=NOON - age * 1000 if kind == "outbox" else None,
+            damage="a page is damaged." if kind == "damage" else None,
+            wal_bytes=0,
+        )
+    report = judge(channels={"wire": channel}, stores={"db": store}, now=NOON, uptime=uptime, turn_seconds=180)
+    assert report.reasons == (() if reason is None else (reason,))
+    assert report.status == ("green" if reason is None else "red")
+    assert (report.channels["wire"].last_poll_seconds_ago or 0) >= 0

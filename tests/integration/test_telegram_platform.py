@@ -1,0 +1,864 @@
+"""The Telegram that other tests stand on, kept honest by two clients nobody here wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Protocol, cast
+
+import httpx
+import pytest
+import telegram
+from aiogram import Bot as AiogramBot
+from aiogram import exceptions as aiogram_errors
+from aiogram.client.session.aiohttp import AiohttpSession
+from aiogram.client.telegram import TelegramAPIServer
+from aiogram.enums import ChatMemberStatus
+from aiogram.types import (
+    BotCommand,
+    BufferedInputFile,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    MessageEntity,
+    ReactionTypeEmoji,
+    ReplyParameters,
+)
+from aiogram.utils.serialization import deserialize_telegram_object_to_python
+from telegram import error as ptb_errors
+from telegram.request import HTTPXRequest
+
+from agents.llm import ChatMessage, Request
+from agents.providers.openai import OpenAIProvider
+from memory.learn.answer import read_answer
+from tests.platforms.telegram import Control, running, serving
+
+ADA, BEN, GROUP, FORUM = 7, 8, -50, -1005
+JSON = dict[str, Any]
+
+
+class Refusal(Exception):
+    """What a client made of an error: its kind, the platform's words, and what came with it."""
+
+    def __init__(self, kind: str, words: str, number: int | None = None) -> None:
+        super().__init__(f"{kind}: {words}".lower())
+        self.kind = kind
+        self.words = words.lower()
+        self.number = number
+
+
+class Client(Protocol):
+    """The Bot API as these tests use it, whoever speaks it."""
+
+    async def me(self) -> JSON: ...
+    async def updates(
+        self, offset: int | None = None, *, limit: int = 100, timeout: int = 0, allowed: list[str] | None = None
+    ) -> list[JSON]: ...
+    async def send(self, chat: int, text: str, **more: Any) -> JSON: ...
+    async def edit(self, chat: int, message: int, text: str, **more: Any) -> JSON: ...
+    async def delete(self, chat: int, message: int) -> bool: ...
+    async def answer(self, callback: str) -> bool: ...
+    async def act(self, chat: int, thread: int | None = None) -> bool: ...
+    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool: ...
+    async def commands(self, language: str | None = None) -> dict[str, str]: ...
+    async def chat(self, chat: int) -> JSON: ...
+    async def member(self, chat: int, user: int) -> str: ...
+    async def leave(self, chat: int) -> bool: ...
+    async def file(self, file_id: str) -> bytes: ...
+    async def photo(self, chat: int, data: bytes, caption: str) -> JSON: ...
+    async def react(self, chat: int, message: int, emoji: str) -> bool: ...
+    async def webhook(self, url: str) -> bool: ...
+    async def webhook_url(self) -> str: ...
+    async def aclose(self) -> None: ...
+
+
+class Aiogram:
+    """aiogram's Bot, which speaks in multipart forms."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.bot = AiogramBot(token, session=AiohttpSession(api=TelegramAPIServer.from_base(url)))
+
+    async def me(self) -> JSON:
+        return _dumped(await _heard(self.bot.get_me()))
+
+    async def updates(
+        self, offset: int | None = None, *, limit: int = 100, timeout: int = 0, allowed: list[str] | None = None
+    ) -> list[JSON]:
+        got = await _heard(self.bot.get_updates(offset=offset, limit=limit, timeout=timeout, allowed_updates=allowed))
+        return [_dumped(one) for one in got]
+
+    async def send(self, chat: int, text: str, **more: Any) -> JSON:
+        return _dumped(await _heard(self.bot.send_message(chat, text, **self._more(more))))
+
+    async def edit(self, chat: int, message: int, text: str, **more: Any) -> JSON:
+        done = self.bot.edit_message_text(text=text, chat_id=chat, message_id=message, **self._more(more))
+        return _dumped(await _heard(done))
+
+    async def delete(self, chat: int, message: int) -> bool:
+        return bool(await _heard(self.bot.delete_message(chat, message)))
+
+    async def answer(self, callback: str) -> bool:
+        return bool(await _heard(self.bot.answer_callback_query(callback)))
+
+    async def act(self, chat: int, thread: int | None = None) -> bool:
+        return bool(await _heard(self.bot.send_chat_action(chat, "typing", message_thread_id=thread)))
+
+    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool:
+        given = [BotCommand(command=name, description=text) for name, text in commands.items()]
+        return bool(await _heard(self.bot.set_my_commands(given, language_code=language)))
+
+    async def commands(self, language: str | None = None) -> dict[str, str]:
+        got = await _heard(self.bot.get_my_commands(language_code=language))
+        return {one.command: one.description for one in got}
+
+    async def chat(self, chat: int) -> JSON:
+        return _dumped(await _heard(self.bot.get_chat(chat)))
+
+    async def member(self, chat: int, user: int) -> str:
+        return ChatMemberStatus((await _heard(self.bot.get_chat_member(chat, user))).status).value
+
+    async def leave(self, chat: int) -> bool:
+        return bool(await _heard(self.bot.leave_chat(chat)))
+
+    async def file(self, file_id: str) -> bytes:
+        got = await _heard(self.bot.download(file_id))
+        return bytes(got.read())
+
+    async def photo(self, chat: int, data: bytes, caption: str) -> JSON:
+        sent = self.bot.send_photo(chat, BufferedInputFile(data, "a.jpg"), caption=caption)
+        return _dumped(await _heard(sent))
+
+    async def react(self, chat: int, message: int, emoji: str) -> bool:
+        given = self.bot.set_message_reaction(chat, message, reaction=[ReactionTypeEmoji(emoji=emoji)])
+        return bool(await _heard(given))
+
+    async def webhook(self, url: str) -> bool:
+        return bool(await _heard(self.bot.set_webhook(url)))
+
+    async def webhook_url(self) -> str:
+        return str((await _heard(self.bot.get_webhook_info())).url)
+
+    async def aclose(self) -> None:
+        await self.bot.session.close()
+
+    def _more(self, more: JSON) -> JSON:
+        out: JSON = {name: value for name, value in more.items() if name in ("parse_mode", "message_thread_id")}
+        if "entities" in more:
+            out["entities"] = [MessageEntity(**one) for one in more["entities"]]
+        if "buttons" in more:
+            row = [InlineKeyboardButton(text=data, callback_data=data) for data in more["buttons"]]
+            out["reply_markup"] = InlineKeyboardMarkup(inline_keyboard=[row])
+        if "reply_to" in more:
+            out["reply_parameters"] = ReplyParameters(
+                message_id=more["reply_to"], allow_sending_without_reply=more.get("without")
+            )
+        if "no_preview" in more:
+            out["link_preview_options"] = LinkPreviewOptions(is_disabled=True)
+        return out
+
+
+class Ptb:
+    """python-telegram-bot's Bot, which speaks in urlencoded forms."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.requests = [HTTPXRequest(httpx_kwargs={"trust_env": False, "verify": False}) for _ in range(2)]
+        self.bot = telegram.Bot(
+            token,
+            base_url=f"{url}/bot",
+            base_file_url=f"{url}/file/bot",
+            request=self.requests[0],
+            get_updates_request=self.requests[1],
+        )
+
+    async def me(self) -> JSON:
+        return (await _read(self.bot.get_me())).to_dict()  # type: ignore[no-any-return]
+
+    async def updates(
+        self, offset: int | None = None, *, limit: int = 100, timeout: int = 0, allowed: list[str] | None = None
+    ) -> list[JSON]:
+        got = await _read(self.bot.get_updates(offset=offset, limit=limit, timeout=timeout, allowed_updates=allowed))
+        return [one.to_dict() for one in got]
+
+    async def send(self, chat: int, text: str, **more: Any) -> JSON:
+        return (await _read(self.bot.send_message(chat, text, **self._more(more)))).to_dict()  # type: ignore[no-any-return]
+
+    async def edit(self, chat: int, message: int, text: str, **more: Any) -> JSON:
+        done = await _read(self.bot.edit_message_text(text, chat, message, **self._more(more)))
+        return done.to_dict()  # type: ignore[no-any-return]
+
+    async def delete(self, chat: int, message: int) -> bool:
+        return bool(await _read(self.bot.delete_message(chat, message)))
+
+    async def answer(self, callback: str) -> bool:
+        return bool(await _read(self.bot.answer_callback_query(callback)))
+
+    async def act(self, chat: int, thread: int | None = None) -> bool:
+        return bool(await _read(self.bot.send_chat_action(chat, "typing", message_thread_id=thread)))
+
+    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool:
+        return bool(await _read(self.bot.set_my_commands(list(commands.items()), language_code=language)))
+
+    async def commands(self, language: str | None = None) -> dict[str, str]:
+        got = await _read(self.bot.get_my_commands(language_code=language))
+        return {one.command: one.description for one in got}
+
+    async def chat(self, chat: int) -> JSON:
+        return (await _read(self.bot.get_chat(chat))).to_dict()  # type: ignore[no-any-return]
+
+    async def member(self, chat: int, user: int) -> str:
+        return str((await _read(self.bot.get_chat_member(chat, user))).status)
+
+    async def leave(self, chat: int) -> bool:
+        return bool(await _read(self.bot.leave_chat(chat)))
+
+    async def file(self, file_id: str) -> bytes:
+        found = await _read(self.bot.get_file(file_id))
+        return bytes(await _read(found.download_as_bytearray()))
+
+    async def photo(self, chat: int, data: bytes, caption: str) -> JSON:
+        return (await _read(self.bot.send_photo(chat, data, caption=caption))).to_dict()  # type: ignore[no-any-return]
+
+    async def react(self, chat: int, message: int, emoji: str) -> bool:
+        return bool(await _read(self.bot.set_message_reaction(chat, message, reaction=emoji)))
+
+    async def webhook(self, url: str) -> bool:
+        return bool(await _read(self.bot.set_webhook(url)))
+
+    async def webhook_url(self) -> str:
+        return str((await _read(self.bot.get_webhook_info())).url)
+
+    async def aclose(self) -> None:
+        for request in self.requests:
+            await request.shutdown()
+
+    def _more(self, more: JSON) -> JSON:
+        out: JSON = {name: value for name, value in more.items() if name in ("parse_mode", "message_thread_id")}
+        if "entities" in more:
+            out["entities"] = [telegram.MessageEntity(**one) for one in more["entities"]]
+        if "buttons" in more:
+            row = [telegram.InlineKeyboardButton(data, callback_data=data) for data in more["buttons"]]
+            out["reply_markup"] = telegram.InlineKeyboardMarkup([row])
+        if "reply_to" in more:
+            out["reply_parameters"] = telegram.ReplyParameters(
+                more["reply_to"], allow_sending_without_reply=more.get("without")
+            )
+        if "no_preview" in more:
+            out["link_preview_options"] = telegram.LinkPreviewOptions(is_disabled=True)
+        return out
+
+
+CLIENTS: dict[str, Callable[[str, str], Client]] = {"aiogram": Aiogram, "ptb": Ptb}
+
+
+@pytest.fixture
+async def platform() -> AsyncIterator[Control]:
+    async with serving() as control:
+        yield control
+
+
+@pytest.fixture(params=list(CLIENTS))
+async def client(
+    request: pytest.FixtureRequest, platform: Control, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Client]:
+    # Else python-telegram-bot warns that a retry_after will one day be a timedelta.
+    monkeypatch.setenv("PTB_TIMEDELTA", "1")
+    made = CLIENTS[request.param](platform.url, platform.token)
+    yield made
+    await made.aclose()
+
+
+async def test_a_bot_learns_who_it_is(client: Client) -> None:
+    """Both clients refuse a getMe that lacks what the Bot API promises."""
+    me = await client.me()
+    assert (me["id"], me["is_bot"], me["username"]) == (4242, True, "remora_test_bot")
+    assert me["can_read_all_group_messages"] is True
+
+
+async def test_a_wrong_token_is_unauthorized(platform: Control) -> None:
+    """The operator's commonest mistake has one answer in every client."""
+    for make in (Aiogram, Ptb):
+        stranger = make(platform.url, "1:wrong")
+        with pytest.raises(Refusal) as refused:
+            await stranger.me()
+        assert refused.value.kind == "unauthorized"
+        await stranger.aclose()
+    async with httpx.AsyncClient(base_url=platform.url) as plain:
+        answer = await plain.get("/bot1:wrong/getMe")
+        assert answer.status_code == 401
+        assert answer.json() == {"ok": False, "error_code": 401, "description": "Unauthorized"}
+        answer = await plain.get(f"/bot{platform.token}/getMeNot")
+        assert answer.json() == {"ok": False, "error_code": 404, "description": "Not Found: method not found"}
+
+
+async def test_a_poll_hangs_until_somebody_speaks(client: Client, platform: Control) -> None:
+    """Without true long polling a bot would spin, and no test of its waiting would mean anything."""
+    poll = asyncio.create_task(client.updates(timeout=30))
+    await platform.wait(polling=True)
+    assert not poll.done()
+    said = await platform.say("hello", user=ADA, name="Ada")
+    (update,) = await poll
+    assert update["update_id"] == said.update_id
+    assert update["message"]["text"] == "hello"
+    assert update["message"]["chat"]["type"] == "private"
+    assert (await platform.state())["polls"]["hanging"] is False
+
+
+async def test_only_an_offset_above_an_update_confirms_it(client: Client, platform: Control) -> None:
+    """At-least-once delivery hangs on this and on nothing else."""
+    ids = [(await platform.say(str(n), user=ADA)).update_id for n in range(3)]
+    first = ids[0]
+    assert first is not None and ids == [first, first + 1, first + 2]
+    assert [u["update_id"] for u in await client.updates(limit=2)] == ids[:2]
+    assert [u["update_id"] for u in await client.updates()] == ids, "an unconfirmed update comes again"
+    assert [u["update_id"] for u in await client.updates(first + 1)] == ids[1:]
+    assert [u["update_id"] for u in await client.updates()] == ids[1:], "a confirmed one does not"
+    assert [u["update_id"] for u in await client.updates(-1)] == ids[2:]
+    assert (await platform.state())["updates"]["confirmed"] == 2
+    assert await client.updates(first + 3) == []
+
+
+async def test_an_offset_from_another_numbering_is_answered_from_the_queues_head(
+    client: Client, platform: Control
+) -> None:
+    """After a quiet week ids begin lower; a bot that only ever raises its offset would see the same for ever."""
+    said = await platform.say("old", user=ADA)
+    assert said.update_id is not None
+    await client.updates(said.update_id + 1)
+    await platform.number_updates(50)
+    await platform.say("new", user=ADA)
+    for _ in range(2):
+        assert [u["update_id"] for u in await client.updates(said.update_id + 1)] == [50]
+    assert await client.updates(51) == []
+
+
+async def test_updates_come_twice_or_disordered_when_telegram_says_so(client: Client, platform: Control) -> None:
+    """What a bot must survive has to be possible here."""
+    ids = [(await platform.say(str(n), user=ADA)).update_id for n in range(4)]
+    first = ids[0]
+    assert first is not None
+    await platform.redeliver(pending=1)
+    assert [u["update_id"] for u in await client.updates()] == [*ids, ids[-1]]
+    await client.updates(first + 4)
+    await platform.redeliver(confirmed=2)
+    assert len(await client.updates(first + 4)) == 2
+    assert await client.updates(first + 4) == []
+    for n in range(6):
+        await platform.say(str(n), user=ADA)
+    await platform.reorder(seed=3)
+    got = [u["update_id"] for u in await client.updates()]
+    assert got != sorted(got)
+
+
+async def test_a_bot_gets_the_kinds_of_updates_it_asked_for(client: Client, platform: Control) -> None:
+    """An adapter that forgets a kind in allowed_updates must fail its test."""
+    await client.updates(allowed=["message"])
+    said = await platform.say("before", user=ADA)
+    assert await platform.edit(said.message_id, "after", chat=ADA) is None
+    await client.updates(allowed=["message", "edited_message"])
+    await platform.edit(said.message_id, "later", chat=ADA)
+    _, edited = await client.updates()
+    assert edited["edited_message"]["text"] == "later"
+    assert edited["edited_message"]["message_id"] == said.message_id
+
+
+async def test_of_two_pollers_the_older_is_sent_away(client: Client, platform: Control) -> None:
+    """As on Telegram: the newcomer waits on, the old one gets 409."""
+    older = asyncio.create_task(client.updates(timeout=30))
+    await platform.wait(polling=True)
+    other = Aiogram(platform.url, platform.token)
+    newer = asyncio.create_task(other.updates(timeout=30))
+    with pytest.raises(Refusal, match="make sure that only one bot instance is running") as refused:
+        await older
+    assert refused.value.kind == "conflict"
+    await platform.say("hello", user=ADA)
+    assert len(await newer) == 1
+    await other.aclose()
+
+
+async def test_a_webhook_and_polling_exclude_each_other(client: Client, platform: Control) -> None:
+    """A bot moved from a webhook must be told, not left deaf."""
+    await client.webhook("https://example.org/hook")
+    assert await client.webhook_url() == "https://example.org/hook"
+    with pytest.raises(Refusal, match="can't use getupdates method while webhook is active") as refused:
+        await client.updates()
+    assert refused.value.kind == "conflict"
+    await client.webhook("")
+    assert await client.updates() == []
+
+
+async def test_what_is_sent_stands_in_the_chat(client: Client, platform: Control) -> None:
+    """Text, entities, reply, keyboard and preview are what later tests look at."""
+    said = await platform.say("question", user=ADA)
+    entities = [{"type": "bold", "offset": 2, "length": 4}]
+    sent = await client.send(
+        ADA, "  bold answer \n", entities=entities, reply_to=said.message_id, buttons=["yes", "no"], no_preview=True
+    )
+    assert sent["text"] == "bold answer"
+    (_, message) = (await platform.state())["chats"][str(ADA)]["messages"]
+    assert message["by_bot"] and message["from"]["id"] == 4242
+    assert message["entities"] == [{"type": "bold", "offset": 0, "length": 4}]
+    assert message["reply_to_message"]["message_id"] == said.message_id
+    assert [b["callback_data"] for b in message["reply_markup"]["inline_keyboard"][0]] == ["yes", "no"]
+    assert message["link_preview_options"]["is_disabled"] is True
+    assert await platform.texts(ADA) == ["bold answer"]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "words"),
+    [
+        (" \n ", {}, "text must be non-empty"),
+        ("x" * 4097, {}, "message is too long"),
+        ("😀" * 2049, {}, "message is too long"),
+        ("a_b", {"parse_mode": "MarkdownV2"}, "can't parse entities"),
+        ("<b>x", {"parse_mode": "HTML"}, "can't parse entities"),
+        ("hello", {"entities": [{"type": "bold", "offset": 0, "length": 6}]}, "ends after the end of the text"),
+        ("hello", {"entities": [{"type": "bold", "offset": 9, "length": 1}]}, "begins after the end of the text"),
+        ("😀", {"entities": [{"type": "bold", "offset": 1, "length": 1}]}, "in a middle of a utf-16 symbol"),
+        ("hello", {"buttons": ["d" * 65]}, "button_data_invalid"),
+        ("hello", {"reply_to": 99}, "message to be replied not found"),
+        ("hello", {"message_thread_id": 5}, "message thread not found"),
+    ],
+)
+async def test_what_telegram_refuses_is_refused_and_not_shown(
+    client: Client, platform: Control, text: str, more: JSON, words: str
+) -> None:
+    """An emulator that takes everything proves nothing."""
+    await platform.say("hi", user=ADA)
+    with pytest.raises(Refusal) as refused:
+        await client.send(ADA, text, **more)
+    assert refused.value.kind == "bad" and words in refused.value.words
+    assert await platform.texts(ADA) == []
+
+
+async def test_the_longest_text_and_a_forgiven_reply_are_taken(client: Client, platform: Control) -> None:
+    """The limits are no tighter than Telegram's."""
+    await platform.say("hi", user=ADA)
+    await client.send(ADA, "x" * 4096)
+    await client.send(ADA, "😀" * 2048)
+    sent = await client.send(ADA, "a reply to nothing", reply_to=99, without=True)
+    assert "reply_to_message" not in sent
+    await client.send(ADA, "a\\_b", parse_mode="MarkdownV2")
+
+
+async def test_an_edit_replaces_text_and_keyboard_or_says_that_nothing_changed(
+    client: Client, platform: Control
+) -> None:
+    """Repeating an edit is how a crashed answer is made sure of; its answer must be the real one."""
+    said = await platform.say("hi", user=ADA)
+    sent = await client.send(ADA, "…", buttons=["stop"])
+    edited = await client.edit(ADA, sent["message_id"], "done")
+    assert edited["text"] == "done" and "reply_markup" not in edited
+    with pytest.raises(Refusal) as refused:
+        await client.edit(ADA, sent["message_id"], "done")
+    assert refused.value.kind == "bad" and "message is not modified" in refused.value.words
+    await client.edit(ADA, sent["message_id"], "done", entities=[{"type": "bold", "offset": 0, "length": 4}])
+    with pytest.raises(Refusal, match="message can't be edited"):
+        await client.edit(ADA, said.message_id, "yours")
+    await client.delete(ADA, sent["message_id"])
+    with pytest.raises(Refusal, match="message to edit not found"):
+        await client.edit(ADA, sent["message_id"], "again")
+    with pytest.raises(Refusal, match="message to delete not found"):
+        await client.delete(ADA, sent["message_id"])
+    message = (await platform.state())["chats"][str(ADA)]["messages"][1]
+    assert [edit["text"] for edit in message["edits"]] == ["…", "done"] and message["deleted"]
+
+
+async def test_topics_are_places_of_their_own(client: Client, platform: Control) -> None:
+    """General has no id, a reply's thread is no topic, and what is closed or deleted takes nothing."""
+    await platform.group(FORUM, forum=True)
+    topic = await platform.topic(FORUM, "Cats")
+    await platform.say("in it", user=ADA, chat=FORUM, thread=topic)
+    general = await platform.say("in General", user=ADA, chat=FORUM)
+    await platform.say("a reply there", user=BEN, chat=FORUM, reply_to=general.message_id)
+    opened, inside, outside, reply = (u["message"] for u in await client.updates())
+    assert opened["forum_topic_created"]["name"] == "Cats" and opened["message_id"] == topic
+    assert inside["is_topic_message"] and inside["message_thread_id"] == topic
+    assert inside["reply_to_message"]["message_id"] == topic
+    assert not outside.get("is_topic_message") and not outside.get("message_thread_id")
+    assert reply["message_thread_id"] == general.message_id and not reply.get("is_topic_message")
+
+    sent = await client.send(FORUM, "an answer", message_thread_id=topic)
+    assert sent["message_thread_id"] == topic
+    await client.act(FORUM, topic)
+    for nowhere in (1, general.message_id):
+        with pytest.raises(Refusal, match="message thread not found"):
+            await client.send(FORUM, "lost", message_thread_id=nowhere)
+    await platform.close_topic(FORUM, topic)
+    with pytest.raises(Refusal) as closed:
+        await client.send(FORUM, "late", message_thread_id=topic)
+    assert "topic_closed" in closed.value.words
+    await platform.delete_topic(FORUM, topic)
+    with pytest.raises(Refusal, match="message thread not found"):
+        await client.send(FORUM, "later", message_thread_id=topic)
+    assert await platform.texts(FORUM) == []
+
+
+async def test_a_button_is_pressed_and_answered_once(client: Client, platform: Control) -> None:
+    """A press that nobody answers leaves a clock on the person's screen."""
+    await platform.say("hi", user=ADA)
+    sent = await client.send(ADA, "sure?", buttons=["y:1"])
+    callback = await platform.press(sent["message_id"], "y:1", chat=ADA, user=ADA)
+    got = (await client.updates())[-1]["callback_query"]
+    assert (got["id"], got["data"], got["message"]["message_id"]) == (callback, "y:1", sent["message_id"])
+    assert await platform.answered(callback) is None
+    await client.answer(callback)
+    await platform.wait(answered=callback)
+    with pytest.raises(Refusal, match="query is too old"):
+        await client.answer(callback)
+    stale = await platform.press(sent["message_id"], "y:1", chat=ADA, user=ADA, inaccessible=True)
+    got = (await client.updates())[-1]["callback_query"]
+    assert got["id"] == stale and got["message"]["chat"]["id"] == ADA
+
+
+async def test_a_bot_that_is_not_wanted_is_told_why(client: Client, platform: Control) -> None:
+    """Blocked, kicked, deactivated, unknown and never met are five different answers."""
+    await platform.say("hi", user=ADA)
+    await platform.say("hi", user=BEN, chat=GROUP, kind="supergroup")
+    await platform.member(ADA, "block")
+    await platform.member(GROUP, "kick", user=BEN)
+    blocked, kicked = (u["my_chat_member"] for u in (await client.updates())[-2:])
+    assert blocked["new_chat_member"]["status"] == "kicked" and blocked["chat"]["id"] == ADA
+    assert kicked["new_chat_member"]["status"] == "kicked" and kicked["from"]["id"] == BEN
+    await platform.say("hi", user=9)
+    await platform.member(9, "deactivate")
+    for chat, kind, words in (
+        (ADA, "forbidden", "bot was blocked by the user"),
+        (GROUP, "forbidden", "bot was kicked from the supergroup chat"),
+        (9, "forbidden", "user is deactivated"),
+        (BEN, "forbidden", "bot can't initiate conversation with a user"),
+        (123_456, "bad", "chat not found"),
+    ):
+        with pytest.raises(Refusal) as refused:
+            await client.send(chat, "hello")
+        assert refused.value.kind == kind and words in refused.value.words
+    await platform.member(ADA, "unblock")
+    await client.send(ADA, "hello again")
+
+
+async def test_a_group_goes_on_as_a_supergroup(client: Client, platform: Control) -> None:
+    """The new id comes with the refusal and in a service message."""
+    await platform.say("hi", user=ADA, chat=GROUP)
+    new = await platform.migrate(GROUP)
+    left, came = (u["message"] for u in (await client.updates())[-2:])
+    assert left["migrate_to_chat_id"] == new and came["migrate_from_chat_id"] == GROUP
+    with pytest.raises(Refusal) as refused:
+        await client.send(GROUP, "hello")
+    assert refused.value.kind == "moved" and refused.value.number == new
+    await client.send(new, "hello")
+
+
+async def test_who_sends_too_much_has_to_wait(client: Client, platform: Control) -> None:
+    """A request inside a retry_after is what gets real bots punished, so each is counted."""
+    await platform.say("hi", user=ADA)
+    await platform.say("hi", user=ADA, chat=GROUP)
+    await platform.flood(private_burst=2, retry_after=40)
+    for n in range(2):
+        await client.send(ADA, f"burst {n}")
+    for _ in range(2):
+        with pytest.raises(Refusal) as refused:
+            await client.send(ADA, "too much")
+        assert refused.value.kind == "flood" and refused.value.number == 40
+    assert len((await platform.state())["violations"]) == 1
+    sent = await client.send(GROUP, "0")
+    for n in range(1, 20):
+        await client.edit(GROUP, sent["message_id"], str(n))
+    with pytest.raises(Refusal, match="too many requests"):
+        await client.edit(GROUP, sent["message_id"], "20")
+    await platform.pass_time(61)
+    await client.send(ADA, "now")
+    await client.edit(GROUP, sent["message_id"], "20")
+    assert len((await platform.state())["violations"]) == 1
+
+
+async def test_the_menu_is_kept_by_language(client: Client) -> None:
+    """Commands in the person's language must not overwrite the others'."""
+    await client.set_commands({"help": "what I can do"})
+    await client.set_commands({"help": "我会什么"}, language="zh")
+    assert await client.commands() == {"help": "what I can do"}
+    assert await client.commands("zh") == {"help": "我会什么"}
+    with pytest.raises(Refusal, match="bot_command_invalid"):
+        await client.set_commands({"Help me": "no"})
+
+
+async def test_files_go_both_ways(client: Client, platform: Control) -> None:
+    """Attachments are fetched by id, then by path."""
+    await platform.say("look", user=ADA, photo=b"jpeg bytes")
+    await platform.say("read", user=ADA, document=b"text", filename="notes.txt")
+    await platform.say(user=ADA, voice=b"ogg")
+    photo, document, voice = (u["message"] for u in await client.updates())
+    assert photo["caption"] == "look" and await client.file(photo["photo"][-1]["file_id"]) == b"jpeg bytes"
+    assert document["document"]["file_name"] == "notes.txt"
+    assert await client.file(voice["voice"]["file_id"]) == b"ogg"
+    with pytest.raises(Refusal, match="invalid file_id"):
+        await client.file("nonsense")
+    sent = await client.photo(ADA, b"mine", "here")
+    assert sent["caption"] == "here" and await client.file(sent["photo"][-1]["file_id"]) == b"mine"
+    assert await client.react(ADA, sent["message_id"], "👍")
+
+
+async def test_people_and_places_can_be_asked_for(client: Client, platform: Control) -> None:
+    """Admin rights and titles come from here."""
+    await platform.say("hi", user=ADA, chat=GROUP, title="Cats")
+    assert (await client.chat(GROUP))["title"] == "Cats"
+    assert await client.member(GROUP, ADA) == "member"
+    for status in ("creator", "administrator", "left", "kicked"):
+        await platform.status(GROUP, ADA, status)
+        assert await client.member(GROUP, ADA) == status
+    await client.leave(GROUP)
+    with pytest.raises(Refusal, match="bot is not a member of the group chat"):
+        await client.send(GROUP, "bye")
+
+
+async def test_people_speak_in_all_the_ways_there_are(client: Client, platform: Control) -> None:
+    """Mentions, commands, anonymous admins, forwards and channels are told apart by what the update says."""
+    await platform.say("/ask@remora_test_bot hey @remora_test_bot", user=ADA, chat=GROUP)
+    await platform.say("as admin", user=ADA, chat=GROUP, sender_chat=GROUP)
+    await platform.say("not mine", user=ADA, forwarded=True, sent_at=1_700_000_000)
+    await platform.channel_post("news")
+    named, anonymous, forwarded, post = await client.updates()
+    entities = named["message"]["entities"]
+    assert [(e["type"], e["offset"], e["length"]) for e in entities] == [("bot_command", 0, 20), ("mention", 25, 16)]
+    assert anonymous["message"]["sender_chat"]["id"] == GROUP and anonymous["message"]["from"]["is_bot"]
+    assert forwarded["message"]["forward_origin"]["type"] == "user"
+    assert forwarded["message"]["date"] == 1_700_000_000
+    assert post["channel_post"]["text"] == "news"
+
+
+async def test_in_privacy_mode_a_bot_hears_in_groups_what_is_meant_for_it(client: Client, platform: Control) -> None:
+    """The command line tells people of this mode; its effect must be seen."""
+    await platform.bot(can_read_all_group_messages=False)
+    assert (await platform.say("chatter", user=ADA, chat=GROUP)).update_id is None
+    await platform.say("/help", user=ADA, chat=GROUP)
+    await platform.say("@remora_test_bot hi", user=ADA, chat=GROUP)
+    sent = await client.send(GROUP, "yes?")
+    await platform.say("this", user=ADA, chat=GROUP, reply_to=sent["message_id"])
+    assert [u["message"]["text"] for u in await client.updates()] == ["/help", "@remora_test_bot hi", "this"]
+
+
+async def test_bots_of_one_platform_do_not_meet() -> None:
+    """State is by token: two channels of one product must not hear each other."""
+    async with serving(("1:one", "2:two")) as one:
+        await one.of("2:two").say("for two", user=ADA)
+        first, second = Aiogram(one.url, "1:one"), Aiogram(one.url, "2:two")
+        assert await first.updates() == []
+        assert [u["message"]["text"] for u in await second.updates()] == ["for two"]
+        await first.aclose()
+        await second.aclose()
+
+
+@pytest.mark.parametrize("at", ["before effect", "after effect"])
+@pytest.mark.parametrize("do", ["reset", "close", "garbage", "empty", "status", "cut"])
+async def test_a_broken_request_tells_its_client_nothing_of_its_effect(platform: Control, do: Any, at: Any) -> None:
+    """The undecidable case: both look alike, and only the chat knows."""
+    await platform.say("hi", user=ADA)
+    await platform.fault(do, at=at, method="sendMessage", text="broken")
+    bot = Aiogram(platform.url, platform.token)
+    await bot.send(ADA, "whole")
+    with pytest.raises((aiogram_errors.TelegramNetworkError, aiogram_errors.ClientDecodeError)):
+        await bot.bot.send_message(ADA, "broken")
+    await bot.send(ADA, "whole again")
+    await bot.aclose()
+    shown = ["broken"] if at == "after effect" else []
+    assert await platform.texts(ADA) == ["whole", *shown, "whole again"]
+
+
+async def test_the_nth_request_is_refused_and_the_next_is_not(client: Client, platform: Control) -> None:
+    """Scripted answers count what matches them, and a scripted 429 is a real one."""
+    await platform.say("hi", user=ADA)
+    await platform.fault("refuse", nth=2, method="sendMessage", status=400, description="Bad Request: no")
+    await client.send(ADA, "1")
+    with pytest.raises(Refusal, match=": no"):
+        await client.send(ADA, "2")
+    await client.send(ADA, "3")
+    await platform.fault("flood", method="sendMessage", retry_after=25)
+    with pytest.raises(Refusal) as refused:
+        await client.send(ADA, "4")
+    assert (refused.value.kind, refused.value.number) == ("flood", 25)
+    with pytest.raises(Refusal):
+        await client.act(ADA)
+    assert [one["method"] for one in (await platform.state())["violations"]] == ["sendChatAction"]
+
+
+async def test_a_hanging_request_goes_on_when_it_is_healed(platform: Control) -> None:
+    """A hang lasts until the client or the test has had enough."""
+    await platform.say("hi", user=ADA)
+    await platform.fault("hang", method="sendMessage")
+    bot = Aiogram(platform.url, platform.token)
+    with pytest.raises(aiogram_errors.TelegramNetworkError):
+        await bot.bot.send_message(ADA, "given up", request_timeout=1)
+    await platform.wait(idle=0)
+    state = await platform.state()
+    assert [one["text"] for one in state["unanswered"]] == ["given up"]
+    await platform.fault("hang", method="sendMessage")
+    slow = asyncio.create_task(bot.send(ADA, "in the end"))
+    await platform.wait(method="sendMessage", count=2)
+    assert not slow.done()
+    await platform.heal()
+    await slow
+    assert (await platform.texts(ADA))[-1] == "in the end"
+    await bot.aclose()
+
+
+async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
+    """In the mixed model half of the sends cut off have happened and half have not, and nothing tells which."""
+    await platform.say("hi", user=ADA)
+    await platform.timing(latency_ms=150, effect="mixed")
+    bot = Aiogram(platform.url, platform.token)
+    for n in range(12):
+        task = asyncio.create_task(bot.send(ADA, str(n)))
+        await platform.wait(method="sendMessage", count=n + 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await platform.wait(idle=0)
+    shown = await platform.texts(ADA)
+    assert 0 < len(shown) < 12
+    assert len((await platform.state())["unanswered"]) == 12
+    await bot.aclose()
+
+
+@pytest.mark.parametrize(
+    ("at", "shown", "unanswered"),
+    [("before effect", [], 1), ("after effect", ["one"], 1), ("after answer", ["one"], 0)],
+)
+async def test_a_process_is_killed_at_a_named_point_of_its_send(
+    platform: Control, at: Any, shown: list[str], unanswered: int
+) -> None:
+    """The three moments a crash test has to try, and the count it measures itself against."""
+    await platform.say("hi", user=ADA)
+    process = await sender(platform.url, platform.token)
+    await platform.fault("kill", at=at, method="sendMessage", pid=process.pid)
+    out, _ = await process.communicate(b"go\n")
+    assert process.returncode == -signal.SIGKILL and b"end" not in out
+    await platform.wait(idle=0)
+    state = await platform.state()
+    assert await platform.texts(ADA) == shown
+    assert len(state["unanswered"]) == unanswered
+    assert [len(kill["unanswered"]) for kill in state["kills"]] == [unanswered]
+
+
+async def test_the_platform_runs_as_a_process_of_its_own() -> None:
+    """A product that is killed must not take its platform with it."""
+    async with running("--latency-ms", "5", "--effect", "mixed", "--model-ms", "0") as platform:
+        bot = Aiogram(platform.url, platform.token)
+        await platform.say("hello", user=ADA)
+        assert len(await bot.updates()) == 1
+        await bot.send(ADA, "hello too")
+        await platform.wait(bot_messages=1, chat=ADA, text="too")
+        assert await platform.requests("sendMessage") != []
+        await platform.reset()
+        assert (await platform.state())["chats"] == {}
+        with pytest.raises(TimeoutError, match="0 of 1 messages"):
+            await platform.wait(bot_messages=1, timeout=0)
+        await bot.aclose()
+
+
+async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> None:
+    """A crash test asks of it what was paid twice; the provider is the product's own."""
+    question = "What is up?\nI like tea\n\n[context ab: from the system]\nnow: noon\n[end of context ab]"
+    async with httpx.AsyncClient() as http:
+        provider = OpenAIProvider(
+            http,
+            base_url=platform.model_url,
+            model="test",
+            key=None,
+            temperature=None,
+            max_tokens=None,
+            timeout=20,
+            count_tokens=len,
+        )
+        request = Request(messages=(ChatMessage(role="user", content=question),))
+        pieces: list[str] = []
+
+        async def heard(text: str) -> None:
+            pieces.append(text)
+
+        first = await provider.complete(request, heard)
+        assert (await provider.complete(request)).text == first.text == "".join(pieces) == "Answer to: I like tea"
+        assert len(pieces) > 1
+        lines = [
+            json.dumps({"n": 1, "at": "", "by": "Ada", "text": "I like tea."}),
+            json.dumps({"n": 2, "at": "", "by": "(you, the assistant)", "text": "I like you."}),
+        ]
+        material = "EARLIER LINES\nnone\n\nMESSAGES:\n" + "\n".join(lines)
+        learned = await provider.complete(
+            Request(messages=(ChatMessage(role="user", content=material),), json_mode=True)
+        )
+        await platform.script_model({"weather": "It rains."})
+        asked = Request(messages=(ChatMessage(role="user", content="How is the weather?"),))
+        assert (await provider.complete(asked)).text == "It rains."
+    (fact,) = read_answer(learned.text).facts
+    assert (fact.key, fact.value, fact.messages) == ("likes", "tea", (1,))
+    counted = (await platform.state())["model"]
+    assert counted["repaid"] == {"What is up?\nI like tea": 2}
+    assert counted["answered"]["What is up?\nI like tea"] == 2 and counted["extractions"] == 1
+
+
+async def sender(url: str, token: str) -> Process:
+    """A process that sends one message when it is told to, says so, and goes on for a while."""
+    program = (
+        "import sys, time, httpx\n"
+        "sys.stdin.readline()\n"
+        f"httpx.post({url + '/bot' + token + '/sendMessage'!r}, json={{'chat_id': {ADA}, 'text': 'one'}},"
+        " trust_env=False, timeout=30)\n"
+        "time.sleep(30)\n"
+        "print('end')\n"
+    )
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdin=PIPE, stdout=PIPE)
+
+
+async def _heard(call: Awaitable[Any]) -> Any:
+    """aiogram's answer, or its error as a `Refusal`."""
+    try:
+        return await call
+    except aiogram_errors.TelegramRetryAfter as error:
+        raise Refusal("flood", error.message, error.retry_after) from error
+    except aiogram_errors.TelegramMigrateToChat as error:
+        raise Refusal("moved", error.message, error.migrate_to_chat_id) from error
+    except aiogram_errors.TelegramAPIError as error:
+        kinds = {
+            aiogram_errors.TelegramBadRequest: "bad",
+            aiogram_errors.TelegramForbiddenError: "forbidden",
+            aiogram_errors.TelegramConflictError: "conflict",
+            aiogram_errors.TelegramUnauthorizedError: "unauthorized",
+        }
+        raise Refusal(kinds.get(type(error), type(error).__name__), error.message) from error
+
+
+async def _read(call: Awaitable[Any]) -> Any:
+    """python-telegram-bot's answer, or its error as a `Refusal`."""
+    try:
+        return await call
+    except ptb_errors.RetryAfter as error:
+        seconds = cast(timedelta, error.retry_after).total_seconds()
+        raise Refusal("flood", f"too many requests: {error}", int(seconds)) from error
+    except ptb_errors.ChatMigrated as error:
+        raise Refusal("moved", str(error), error.new_chat_id) from error
+    except ptb_errors.TelegramError as error:
+        kinds = {
+            ptb_errors.BadRequest: "bad",
+            ptb_errors.Forbidden: "forbidden",
+            ptb_errors.Conflict: "conflict",
+            ptb_errors.InvalidToken: "unauthorized",
+        }
+        raise Refusal(kinds.get(type(error), type(error).__name__), str(error)) from error
+
+
+def _dumped(value: Any) -> JSON:
+    """aiogram's value in the words of the Bot API."""
+    dumped = _worded(deserialize_telegram_object_to_python(value))
+    assert isinstance(dumped, dict)
+    return dumped
+
+
+def _worded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_worded(one) for one in value]
+    if isinstance(value, dict):
+        return {"from" if name == "from_user" else name: _worded(one) for name, one in value.items()}
+    return value

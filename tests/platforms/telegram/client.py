@@ -1,0 +1,403 @@
+"""What a test does to the platform: speak, press, block, break and look.
+
+Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
+`ControlError` with its words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import httpx
+
+JSON: TypeAlias = dict[str, Any]
+Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
+#: How a person or an admin changes the bot's place in a chat. `deactivate` sends no update, as on Telegram.
+Membership: TypeAlias = Literal["block", "unblock", "kick", "leave", "add", "deactivate"]
+#: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
+#: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
+Deed: TypeAlias = Literal[
+    "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
+]
+#: When it does it, seen from the request's effect on the chat.
+Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
+
+#: The bot of a server that is told of no other.
+TOKEN = "4242:remora-test-bot"
+_ROOT = Path(__file__).parents[3]
+
+
+class ControlError(Exception):
+    """The platform could not do what the test asked; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What came of a person's deed. `update_id` is None when the bot is not told of it."""
+
+    chat: int
+    message_id: int
+    update_id: int | None
+
+
+class Control:
+    """The platform as one bot's tests see it. `url` is also the base address for Bot API clients."""
+
+    def __init__(self, url: str, token: str = TOKEN, *, client: httpx.AsyncClient | None = None) -> None:
+        self.url = url
+        self.token = token
+        # Loopback speaks no TLS, and making ready for it takes longer than a test.
+        self._client = client or httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, verify=False)
+
+    @property
+    def model_url(self) -> str:
+        """The base address of the fake chat model, for a provider's `base_url`."""
+        return f"{self.url}/model/v1"
+
+    def of(self, token: str) -> Control:
+        """The same platform seen from another of its bots."""
+        return Control(self.url, token, client=self._client)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    # What people do.
+
+    async def say(
+        self,
+        text: str = "",
+        *,
+        user: int = 1001,
+        chat: int | None = None,
+        kind: Kind | None = None,
+        thread: int | None = None,
+        reply_to: int | None = None,
+        entities: Sequence[JSON] | None = None,
+        forwarded: bool = False,
+        sender_chat: int | None = None,
+        sent_at: int | None = None,
+        name: str | None = None,
+        username: str | None = None,
+        is_bot: bool | None = None,
+        language: str | None = None,
+        title: str | None = None,
+        forum: bool | None = None,
+        photo: bytes | None = None,
+        document: bytes | None = None,
+        voice: bytes | None = None,
+        sticker: bytes | None = None,
+        filename: str | None = None,
+        media_group: str | None = None,
+        extra: JSON | None = None,
+    ) -> Said:
+        """A person writes. Without `chat` it is their private chat with the bot.
+
+        An unknown chat comes into being: by its id's sign and size private, group or (-100…) supergroup, unless `kind`
+        says. With a file, `text` is its caption. `sender_chat` is who speaks in a person's stead (an anonymous admin:
+        the group's own id). `sent_at` is in seconds UTC. `entities` replace those that are found in the text.
+        `extra` is laid over the message as the bot gets it.
+        """
+        files = {"photo": photo, "document": document, "voice": voice, "sticker": sticker}
+        sent = {what: base64.b64encode(data).decode() for what, data in files.items() if data is not None}
+        said = await self.ask(
+            "say",
+            text=text,
+            user=user,
+            chat=chat,
+            kind=kind,
+            thread=thread,
+            reply_to=reply_to,
+            entities=entities,
+            forwarded=forwarded,
+            sender_chat=sender_chat,
+            sent_at=sent_at,
+            name=name,
+            username=username,
+            is_bot=is_bot,
+            language=language,
+            title=title,
+            forum=forum,
+            files=sent,
+            filename=filename,
+            media_group=media_group,
+            extra=extra,
+        )
+        return Said(**said)
+
+    async def edit(
+        self, message_id: int, text: str, *, chat: int, entities: Sequence[JSON] | None = None
+    ) -> int | None:
+        """A person edits what they wrote; the update's id."""
+        return _update(await self.ask("edit", chat=chat, message_id=message_id, text=text, entities=entities))
+
+    async def press(
+        self, message_id: int, data: str, *, chat: int, user: int = 1001, inaccessible: bool = False
+    ) -> str:
+        """A person presses a button; the callback's id. `inaccessible`: the bot is not shown the message.
+
+        The button must be there: a stale one is pressed with `inaccessible`.
+        """
+        pressed = await self.ask(
+            "press", chat=chat, message_id=message_id, data=data, user=user, inaccessible=inaccessible
+        )
+        return str(pressed["callback_id"])
+
+    async def answered(self, callback_id: str) -> JSON | None:
+        """What answerCallbackQuery said to a press, or None."""
+        callback = (await self.state())["callbacks"].get(callback_id)
+        return callback["answer"] if callback else None
+
+    async def member(self, chat: int, change: Membership, *, user: int = 1001) -> int | None:
+        """The bot is blocked, let in again, kicked, added; the update's id. `chat` is the person for private ones."""
+        return _update(await self.ask("member", chat=chat, change=change, user=user))
+
+    async def status(self, chat: int, user: int, status: str) -> None:
+        """What getChatMember says of a person: creator, administrator, member, left …"""
+        await self.ask("status", chat=chat, user=user, status=status)
+
+    async def group(
+        self,
+        chat: int,
+        *,
+        kind: Kind = "supergroup",
+        title: str = "Group",
+        forum: bool = False,
+        bot_admin: bool = False,
+    ) -> None:
+        """A group, with the bot in it, of which no update tells."""
+        await self.ask("group", chat=chat, kind=kind, title=title, forum=forum, bot_admin=bot_admin)
+
+    async def topic(self, chat: int, name: str = "Topic", *, user: int = 1001) -> int:
+        """Somebody opens a topic (the chat becomes a forum); its thread id."""
+        return int((await self.ask("topic", chat=chat, name=name, user=user))["thread"])
+
+    async def close_topic(self, chat: int, thread: int, *, user: int = 1001) -> None:
+        await self.ask("close_topic", chat=chat, thread=thread, user=user)
+
+    async def delete_topic(self, chat: int, thread: int) -> None:
+        await self.ask("delete_topic", chat=chat, thread=thread)
+
+    async def migrate(self, chat: int, *, to: int | None = None) -> int:
+        """A group becomes a supergroup; its new id."""
+        return int((await self.ask("migrate", chat=chat, to=to))["chat"])
+
+    async def channel_post(self, text: str, *, chat: int = -1009999, title: str = "Channel") -> Said:
+        return Said(**await self.ask("channel_post", text=text, chat=chat, title=title))
+
+    async def delete(self, message_id: int, *, chat: int) -> None:
+        """A message is deleted by a person; bots are not told."""
+        await self.ask("delete", chat=chat, message_id=message_id)
+
+    # What Telegram does.
+
+    async def inject(self, update: JSON) -> int:
+        """Any update, parsable or not; its id, which is made unless given."""
+        return int((await self.ask("inject", update=update))["update_id"])
+
+    async def redeliver(self, *, pending: int = 0, confirmed: int = 0) -> list[int]:
+        """The last updates come a second time under their ids: so many waiting ones, so many confirmed ones."""
+        return list((await self.ask("redeliver", pending=pending, confirmed=confirmed))["update_ids"])
+
+    async def reorder(self, *, seed: int = 0) -> None:
+        """Waiting updates come in another order."""
+        await self.ask("reorder", seed=seed)
+
+    async def number_updates(self, next_id: int) -> None:
+        """The id the next update gets; lower than the last is what happens after a week without any."""
+        await self.ask("number_updates", next_id=next_id)
+
+    async def bot(self, **fields: Any) -> None:
+        """Change what getMe says: username, first_name, can_read_all_group_messages …
+
+        With can_read_all_group_messages False (privacy mode) the bot is told in groups only of commands, mentions
+        and replies to it.
+        """
+        await self.ask("bot", fields=fields)
+
+    async def revoke(self, *, revoked: bool = True) -> None:
+        """The token stops (or begins again) to be accepted: 401."""
+        await self.ask("revoke", revoked=revoked)
+
+    async def flood(
+        self,
+        *,
+        on: bool = True,
+        private_per_second: float = 1,
+        private_burst: int = 3,
+        group_per_minute: int = 20,
+        overall_per_second: float = 30,
+        retry_after: int | None = None,
+    ) -> None:
+        """Turn flood control on or off. `retry_after` replaces the seconds that would really be left."""
+        await self.ask(
+            "flood",
+            on=on,
+            private_per_second=private_per_second,
+            private_burst=private_burst,
+            group_per_minute=group_per_minute,
+            overall_per_second=overall_per_second,
+            retry_after=retry_after,
+        )
+
+    async def pass_time(self, seconds: float) -> None:
+        """Move the platform's clock: dates, flood windows, retry_after."""
+        await self.ask("pass_time", seconds=seconds)
+
+    async def timing(self, *, latency_ms: float | None = None, effect: str | None = None) -> None:
+        """The round trip, and when a request takes effect: "arrival", "mixed" or "late" (see server.Timing)."""
+        await self.ask("timing", latency_ms=latency_ms, effect=effect)
+
+    async def fault(
+        self,
+        do: Deed,
+        *,
+        at: Moment = "before effect",
+        nth: int = 1,
+        times: int = 1,
+        method: str | None = None,
+        chat: int | None = None,
+        text: str | None = None,
+        status: int = 502,
+        description: str = "Bad Gateway",
+        retry_after: int = 3,
+        body: str | None = None,
+        seconds: float = 0,
+        pid: int | None = None,
+    ) -> int:
+        """Something goes wrong with the `nth` matching request from now on and `times - 1` after it; the fault's id.
+
+        Matching is by Bot API method ("model" and "extract" for the fake chat model), chat, and a part of the text.
+        `kill` sends SIGKILL to `pid`, `seconds` after the moment; `refuse` gives `status` and `description` in Telegram's
+        envelope, `status` gives `body` (default: a web page) with that HTTP status; `times=0` goes on for ever.
+        """
+        made = await self.ask(
+            "fault",
+            do=do,
+            at=at,
+            nth=nth,
+            times=times,
+            method=method,
+            chat=chat,
+            text=text,
+            status=status,
+            description=description,
+            retry_after=retry_after,
+            body=body,
+            seconds=seconds,
+            pid=pid,
+        )
+        return int(made["fault"])
+
+    async def heal(self) -> None:
+        """Remove all faults and let hanging requests go on to their end."""
+        await self.ask("heal")
+
+    async def script_model(self, answers: Mapping[str, str] | None = None, *, ms: float | None = None) -> None:
+        """What the fake model answers to texts that contain a key, and how long it takes."""
+        await self.ask("script_model", answers=answers, ms=ms)
+
+    # What a test sees.
+
+    async def state(self) -> JSON:
+        """All there is to know of this bot, see control.state."""
+        return await self.ask("state")
+
+    async def texts(self, chat: int, *, by_bot: bool = True) -> list[str]:
+        """The texts that stand in a chat, in order, without deleted ones."""
+        return list((await self.ask("texts", chat=chat, by_bot=by_bot))["texts"])
+
+    async def requests(self, method: str | None = None) -> list[JSON]:
+        """The last requests, oldest first; at most 5,000."""
+        return list((await self.ask("requests", method=method))["requests"])
+
+    async def wait(
+        self,
+        *,
+        timeout: float = 20,
+        chat: int | None = None,
+        bot_messages: int | None = None,
+        text: str | None = None,
+        method: str | None = None,
+        count: int = 1,
+        polling: bool | None = None,
+        delivered: bool | None = None,
+        answered: str | None = None,
+        idle: float | None = None,
+    ) -> None:
+        """Until all that is given holds; raises `TimeoutError` that tells how far it came.
+
+        `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with `text`, so many
+        (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.
+        `delivered`: every update was confirmed. `answered`: this callback was. `idle`: for so many seconds no request
+        but getUpdates came, and none is open, of this bot or to the chat model.
+        """
+        waited = await self.ask(
+            "wait",
+            timeout=timeout,
+            chat=chat,
+            bot_messages=bot_messages,
+            text=text,
+            method=method,
+            count=count,
+            polling=polling,
+            delivered=delivered,
+            answered=answered,
+            idle=idle,
+        )
+        if not waited["met"]:
+            raise TimeoutError(f"not within {timeout} s: {waited['missing']}")
+
+    async def reset(self) -> None:
+        """Forget everything of this bot: chats, updates, faults, counts."""
+        await self.ask("reset")
+
+    async def ask(self, action: str, **fields: Any) -> JSON:
+        """One control request; None fields are left out. Raises `ControlError`."""
+        body = {name: value for name, value in fields.items() if value is not None}
+        response = await self._client.post(f"/control/{action}", json={"token": self.token, **body})
+        answer = response.json()
+        if response.status_code != 200:
+            raise ControlError(answer["error"])
+        assert isinstance(answer, dict)
+        return answer
+
+
+@asynccontextmanager
+async def running(*arguments: str, token: str = TOKEN) -> AsyncIterator[Control]:
+    """The platform in a process of its own, ended with the block. `arguments` are those of the command line."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.platforms.telegram",
+        "--token",
+        token,
+        *arguments,
+        cwd=_ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        url = (await process.stdout.readline()).decode().strip()
+        if not url:
+            raise ControlError("the platform's process ended before it listened; its standard error tells why")
+        control = Control(url, token)
+        try:
+            yield control
+        finally:
+            await control.aclose()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+def _update(answer: JSON) -> int | None:
+    update_id = answer["update_id"]
+    return None if update_id is None else int(update_id)

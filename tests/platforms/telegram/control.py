@@ -1,0 +1,499 @@
+"""The test's side of the platform: each action of `Control`, done to one bot's world.
+
+Invariants: what a person does here is what the bot is told of, in the same order; an action that can't be done says why
+and changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from tests.platforms.telegram.limits import Rates
+from tests.platforms.telegram.methods import member as chat_member
+from tests.platforms.telegram.updates import JSON, Refused
+from tests.platforms.telegram.world import Chat, Message, Topic, World, found_entities
+
+if TYPE_CHECKING:
+    from tests.platforms.telegram.server import Account, Platform
+
+#: The author of messages that a group's anonymous admin, or a channel, writes. Telegram's own ids.
+_ANONYMOUS = 1087968824
+_CHANNEL_BOT = 136817688
+_SUFFIXES = {"photo": ".jpg", "document": ".bin", "voice": ".oga", "sticker": ".webp"}
+
+
+class Wrong(Exception):
+    """The test asked for something that can't be; the message says what."""
+
+
+async def act(platform: Platform, token: str, action: str, fields: JSON) -> JSON:
+    """Do an action. Raises `Wrong`."""
+    account = platform.accounts.get(token)
+    todo = ACTIONS.get(action)
+    if account is None or todo is None:
+        raise Wrong(f"no bot has the token {token}" if account is None else f"there is no action {action}")
+    try:
+        inspect.signature(todo).bind(platform, account, **fields)
+    except TypeError as error:
+        raise Wrong(f"{action}: {error}") from error
+    try:
+        done = todo(platform, account, **fields)
+        answer = await done if inspect.isawaitable(done) else done
+    except Refused as refused:
+        raise Wrong(refused.description) from refused
+    account.world.pulse.beat()
+    return {} if answer is None else answer
+
+
+def _say(
+    _platform: Platform,
+    account: Account,
+    *,
+    text: str,
+    user: int,
+    chat: int | None = None,
+    kind: Any = None,
+    thread: int | None = None,
+    reply_to: int | None = None,
+    entities: list[JSON] | None = None,
+    forwarded: bool = False,
+    sender_chat: int | None = None,
+    sent_at: int | None = None,
+    name: str | None = None,
+    username: str | None = None,
+    is_bot: bool | None = None,
+    language: str | None = None,
+    title: str | None = None,
+    forum: bool | None = None,
+    files: Mapping[str, str] | None = None,
+    filename: str | None = None,
+    media_group: str | None = None,
+    extra: JSON | None = None,
+) -> JSON:
+    world = account.world
+    person = world.person(user, first_name=name, username=username, is_bot=is_bot, language=language)
+    if chat is None or chat == user:
+        place = world.private(person)
+        if place.gone == "blocked":
+            raise Wrong(f"user {user} has blocked the bot; unblock it first")
+    else:
+        place = world.place(chat, kind=kind, title=title)
+        if forum is not None:
+            place.forum = forum
+        if place.gone or place.migrated_to is not None:
+            raise Wrong(f"the bot is not told what is said in {chat}: {place.gone or 'it has moved'}")
+    if reply_to is not None and reply_to not in place.messages:
+        raise Wrong(f"there is no message {reply_to} in {place.id}")
+    content: JSON = _media(world, files or {}, filename)
+    named = ("caption", "caption_entities") if content else ("text", "entities")
+    if text:
+        content[named[0]] = text
+        marked = found_entities(text) if entities is None else entities
+        if marked:
+            content[named[1]] = marked
+    if media_group is not None:
+        content["media_group_id"] = media_group
+    if forwarded:
+        origin = {"type": "user", "date": int(world.now()) - 60, "sender_user": world.person(777).wire()}
+        content["forward_origin"] = origin
+    speaker, voice = person, None
+    if sender_chat is not None:
+        group = sender_chat == place.id
+        speaker = world.person(
+            _ANONYMOUS if group else _CHANNEL_BOT,
+            first_name="Group" if group else "Channel",
+            username="GroupAnonymousBot" if group else "Channel_Bot",
+            is_bot=True,
+        )
+        voice = place.wire() if group else {"id": sender_chat, "type": "channel", "title": "Channel"}
+    message = world.post(
+        place, content, by=speaker, sender_chat=voice, thread=thread, reply_to=reply_to, sent_at=sent_at
+    )
+    message.wire |= extra or {}
+    return _said(place, message, world.tell("message", message))
+
+
+def _media(world: World, files: Mapping[str, str], filename: str | None) -> JSON:
+    """What a message with a file holds of it."""
+    content: JSON = {}
+    for what, encoded in files.items():
+        stored = world.keep_file(what, base64.b64decode(encoded), _SUFFIXES[what])
+        match what:
+            case "photo":
+                small = {**stored, "file_id": f"{stored['file_id']}-s", "width": 45, "height": 45}
+                world.files[small["file_id"]] = world.files[stored["file_id"]]
+                content["photo"] = [small, {**stored, "width": 90, "height": 90}]
+            case "document":
+                document = {"file_name": filename or "file.bin", "mime_type": "application/octet-stream"}
+                content["document"] = {**stored, **document}
+            case "voice":
+                content["voice"] = {**stored, "duration": 2, "mime_type": "audio/ogg"}
+            case "sticker":
+                flags = {"type": "regular", "is_animated": False, "is_video": False, "emoji": "👍"}
+                content["sticker"] = {**stored, "width": 512, "height": 512, **flags}
+    return content
+
+
+def _edit(
+    _platform: Platform, account: Account, *, chat: int, message_id: int, text: str, entities: list[JSON] | None = None
+) -> JSON:
+    world = account.world
+    message = _message(world, chat, message_id)
+    if message.by_bot:
+        raise Wrong("people can't edit what the bot wrote")
+    captioned = "text" not in message.wire
+    named = ("caption", "caption_entities") if captioned else ("text", "entities")
+    message.edits.append({name: message.wire[name] for name in named if name in message.wire})
+    wire = {key: value for key, value in message.wire.items() if key != named[1]}
+    marked = found_entities(text) if entities is None else entities
+    message.wire = {**wire, named[0]: text, **({named[1]: marked} if marked else {}), "edit_date": int(world.now())}
+    return {"update_id": world.tell("edited_message", message)}
+
+
+def _press(
+    _platform: Platform,
+    account: Account,
+    *,
+    chat: int,
+    message_id: int,
+    data: str,
+    user: int,
+    inaccessible: bool = False,
+) -> JSON:
+    world = account.world
+    place = _chat(world, chat)
+    callback_id = world.next_callback_id()
+    if inaccessible:
+        shown: JSON = {"chat": place.wire(), "message_id": message_id, "date": 0}
+    else:
+        message = _message(world, chat, message_id)
+        rows = message.wire.get("reply_markup", {}).get("inline_keyboard", [])
+        if not any(button.get("callback_data") == data for row in rows for button in row):
+            raise Wrong(f"message {message_id} has no button with {data!r}; it has {rows}")
+        shown = message.wire
+    callback = {
+        "id": callback_id,
+        "from": world.person(user).wire(),
+        "message": shown,
+        "chat_instance": str(chat),
+        "data": data,
+    }
+    world.callbacks[callback_id] = {"data": data, "user": user, "message_id": message_id, "answer": None}
+    return {"callback_id": callback_id, "update_id": world.queue.put("callback_query", callback)}
+
+
+def _member(_platform: Platform, account: Account, *, chat: int, change: str, user: int) -> JSON:
+    world = account.world
+    if change in ("block", "unblock", "deactivate"):
+        place = world.private(world.person(chat))
+        by = place.id
+    else:
+        place, by = world.place(chat), user
+    if change == "deactivate":
+        place.gone = "deactivated"
+        return {"update_id": None}
+    before = "kicked" if place.gone in ("blocked", "kicked") else "left" if place.gone or change == "add" else "member"
+    after = {"block": "kicked", "kick": "kicked", "leave": "left", "unblock": "member", "add": "member"}.get(change)
+    if after is None:
+        raise Wrong(f"there is no change {change}")
+    place.gone = {"block": "blocked", "kick": "kicked", "leave": "left"}.get(change, "")  # type: ignore[assignment]
+    told = {
+        "chat": place.wire(),
+        "from": world.person(by).wire(),
+        "date": int(world.now()),
+        "old_chat_member": chat_member(world, place, world.me.id, before),
+        "new_chat_member": chat_member(world, place, world.me.id, after),
+    }
+    return {"update_id": world.queue.put("my_chat_member", told)}
+
+
+def _status(_platform: Platform, account: Account, *, chat: int, user: int, status: str) -> None:
+    account.world.person(user)
+    _chat(account.world, chat).statuses[user] = status
+
+
+def _group(
+    _platform: Platform, account: Account, *, chat: int, kind: Any, title: str, forum: bool, bot_admin: bool
+) -> None:
+    place = account.world.place(chat, kind=kind, title=title)
+    place.forum, place.bot_admin = forum, bot_admin
+
+
+def _topic(_platform: Platform, account: Account, *, chat: int, name: str, user: int) -> JSON:
+    world = account.world
+    place = world.place(chat, kind="supergroup")
+    place.forum = True
+    content: JSON = {"forum_topic_created": {"name": name, "icon_color": 7322096}}
+    # 1 is the General topic's, whoever comes first.
+    if not place.messages:
+        world.next_message_id(place)
+    message = world.post(place, content, by=world.person(user))
+    message.wire |= {"message_thread_id": message.id, "is_topic_message": True}
+    place.topics[message.id] = Topic(message.id, message.wire)
+    return {"thread": message.id, "update_id": world.tell("message", message)}
+
+
+def _close_topic(_platform: Platform, account: Account, *, chat: int, thread: int, user: int) -> JSON:
+    world = account.world
+    place = _chat(world, chat)
+    message = world.post(place, {"forum_topic_closed": {}}, by=world.person(user), thread=thread)
+    place.topics[thread].closed = True
+    return {"update_id": world.tell("message", message)}
+
+
+def _delete_topic(_platform: Platform, account: Account, *, chat: int, thread: int) -> None:
+    place = _chat(account.world, chat)
+    if thread not in place.topics:
+        raise Wrong(f"there is no topic {thread} in {chat}")
+    place.topics[thread].deleted = True
+    for message in place.messages.values():
+        if message.wire.get("message_thread_id") == thread:
+            message.deleted = True
+
+
+def _migrate(_platform: Platform, account: Account, *, chat: int, to: int | None = None) -> JSON:
+    world = account.world
+    old = _chat(world, chat)
+    if old.kind != "group" or old.migrated_to is not None:
+        raise Wrong(f"{chat} is a {old.kind}; only a group can become a supergroup, once")
+    new = world.place(to if to is not None else world.new_supergroup_id(), kind="supergroup", title=old.title)
+    admin = world.person(1001)
+    left = world.post(old, {"migrate_to_chat_id": new.id}, by=admin)
+    came = world.post(new, {"migrate_from_chat_id": old.id}, by=admin)
+    old.migrated_to = new.id
+    world.tell("message", left)
+    world.tell("message", came)
+    return {"chat": new.id}
+
+
+def _channel_post(_platform: Platform, account: Account, *, text: str, chat: int, title: str) -> JSON:
+    world = account.world
+    place = world.place(chat, kind="channel", title=title)
+    message = world.post(place, {"text": text}, sender_chat=place.wire())
+    return _said(place, message, world.tell("channel_post", message))
+
+
+def _delete(_platform: Platform, account: Account, *, chat: int, message_id: int) -> None:
+    _message(account.world, chat, message_id).deleted = True
+
+
+def _inject(_platform: Platform, account: Account, *, update: JSON) -> JSON:
+    return {"update_id": account.world.queue.inject(update)}
+
+
+def _redeliver(_platform: Platform, account: Account, *, pending: int, confirmed: int) -> JSON:
+    return {"update_ids": account.world.queue.redeliver(waiting=pending, confirmed=confirmed)}
+
+
+def _reorder(_platform: Platform, account: Account, *, seed: int) -> None:
+    random.Random(seed).shuffle(account.world.queue.waiting)
+
+
+def _number_updates(_platform: Platform, account: Account, *, next_id: int) -> None:
+    account.world.queue.next_id = next_id
+
+
+def _bot(_platform: Platform, account: Account, *, fields: JSON) -> None:
+    world = account.world
+    for name, value in fields.items():
+        if name in world.about_me:
+            world.about_me[name] = value
+        elif hasattr(world.me, name):
+            setattr(world.me, name, value)
+        else:
+            raise Wrong(f"getMe says nothing of {name}")
+
+
+def _revoke(_platform: Platform, account: Account, *, revoked: bool) -> None:
+    account.revoked = revoked
+
+
+def _flood(_platform: Platform, account: Account, *, on: bool, **rates: Any) -> None:
+    account.flood.rates = Rates(**rates) if on else None
+
+
+def _pass_time(platform: Platform, _account: Account, *, seconds: float) -> None:
+    if seconds < 0:
+        raise Wrong("the platform's time only goes forward")
+    platform.shift += seconds
+
+
+def _timing(platform: Platform, _account: Account, *, latency_ms: float | None = None, effect: Any = None) -> None:
+    if latency_ms is not None:
+        platform.timing.latency = latency_ms / 1000
+    if effect is not None:
+        if effect not in ("arrival", "mixed", "late"):
+            raise Wrong(f"a request takes effect at arrival, mixed or late, not {effect}")
+        platform.timing.effect = effect
+
+
+def _fault(_platform: Platform, account: Account, **fields: Any) -> JSON:
+    try:
+        return {"fault": account.faults.make(**fields)}
+    except (TypeError, ValueError) as error:
+        raise Wrong(f"no fault can be made of this: {error}") from error
+
+
+def _heal(_platform: Platform, account: Account) -> None:
+    account.faults.heal()
+
+
+def _script_model(
+    platform: Platform, _account: Account, *, answers: Mapping[str, str] | None = None, ms: float | None = None
+) -> None:
+    if answers is not None:
+        platform.model.answers = answers
+    if ms is not None:
+        platform.model.ms = ms
+
+
+def _state(platform: Platform, account: Account) -> JSON:
+    """`chats` by id (as text) with all messages in order; `requests` are counts by method; `unanswered` are sends and
+    edits that got no true answer (`effect` tells whether they happened); `kills` with the sends that were then open;
+    `polls`; `updates`; `violations` of a retry_after; `callbacks` by id; `commands` by scope/language; `actions`;
+    `reactions`; `model`.
+    """
+    world, ledger, queue = account.world, account.ledger, account.world.queue
+    return {
+        "chats": {str(chat.id): _chat_state(chat) for chat in world.chats.values()},
+        "requests": dict(ledger.counts),
+        "unanswered": ledger.unanswered,
+        "kills": ledger.kills,
+        "polls": {"count": ledger.polls, "last": ledger.last_poll, "hanging": queue.polling},
+        "updates": {"waiting": [one.id for one in queue.waiting], "confirmed": queue.confirmed_count},
+        "violations": account.flood.violations,
+        "callbacks": world.callbacks,
+        "commands": world.commands,
+        "actions": world.actions,
+        "reactions": world.reactions,
+        "model": platform.model.state(),
+    }
+
+
+def _chat_state(chat: Chat) -> JSON:
+    return {
+        "kind": chat.kind,
+        "title": chat.title,
+        "gone": chat.gone,
+        "migrated_to": chat.migrated_to,
+        "topics": {str(t.id): {"closed": t.closed, "deleted": t.deleted} for t in chat.topics.values()},
+        "messages": [
+            {**message.wire, "by_bot": message.by_bot, "deleted": message.deleted, "edits": message.edits}
+            for message in chat.messages.values()
+        ],
+    }
+
+
+def _texts(_platform: Platform, account: Account, *, chat: int, by_bot: bool) -> JSON:
+    place = account.world.chats.get(chat)
+    messages = [] if place is None else list(place.messages.values())
+    return {"texts": [m.text for m in messages if m.by_bot == by_bot and not m.deleted]}
+
+
+def _requests(_platform: Platform, account: Account, *, method: str | None = None) -> JSON:
+    return {"requests": [asdict(one) for one in account.ledger.last if method in (None, one.method)]}
+
+
+async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    missing = _missing(platform, account, wanted)
+    while missing and loop.time() < deadline:
+        # Some of it changes with time alone.
+        await account.world.pulse.wait(min(0.05, max(0.0, deadline - loop.time())))
+        missing = _missing(platform, account, wanted)
+    return {"met": not missing, "missing": missing}
+
+
+def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
+    """What does not hold yet, in words; empty when all does."""
+    world, ledger, queue = account.world, account.ledger, account.world.queue
+    chat, text = wanted.get("chat"), wanted.get("text")
+    lacks: list[str] = []
+    if text is not None or "bot_messages" in wanted:
+        said = [
+            message.text
+            for place in world.chats.values()
+            if chat in (None, place.id)
+            for message in place.messages.values()
+            if message.by_bot and not message.deleted and (text is None or text in message.text)
+        ]
+        least = wanted.get("bot_messages", 1)
+        if len(said) < least:
+            lacks.append(f"{len(said)} of {least} messages of the bot{f' with {text!r}' if text else ''}: {said[-5:]}")
+    if "method" in wanted:
+        met, least = ledger.counts[wanted["method"]], wanted.get("count", 1)
+        if met < least:
+            lacks.append(f"{wanted['method']} was called {met} of {least} times")
+    if "polling" in wanted and queue.polling != wanted["polling"]:
+        lacks.append("a getUpdates hangs" if queue.polling else "no getUpdates hangs")
+    if wanted.get("delivered") and queue.waiting:
+        lacks.append(f"{len(queue.waiting)} updates wait")
+    if "answered" in wanted and (world.callbacks.get(wanted["answered"]) or {}).get("answer") is None:
+        lacks.append(f"the callback {wanted['answered']} is not answered")
+    if "idle" in wanted:
+        quiet = platform.now() - ledger.last_other
+        if quiet < wanted["idle"] or ledger.busy or platform.model_open:
+            busy = [entry.method for entry in ledger.open.values()] + ["model"] * platform.model_open
+            lacks.append(f"quiet for {quiet:.1f} s; open: {busy}")
+    return "; ".join(lacks)
+
+
+def _reset(platform: Platform, account: Account) -> None:
+    platform.reset(account.token)
+
+
+def _chat(world: World, chat: int) -> Chat:
+    if chat not in world.chats:
+        raise Wrong(f"there is no chat {chat}; there are {sorted(world.chats)}")
+    return world.chats[chat]
+
+
+def _message(world: World, chat: int, message_id: int) -> Message:
+    place = _chat(world, chat)
+    if message_id not in place.messages:
+        raise Wrong(f"there is no message {message_id} in {chat}")
+    return place.messages[message_id]
+
+
+def _said(chat: Chat, message: Message, update_id: int | None) -> JSON:
+    return {"chat": chat.id, "message_id": message.id, "update_id": update_id}
+
+
+ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
+    "say": _say,
+    "edit": _edit,
+    "press": _press,
+    "member": _member,
+    "status": _status,
+    "group": _group,
+    "topic": _topic,
+    "close_topic": _close_topic,
+    "delete_topic": _delete_topic,
+    "migrate": _migrate,
+    "channel_post": _channel_post,
+    "delete": _delete,
+    "inject": _inject,
+    "redeliver": _redeliver,
+    "reorder": _reorder,
+    "number_updates": _number_updates,
+    "bot": _bot,
+    "revoke": _revoke,
+    "flood": _flood,
+    "pass_time": _pass_time,
+    "timing": _timing,
+    "fault": _fault,
+    "heal": _heal,
+    "script_model": _script_model,
+    "state": _state,
+    "texts": _texts,
+    "requests": _requests,
+    "wait": _wait,
+    "reset": _reset,
+}

@@ -1,0 +1,78 @@
+"""What a bot asked, in order, and what became of it.
+
+Invariants: every request is entered when it arrives and closed when its fate is known; a request is unanswered when its
+client was gone before the answer could be written, or got something else in its place, whoever did it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tests.platforms.telegram.limits import SHOWING
+
+_KEPT = 5_000
+
+
+@dataclass(slots=True)
+class Entry:
+    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there."""
+
+    number: int
+    method: str
+    chat: int | None
+    text: str
+    at: float
+    status: int | None = None
+    description: str = ""
+    effect: bool = False
+    answered: bool = False
+    fault: str = ""
+
+
+class Ledger:
+    """`now` gives seconds UTC."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.counts: Counter[str] = Counter()
+        self.last: deque[Entry] = deque(maxlen=_KEPT)
+        self.unanswered: list[dict[str, Any]] = []
+        self.kills: list[dict[str, Any]] = []
+        self.open: dict[int, Entry] = {}
+        self.polls = 0
+        self.last_poll: float | None = None
+        self.last_other: float = now()
+        self._now = now
+        self._number = 0
+
+    def opened(self, method: str, chat: int | None, text: str) -> Entry:
+        self._number += 1
+        entry = Entry(self._number, method, chat, text, self._now())
+        self.counts[method] += 1
+        self.last.append(entry)
+        self.open[entry.number] = entry
+        if method == "getUpdates":
+            self.polls += 1
+            self.last_poll = entry.at
+        else:
+            self.last_other = entry.at
+        return entry
+
+    def closed(self, entry: Entry) -> None:
+        del self.open[entry.number]
+        if entry.method != "getUpdates":
+            self.last_other = self._now()
+        if entry.method in SHOWING and not entry.answered:
+            self.unanswered.append(asdict(entry))
+
+    def killed(self, pid: int, at: str, entry: Entry) -> None:
+        """The product is about to be killed in the course of `entry`."""
+        sends = [asdict(one) for one in self.open.values() if one.method in SHOWING and not one.answered]
+        self.kills.append({"pid": pid, "at": at, "method": entry.method, "unanswered": sends})
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything but a getUpdates is open."""
+        return any(entry.method != "getUpdates" for entry in self.open.values())

@@ -1,0 +1,123 @@
+"""A chat model in OpenAI's format on the same server: says "Answer to: …", learns "I like …", counts what it is paid for.
+
+Invariants: it answers by the text alone, so a repeated question gets the same answer; each request is counted under the
+person's words, when it comes and again when its answer is out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.platforms.telegram.updates import JSON
+
+_LIKES = re.compile(r"\bI like ([^.!?\n]{1,100})", re.IGNORECASE)
+#: Where the product puts what is true of this turn only, behind the person's words.
+_CONTEXT = "\n\n[context "
+
+
+class Model:
+    """`ms` is how long an answer takes."""
+
+    def __init__(self, ms: float) -> None:
+        self.ms = ms
+        self.answers: Mapping[str, str] = {}
+        self.asked: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.extractions = 0
+
+    def state(self) -> JSON:
+        """`repaid` holds the texts for which more than one request came, with how many."""
+        repaid = {text: number for text, number in self.asked.items() if number > 1}
+        return {
+            "asked": dict(self.asked),
+            "answered": dict(self.answered),
+            "repaid": repaid,
+            "extractions": self.extractions,
+        }
+
+    def answer(self, body: JSON) -> str:
+        """What is said to a request. JSON mode is taken for an extraction."""
+        if is_extraction(body):
+            return json.dumps(_extracted(body))
+        text = last_words(body)
+        scripted = next((answer for key, answer in self.answers.items() if key in text), None)
+        return f"Answer to: {text.splitlines()[-1] if text else ''}" if scripted is None else scripted
+
+
+def is_extraction(body: JSON) -> bool:
+    return (body.get("response_format") or {}).get("type") == "json_object"
+
+
+def last_words(body: JSON) -> str:
+    """What the person said last, without what the product adds to it."""
+    said = [message for message in body.get("messages", ()) if message.get("role") == "user"]
+    content = said[-1].get("content") if said else ""
+    return str(content or "").partition(_CONTEXT)[0].strip()
+
+
+def whole(body: JSON, text: str) -> JSON:
+    """An answer in one piece."""
+    message = {"role": "assistant", "content": text}
+    return {**_head(body, "chat.completion"), "choices": [_choice("message", message, "stop")], "usage": _usage(text)}
+
+
+def streamed(body: JSON, text: str) -> Iterator[str]:
+    """An answer as server-sent events, word by word."""
+    head = _head(body, "chat.completion.chunk")
+    for piece in re.findall(r"\s*\S+|\s+$", text) or [""]:
+        yield _event({**head, "choices": [_choice("delta", {"content": piece}, None)]})
+    yield _event({**head, "choices": [_choice("delta", {}, "stop")]})
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield _event({**head, "choices": [], "usage": _usage(text)})
+    yield "data: [DONE]\n\n"
+
+
+def _event(chunk: JSON) -> str:
+    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+
+def _head(body: JSON, kind: str) -> JSON:
+    return {"id": "chatcmpl-test", "object": kind, "created": 0, "model": body.get("model", "test")}
+
+
+def _choice(name: str, content: JSON, finish: str | None) -> JSON:
+    return {"index": 0, name: content, "finish_reason": finish}
+
+
+def _usage(text: str) -> JSON:
+    written = len(text.split())
+    return {"prompt_tokens": 10, "completion_tokens": written, "total_tokens": 10 + written}
+
+
+def _extracted(body: JSON) -> JSON:
+    """One fact for each "I like …" among the numbered lines that people wrote."""
+    facts: list[dict[str, Any]] = []
+    for line in str(body["messages"][-1].get("content") or "").splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(said, dict) or "n" not in said or str(said.get("by", "")).startswith("(you"):
+            continue
+        found = _LIKES.search(str(said.get("text", "")))
+        if found is not None:
+            facts.append(
+                {
+                    "about": "self",
+                    "category": "preference",
+                    "topic": "",
+                    "key": "likes",
+                    "value": found[1].strip(),
+                    "importance": 5,
+                    "confidence": 0.9,
+                    "messages": [said["n"]],
+                    "replaces": None,
+                }
+            )
+    return {"facts": facts, "styles": [], "event": None, "entities": []}

@@ -1,0 +1,390 @@
+"""The HTTP side: routes, when a request takes effect, and what breaks on the way.
+
+Invariants: a request is entered in its bot's ledger before anything else and closed after everything else; its effect
+happens at most once and, when it is late, only while its client is there; a client that goes away cancels nothing that
+has begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import struct
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aiohttp import web
+
+from tests.platforms.telegram import control, methods, model, wire
+from tests.platforms.telegram.client import TOKEN, Control
+from tests.platforms.telegram.faults import Fault, Faults
+from tests.platforms.telegram.ledger import Entry, Ledger
+from tests.platforms.telegram.limits import SHOWING, Flood
+from tests.platforms.telegram.updates import JSON, Refused
+from tests.platforms.telegram.world import World
+
+Effect = Literal["arrival", "mixed", "late"]
+
+_BIGGEST_BODY = 60 * 1024 * 1024
+#: Seconds between two looks whether a client is still there.
+_LOOK = 0.01
+
+
+@dataclass(slots=True, kw_only=True)
+class Timing:
+    """`latency` is the round trip in seconds.
+
+    What is shown takes effect at "arrival", "late" (at the end, and only if the client is still connected), or "mixed":
+    half of them so and half so, by `chance`. Nothing tells a client which it was, as with Telegram.
+    """
+
+    latency: float = 0
+    effect: Effect = "arrival"
+    chance: random.Random
+
+    def late(self, method: str) -> bool:
+        if method not in SHOWING or self.effect == "arrival":
+            return False
+        return self.effect == "late" or self.chance.random() < 0.5
+
+
+class Account:
+    """One bot: its world, and what is known and decided of its requests."""
+
+    def __init__(self, token: str, *, now: Callable[[], float], first_update: int) -> None:
+        self.token = token
+        self.world = World(token, now=now, first_update=first_update)
+        self.flood = Flood(now)
+        self.ledger = Ledger(now)
+        self.faults = Faults(self.world.pulse)
+        self.revoked = False
+
+
+class Platform:
+    """All bots, the chat model, and the clock they share. The clock is the machine's, moved by `shift` seconds."""
+
+    def __init__(self, tokens: Sequence[str], *, timing: Timing, model_ms: float) -> None:
+        self.timing = timing
+        self.model = model.Model(model_ms)
+        self.model_open = 0
+        self.shift = 0.0
+        self.accounts = {token: self._account(token) for token in tokens}
+
+    def now(self) -> float:
+        return time.time() + self.shift
+
+    def reset(self, token: str) -> None:
+        self.accounts[token] = self._account(token)
+
+    def application(self) -> web.Application:
+        application = web.Application(client_max_size=_BIGGEST_BODY)
+        application.router.add_route("*", "/bot{token:[^/]+}/{method}", self._api)
+        application.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
+        application.router.add_post("/control/{action}", self._control)
+        application.router.add_post("/model/v1/chat/completions", self._complete)
+        application.router.add_get("/model/v1/models", self._models)
+        return application
+
+    def _account(self, token: str) -> Account:
+        return Account(token, now=self.now, first_update=self.timing.chance.randrange(10**8, 9 * 10**8))
+
+    async def _api(self, request: web.Request) -> web.StreamResponse:
+        token, named = request.match_info["token"], request.match_info["method"]
+        account = self.accounts.get(token)
+        if account is None or account.revoked:
+            code, words = (401, "Unauthorized") if ":" in token else (404, "Not Found")
+            return _envelope(Refused(code, words))
+        known = wire.METHODS.get(named.lower())
+        if known is None:
+            return _envelope(Refused(404, "Not Found: method not found"))
+        try:
+            fields, files = await wire.read(request)
+        except Refused as refused:
+            return _envelope(refused)
+        except ConnectionError:
+            return web.Response()  # gone while it spoke: nothing came
+        method, chat = known.__api_method__, _number(fields.get("chat_id"))
+        text = str(fields.get("text") or fields.get("caption") or "")
+
+        async def perform() -> JSON:
+            account.flood.admit(method, chat)
+            called = wire.call(known, fields)
+            if method == "getUpdates":
+                return wire.answer(await self._updates(request, account, called))
+            if method == "logOut":
+                account.revoked = True
+                return wire.answer(True)
+            return wire.answer(methods.play(account.world, called, files))
+
+        entry = account.ledger.opened(method, chat, text)
+        fault = account.faults.due(method, chat, text)
+        late = fault is None and self.timing.late(method)
+        try:
+            return await self._exchange(request, account, entry, fault, perform, late=late)
+        finally:
+            account.ledger.closed(entry)
+            account.world.pulse.beat()
+
+    async def _exchange(
+        self,
+        request: web.Request,
+        account: Account,
+        entry: Entry,
+        fault: Fault | None,
+        perform: Callable[[], Awaitable[JSON]],
+        *,
+        late: bool,
+    ) -> web.StreamResponse:
+        """One request and its answer, with the effect and the fault at their moments."""
+        if fault is not None and fault.at == "before effect":
+            broken = await self._strike(request, account, entry, fault)
+            if broken is not None:
+                return broken
+        if late or entry.method == "getUpdates":
+            await asyncio.sleep(self.timing.latency)
+            if _gone(request):
+                return web.Response()
+        try:
+            envelope, status = await perform(), 200
+            entry.effect = True
+        except Refused as refused:
+            envelope, status = wire.refusal(refused), refused.code
+        entry.status, entry.description = status, str(envelope.get("description", ""))
+        if fault is not None and fault.at == "after effect":
+            broken = await self._strike(request, account, entry, fault)
+            if broken is not None:
+                return broken
+        if not late and entry.method != "getUpdates":
+            await asyncio.sleep(self.timing.latency)
+        if _gone(request):
+            return web.Response()
+        response = web.json_response(envelope, status=status)
+        entry.answered = True
+        if fault is not None and fault.at == "after answer":
+            # The bytes are on their way before anything breaks.
+            await response.prepare(request)
+            await response.write_eof()
+            await self._strike(request, account, entry, fault)
+        return response
+
+    async def _updates(self, request: web.Request, account: Account, called: Any) -> list[JSON]:
+        queue = account.world.queue
+        if called.allowed_updates is not None:
+            queue.allowed = tuple(called.allowed_updates)
+        return await queue.poll(
+            offset=called.offset,
+            limit=100 if called.limit is None else called.limit,
+            seconds=called.timeout or 0,
+            gone=lambda: _gone(request),
+        )
+
+    async def _strike(
+        self, request: web.Request, account: Account, entry: Entry, fault: Fault
+    ) -> web.StreamResponse | None:
+        """A fault happens; what is answered then, or None to go on."""
+        entry.fault = fault.do
+        match fault.do:
+            case "delay":
+                await asyncio.sleep(fault.seconds)
+                return None
+            case "flood":
+                return _envelope(account.flood.stop(entry.chat, fault.retry_after), entry)
+            case "refuse":
+                return _envelope(Refused(fault.status, fault.description), entry)
+            case "status":
+                page = f"<html><body><h1>{fault.status} {fault.description}</h1></body></html>"
+                text = page if fault.body is None else fault.body
+                return web.Response(status=fault.status, text=text, content_type="text/html")
+            case "garbage":
+                text = '{"ok": tru' if fault.body is None else fault.body
+                return web.Response(text=text, content_type="application/json")
+            case "empty":
+                return web.Response(content_type="application/json")
+            case "cut":
+                return await _cut(request)
+            case "hang":
+                healed = account.faults.healed
+                while account.faults.healed == healed and not _gone(request):
+                    await asyncio.sleep(_LOOK)
+                return None
+            case "reset" | "close":
+                _hang_up(request, reset=fault.do == "reset")
+                return web.Response()
+            case "kill":
+                await asyncio.sleep(fault.seconds)
+                assert fault.pid is not None
+                account.ledger.killed(fault.pid, fault.at, entry)
+                os.kill(fault.pid, signal.SIGKILL)
+                await _until_gone(request)
+                return web.Response()
+
+    async def _file(self, request: web.Request) -> web.Response:
+        account = self.accounts.get(request.match_info["token"])
+        if account is None:
+            return _envelope(Refused(401, "Unauthorized"))
+        account.ledger.counts["(download)"] += 1
+        for path, data in account.world.files.values():
+            if path == request.match_info["path"]:
+                return web.Response(body=data, content_type="application/octet-stream")
+        return _envelope(Refused(404, "Not Found"))
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        method = "extract" if model.is_extraction(body) else "model"
+        text = model.last_words(body)
+        account, fault = self._model_fault(method, text)
+        entry = Entry(0, method, None, text, self.now())
+        if method == "extract":
+            self.model.extractions += 1
+        else:
+            self.model.asked[text] += 1
+        self.model_open += 1
+        try:
+            if fault is not None and fault.at != "after answer":
+                # A model has no effect; before or after its thinking is all there is.
+                if fault.at == "after effect":
+                    await asyncio.sleep(self.model.ms / 1000)
+                broken = await self._strike(request, account, entry, fault)
+                if broken is not None:
+                    return broken
+            if fault is None or fault.at != "after effect":
+                await asyncio.sleep(self.model.ms / 1000)
+            response = await self._say(request, body)
+            if method == "model" and not _gone(request):
+                self.model.answered[text] += 1
+            if fault is not None and fault.at == "after answer":
+                await self._strike(request, account, entry, fault)
+            return response
+        finally:
+            self.model_open -= 1
+
+    async def _say(self, request: web.Request, body: JSON) -> web.StreamResponse:
+        text = self.model.answer(body)
+        if not body.get("stream"):
+            whole = web.json_response(model.whole(body, text))
+            await whole.prepare(request)
+            await whole.write_eof()
+            return whole
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        try:
+            await response.prepare(request)
+            for event in model.streamed(body, text):
+                await response.write(event.encode())
+            await response.write_eof()
+        except ConnectionError:
+            pass  # nobody listens any more
+        return response
+
+    def _model_fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
+        for account in self.accounts.values():
+            fault = account.faults.due(method, None, text)
+            if fault is not None:
+                return account, fault
+        return next(iter(self.accounts.values())), None
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})
+
+    async def _control(self, request: web.Request) -> web.Response:
+        fields = await request.json()
+        token = fields.pop("token", next(iter(self.accounts)))
+        try:
+            answer = await control.act(self, token, request.match_info["action"], fields)
+        except control.Wrong as error:
+            return web.json_response({"error": str(error)}, status=400)
+        return web.json_response(answer)
+
+
+@asynccontextmanager
+async def listening(
+    tokens: Sequence[str] = (TOKEN,),
+    *,
+    port: int = 0,
+    latency_ms: float = 0,
+    effect: Effect = "arrival",
+    model_ms: float = 300,
+    seed: int = 1,
+) -> AsyncIterator[str]:
+    """The platform's address while the block runs."""
+    # Reproducible fates are wanted, not secrets.
+    timing = Timing(latency=latency_ms / 1000, effect=effect, chance=random.Random(seed))
+    platform = Platform(tokens, timing=timing, model_ms=model_ms)
+    runner = web.AppRunner(platform.application(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        await site.start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def serving(
+    tokens: Sequence[str] = (TOKEN,),
+    *,
+    latency_ms: float = 0,
+    effect: Effect = "arrival",
+    model_ms: float = 0,
+    seed: int = 1,
+) -> AsyncIterator[Control]:
+    """The platform in this process and event loop, for the time of the block; controlled as its first bot."""
+    async with listening(tokens, latency_ms=latency_ms, effect=effect, model_ms=model_ms, seed=seed) as url:
+        platform = Control(url, tokens[0])
+        try:
+            yield platform
+        finally:
+            await platform.aclose()
+
+
+def _envelope(refused: Refused, entry: Entry | None = None) -> web.Response:
+    if entry is not None:
+        entry.status, entry.description, entry.answered = refused.code, refused.description, True
+    return web.json_response(wire.refusal(refused), status=refused.code)
+
+
+def _number(chat: Any) -> int | None:
+    return int(chat) if str(chat).lstrip("-").isdigit() else None
+
+
+def _gone(request: web.Request) -> bool:
+    """Whether the client has closed the connection."""
+    return request.transport is None or request.transport.is_closing()
+
+
+async def _until_gone(request: web.Request) -> None:
+    """A killed process's sockets close a moment after it; 2 s is for a machine under load."""
+    for _ in range(200):
+        await asyncio.sleep(_LOOK)
+        if _gone(request):
+            break
+    # The others of its connections close in the same moment.
+    await asyncio.sleep(_LOOK)
+
+
+async def _cut(request: web.Request) -> web.StreamResponse:
+    """Half an answer, and the end."""
+    response = web.StreamResponse(headers={"content-type": "application/json", "content-length": "200"})
+    await response.prepare(request)
+    await response.write(b'{"ok": true, "result": {"message_id": ')
+    _hang_up(request, reset=False)
+    return response
+
+
+def _hang_up(request: web.Request, *, reset: bool) -> None:
+    transport = request.transport
+    if transport is None:
+        return
+    if reset:
+        # Lingering for no time makes the kernel send RST where it would say goodbye.
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+    else:
+        transport.close()

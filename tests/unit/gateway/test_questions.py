@@ -1,0 +1,45 @@
+"""How a stored question is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway import questions
+from gateway.texts import Texts
+from memory.service import Question
+
+QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("yes", "yes"),
+        ("Yes!", "yes"),
+        ("y", "yes"),
+        ("是的", "yes"),
+        ("no", "no"),
+        ("不要", "no"),
+        ("maybe", None),
+        ("yes please do it later", None),
+    ],
+)
+def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
+    """Any other text cancels it and is an ordinary message."""
+    assert questions.typed(QUESTION, typed) == taken
+
+
+def test_a_button_names_its_question_and_its_choice() -> None:
+    """An old button must not answer a newer question."""
+    buttons = questions.buttons(QUESTION, Texts("zh"))
+    assert [(button.label, questions.pressed(button.data)) for button in buttons] == [
+        ("是", (17, "yes")),
+        ("否", (17, "no")),
+    ]
+    assert all(len(button.data.encode()) <= 64 for button in buttons)
+
+
+@pytest.mark.parametrize("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])
+def test_other_data_is_no_answer(data: str) -> None:
+    """What comes back from a platform may be anything."""
+    assert questions.pressed(data) is None
