@@ -8,7 +8,7 @@ PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-peers crash leaks requirements clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash leaks requirements clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -60,6 +60,10 @@ bench-recall: venv
 bench-scale: venv
 	$(BIN)/python -m bench.scale
 
+# The whole process under load; some twelve minutes. One scenario: make bench-load SCENARIOS=flooder
+bench-load: venv
+	$(BIN)/python -m bench.load $(SCENARIOS)
+
 # Remora beside mem0, in an environment apart: make bench-peers DATA=FILE
 bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m bench.peers $(DATA)
@@ -69,9 +73,15 @@ $(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/peers-requirements.txt
 	@touch $@
 
-# Kills a chat many times over; the ordinary tests do it a few times.
+# Kills the bot many times over; the ordinary tests do it a few times. One of two: make crash PLATFORM=telegram
+# (which prints one line of JSON and takes some 15 minutes) or PLATFORM=terminal; KILLS= sets how often.
 crash: venv
-	REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash
+ifneq ($(PLATFORM),telegram)
+	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py >&2
+endif
+ifneq ($(PLATFORM),terminal)
+	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
+endif
 
 # People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
 leaks: venv

@@ -168,8 +168,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 async def _help(call: Call) -> None:
     shown = [command for command in TABLE if call.admin or not command.admin]
-    width = max(len(command.usage) for command in shown)
-    lines = [f"  {command.usage:<{width}}  {call.texts(f'help.{command.name}')}" for command in shown]
+    lines = [f"{command.usage} – {call.texts(f'help.{command.name}')}" for command in shown]
     await call.say("\n".join([call.texts("help.head"), *lines]))
 
 

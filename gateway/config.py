@@ -178,10 +178,10 @@ class HttpSettings(Section):
 class LimitSettings(Section):
     """Bounds on turns and messages.
 
-    `message_chars` is what the model sees of one message (of a longer one, its head and tail); `queue` is how
-    many messages of one session may wait. A person may send `person_burst` messages at once and
-    `person_messages_per_minute` in the long run. Messages that wait longer than `stale_hours` for the bot to start
-    are answered when asked for; an answer that takes longer than `placeholder_seconds` is shown as it grows.
+    `concurrent_turns` is for each agent. `message_chars` is what the model sees of one message (of a longer one, its
+    head and tail); `queue` is how many messages of one session may wait. A person may send `person_burst` messages at
+    once and `person_messages_per_minute` in the long run. Messages that wait longer than `stale_hours` for the bot to
+    start are answered when asked for; an answer that takes longer than `placeholder_seconds` is shown as it grows.
     """
 
     concurrent_turns: Whole = whole(8, "turns", 1, 1000)

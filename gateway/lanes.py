@@ -1,9 +1,9 @@
 """One ordered lane per session: what is said in one place is handled one after the other, places run side by side.
 
 Invariants: items of a lane are handled in the order they were put in; a burst of one author is handed over as one
-batch, never across an item that stands alone; a lane holds at most one of the global slots and queues for the next
-behind every other lane, so nobody is starved; who has just spoken is served before what has waited for long anyway,
-but never every time; a lane that is done is gone.
+batch, never across an item that stands alone; a lane holds at most one of its group's slots and queues for the next
+behind every other lane, so nobody is starved, and a group whose work hangs holds up no other; who has just spoken is
+served before what has waited for long anyway, but never every time; a lane that is done is gone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ class Item(Protocol):
     @property
     def author(self) -> str:
         """Items of one author in a row may be merged."""
+
+    @property
+    def group(self) -> str:
+        """What may use so many slots at a time."""
 
     @property
     def alone(self) -> bool:
@@ -51,11 +55,12 @@ class _Lane(Generic[T]):
 
 
 class Lanes(Generic[T]):
-    """`handle` gets each batch; it must not raise."""
+    """`handle` gets each batch; it must not raise. Of each group `concurrent` lanes work at a time."""
 
     def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
         self._handle = handle
-        self._slots = _Slots(concurrent)
+        self._concurrent = concurrent
+        self._slots: dict[str, _Slots] = {}
         self._limit = limit
         self._lanes: dict[str, _Lane[T]] = {}
 
@@ -102,11 +107,13 @@ class Lanes(Generic[T]):
         try:
             while lane.items:
                 await self._quiet(lane)
-                await self._slots.take(late=lane.items[0].late)
+                first = lane.items[0]
+                slots = self._slots.setdefault(first.group, _Slots(self._concurrent))
+                await slots.take(late=first.late)
                 try:
                     await self._handle(key, _next_batch(lane.items))
                 finally:
-                    self._slots.give()
+                    slots.give()
         finally:
             if self._lanes.get(key) is lane:
                 del self._lanes[key]

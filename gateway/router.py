@@ -66,6 +66,10 @@ class Waiting:
         return f"{self.agent} {whose}"
 
     @property
+    def group(self) -> str:
+        return self.agent
+
+    @property
     def alone(self) -> bool:
         return commands.parse(self.heard.inbound.text) is not None
 

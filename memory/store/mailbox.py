@@ -226,7 +226,9 @@ def in_doubt(reader: Reader, session_key: str) -> list[Parcel]:
 def repost(tx: Transaction, outbox_id: int) -> bool:
     """Have a row of unknown fate sent once more; False when it is none."""
     row = tx.one(
-        "update outbox set state = 'pending', not_before = 0 where id = ? and state = 'unknown' returning id",
+        # Not offered any more: should its fate be unknown once more, then that is a new question.
+        "update outbox set state = 'pending', offered = 0, not_before = 0 where id = ? and state = 'unknown'"
+        " returning id",
         (outbox_id,),
     )
     return row is not None

@@ -17,6 +17,7 @@ class Note:
     alone: bool = False
     burst_seconds: float = 0.0
     late: bool = False
+    group: str = "assistant"
 
 
 class Log:
@@ -115,3 +116,48 @@ async def test_draining_waits_for_what_runs_and_ends_the_rest() -> None:
     slow.put("a", Note("1"))
     await asyncio.sleep(0)
     assert not await slow.drain(seconds=0.01)
+
+
+async def test_a_group_that_hangs_holds_up_no_other() -> None:
+    """One agent's model that never answers must not silence the other agents."""
+    log = Log(30)
+    lane = lanes(log, concurrent=2)
+    for n in range(4):
+        lane.put(f"hung {n}", Note("x", group="broken"))
+    await asyncio.sleep(0.01)
+    log.seconds = 0.0
+    lane.put("well", Note("me"))
+    async with asyncio.timeout(5):
+        await lane.idle("well")
+    await lane.drain(seconds=0)
+
+
+async def test_who_has_just_spoken_goes_before_what_has_waited_long_but_not_every_time() -> None:
+    """A backlog is worked off beside people who talk right now."""
+    log = Log(0.001)
+    lane = lanes(log, concurrent=1)
+    lane.put("first", Note("x"))
+    await asyncio.sleep(0)
+    for n in range(8):
+        lane.put(f"late {n}", Note("x", late=True))
+    for n in range(8):
+        lane.put(f"prompt {n}", Note("x"))
+    await asyncio.gather(*(lane.idle(f"{kind} {n}") for kind in ("late", "prompt") for n in range(8)))
+    kinds = [key.split()[0] for key, _ in log.batches[1:]]
+    assert kinds[:10].count("prompt") > 6
+    assert "late" in kinds[:4]
+
+
+async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> None:
+    """An edit counts until its turn begins."""
+    log = Log(0.05)
+    lane = lanes(log)
+    lane.put("a", Note("1", alone=True))
+    lane.put("a", Note("2", alone=True))
+    await asyncio.sleep(0.01)
+    changed = [
+        lane.replace("a", lambda note, old=old: Note("new", alone=True) if note.text == old else None) for old in "12"
+    ]  # type: ignore[misc]
+    await lane.idle("a")
+    assert changed == [False, True]
+    assert [texts for _, texts in log.batches] == [["1"], ["new"]]
