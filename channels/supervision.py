@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random as dice
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 import structlog
 
@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 #: A run of this many seconds was a good one: the next failure is a new one.
 _GOOD_RUN = 300.0
+#: Crashes over one update after which it is left out.
+_MOST_CRASHES = 3
 
 
 class Backoff:
@@ -42,6 +44,31 @@ class Backoff:
     def reset(self) -> None:
         """All is well again: start from `first`."""
         self._next = self._first
+
+
+class Endurance:
+    """Lets a channel get over an update that a bug keeps it from handling, which would else come again for ever."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+        self._crashes: dict[str, int] = {}
+
+    async def endure(self, key: str, work: Coroutine[None, None, None]) -> None:
+        """Do `work` on the update `key`. A crash is raised, and after `_MOST_CRASHES` of one update logged instead.
+
+        `ChannelError` always passes: it tells of the platform or the gateway, not of the update.
+        """
+        try:
+            await work
+        except ChannelError:
+            raise
+        # The boundary of this module, at its smallest: one update that nobody can handle must not silence the rest.
+        except Exception:
+            self._crashes[key] = self._crashes.get(key, 0) + 1
+            if self._crashes[key] < _MOST_CRASHES:
+                raise
+            log.exception("channel.update_skipped", channel=self._channel, update=key)
+        self._crashes.pop(key, None)
 
 
 async def supervise(

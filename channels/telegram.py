@@ -76,7 +76,7 @@ from channels.base import (
     Place,
     PlaceGone,
 )
-from channels.supervision import Backoff
+from channels.supervision import Backoff, Endurance
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +100,8 @@ _GROUP_PIECE_GAP = 3_000
 _GROUP_WINDOW = 60_000
 #: Of a group's 20 a minute, growing answers may use so many; the rest is for what must arrive.
 _GROUP_REVISIONS = 15
+#: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
+_MOST_PACES = 1_000
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 _COMMAND_HELP = 256  # characters a command's description may have
 #: What a person puts into a chat. Other content is what Telegram itself says there: a pin, a new title, a boost.
@@ -196,6 +198,7 @@ class TelegramChannel:
         self._paces: dict[str, _Pace] = {}
         self._limits: dict[str, tuple[int, int]] = {}  # chat to the time in which Telegram wants no request, ms UTC
         self._asides: set[asyncio.Task[None]] = set()
+        self._endurance = Endurance(id)
 
     def reachable(self, place: Place) -> bool:
         return place.channel == self.id
@@ -296,7 +299,7 @@ class TelegramChannel:
                 updates = await self._updates(offset)
                 self._contact = self._now()
                 for update in updates:
-                    await self._take(host, me, update)
+                    await self._endurance.endure(str(update["update_id"]), self._take(host, me, update))
             except ChannelError as exc:
                 if not exc.retryable:
                     raise
@@ -338,7 +341,7 @@ class TelegramChannel:
             fields = [".".join(map(str, error["loc"])) for error in exc.errors(include_input=False, include_url=False)]
             log.error("telegram.unreadable", channel=self.id, update=raw["update_id"], fields=fields[:10])
             return
-        key = str(update.update_id)
+        key = _key(update)
         if update.callback_query is not None:
             press = update.callback_query
             inbound = self._pressed(press, me, key)
@@ -486,6 +489,11 @@ class TelegramChannel:
         return (self._limits[chat][1] - now) / 1000 if chat in self._limits else 0
 
     def _pace(self, chat: str) -> _Pace:
+        if len(self._paces) > _MOST_PACES:
+            now = self._now()
+            self._paces = {
+                chat: pace for chat, pace in self._paces.items() if pace.lock.locked() or pace.early(now, _GROUP_WINDOW)
+            }
         return self._paces.setdefault(chat, _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -635,6 +643,16 @@ class _Wire:
             raise ChannelUnavailable(f"Telegram is in trouble: {description} ({status})", certain=False)
         moved_to = parameters.get("migrate_to_chat_id")
         raise _Refused(status, description, moved_to=moved_to if isinstance(moved_to, int) else None)
+
+
+def _key(update: Update) -> str:
+    """Unlike any other update's, also when Telegram begins to count anew after a quiet week."""
+    said = update.message or update.edited_message
+    if said is not None:
+        return f"{update.update_id}-{said.chat.id}-{said.message_id}"
+    return (
+        f"{update.update_id}-{update.callback_query.id}" if update.callback_query is not None else str(update.update_id)
+    )
 
 
 def _no_entry(refused: _Refused) -> ChannelError:

@@ -408,7 +408,9 @@ async def _replay(config: Config, recorded: Recording, record_only: bool) -> Non
             if record_only:
                 tally = await replaying.record(setup, recorded, clock, advance)
             else:
-                async with app.answering(config, channels, parts) as router:
+                async with app.answering(
+                    config, channels, parts, now=clock, admission=app.everybody(channels)
+                ) as router:
                     tally = await replaying.answer(setup, recorded, clock, advance, host=router, channels=channels)
     done = "recorded" if record_only else "answered"
     click.echo(

@@ -7,7 +7,7 @@ import os
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -193,6 +193,11 @@ def rules(config: Config) -> dict[str, Rules]:
         )
         for bot in config.settings.channels.telegram
     }
+
+
+def everybody(names: Iterable[str]) -> dict[str, Rules]:
+    """Rules by which whoever speaks on these channels is heard, as in a recording of what was said there."""
+    return {name: Rules(open_to_all=True) for name in names}
 
 
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:

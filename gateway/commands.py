@@ -74,7 +74,7 @@ class Call:
     texts: Texts
     door: Door
     admin: bool
-    stop: Callable[[], bool]
+    stop: Callable[[], Awaitable[bool]]
     new_code: Callable[[], str]
     is_admin: Callable[[str], bool]
 
@@ -157,7 +157,8 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     assert question.purpose == FORGET
 
     def act(desk: Desk) -> str:
-        desk.settle(question, taken)
+        if not desk.settle(question, taken):
+            return call.texts("answer.over")
         if taken != "yes":
             return call.texts("forget.kept")
         gone = desk.forget(json.loads(question.payload)["memory"])
@@ -177,7 +178,7 @@ async def _start(call: Call) -> None:
 
 
 async def _stop(call: Call) -> None:
-    await call.say(call.texts("stop.asked" if call.stop() else "stop.nothing"))
+    await call.say(call.texts("stop.asked" if await call.stop() else "stop.nothing"))
 
 
 async def _new(call: Call) -> None:
@@ -445,10 +446,14 @@ async def _pair(call: Call) -> None:
 
 
 async def _dead(call: Call) -> None:
-    if call.arguments.strip().lower() == "purge":
-        await call.do(lambda desk: call.texts("dead.purged", count=desk.purge_dead()))
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("dead.private"))
         return
-    rows = await call.memory.mail.dead(limit=_PAGE)
+    channel = call.inbound.place.session_key.partition(":")[0]
+    if call.arguments.strip().lower() == "purge":
+        await call.do(lambda desk: call.texts("dead.purged", count=desk.purge_dead(channel)))
+        return
+    rows = await call.memory.mail.dead(channel, limit=_PAGE)
     if not rows:
         await call.say(call.texts("dead.none"))
         return

@@ -9,7 +9,8 @@ run can't reach wait; one session's trouble holds up no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import structlog
 
@@ -63,15 +64,24 @@ class Delivery:
         *,
         language: Language,
         now: Callable[[], int],
+        retry_seconds: float = 30.0,
     ) -> None:
-        """`language` is that of notices where the row itself tells none; `now` gives milliseconds UTC."""
+        """`language` is that of notices where the row itself tells none; `now` gives milliseconds UTC.
+
+        `retry_seconds` is the wait after the store has failed.
+        """
         self._mail = mail
         self._channels = channels
         self._language = language
         self._now = now
+        self._retry_seconds = retry_seconds
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._woken: set[str] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
+        # What became of a row while the store could not be written.
+        self._unrecorded: dict[str, Callable[[], Awaitable[None]]] = {}
+        self._moved: dict[str, str] = {}
+        self._closing = False
 
     async def take_up(self) -> None:
         """At start: send what an earlier run left, and see to what may not have arrived."""
@@ -87,6 +97,9 @@ class Delivery:
 
     def wake(self, session_key: str) -> None:
         """There may be rows to send for this session."""
+        session_key = self._moved.get(session_key, session_key)
+        if self._closing:
+            return
         self._woken.add(session_key)
         if session_key not in self._senders:
             self._senders[session_key] = asyncio.create_task(self._send_all(session_key))
@@ -98,6 +111,7 @@ class Delivery:
 
     async def drain(self, *, seconds: float) -> None:
         """Give what is being sent `seconds` to arrive; the rest waits in the outbox."""
+        self._closing = True
         for alarm in self._alarms.values():
             alarm.cancel()
         senders = list(self._senders.values())
@@ -107,15 +121,33 @@ class Delivery:
                 sender.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
+    async def move(self, channel: Channel, chat: str, new_chat: str, *places: Place) -> None:
+        """A chat of `channel` has another id: what is open there, and in `places` of it, goes on under the new one."""
+
+        def rename(key: str) -> str:
+            place = Place.from_session_key(key)
+            if place.channel != channel.id or place.chat != chat:
+                return key
+            return Place(channel=place.channel, chat=new_chat, thread=place.thread).session_key
+
+        keys = [place.session_key for place in places]
+        for old, new in (await self._mail.move(channel.platform, chat, new_chat, rename, keys)).items():
+            if new != old:
+                self._moved[old] = new
+            self.wake(new)
+
     def _channel(self, place: Place) -> Channel | None:
         channel = self._channels.get(place.channel)
         return channel if channel is not None and channel.reachable(place) else None
 
     async def _send_all(self, session_key: str) -> None:
-        place = Place.from_session_key(session_key)
-        channel = self._channel(place)
         try:
+            place = Place.from_session_key(session_key)
+            channel = self._channel(place)
             while channel is not None and session_key in self._woken:
+                if (record := self._unrecorded.get(session_key)) is not None:
+                    await record()
+                    del self._unrecorded[session_key]
                 self._woken.discard(session_key)
                 parcel = await self._mail.take(session_key)
                 all_sent = parcel is not None
@@ -123,28 +155,32 @@ class Delivery:
                     parcel, shown = await self._send(channel, place, parcel)
                     all_sent = all_sent and shown
                 if not all_sent:
-                    await self._set_alarm(session_key)
+                    await self._wait_for_due(session_key)
         except StorageError as exc:
-            log.error("send.unsaved", session=session_key, error=str(exc), kept="for the next start")
+            log.error("send.unsaved", session=session_key, error=str(exc), again_in=self._retry_seconds)
+            self._set_alarm(session_key, self._retry_seconds)
         finally:
             self._woken.discard(session_key)
             del self._senders[session_key]
 
-    async def _set_alarm(self, session_key: str) -> None:
+    async def _wait_for_due(self, session_key: str) -> None:
         """Go on when the row that has to wait is due."""
         due = await self._mail.due(session_key)
-        if due is None:
+        if due is not None:
+            self._set_alarm(session_key, max(0.0, (due - self._now()) / 1000))
+
+    def _set_alarm(self, session_key: str, seconds: float) -> None:
+        if self._closing:
             return
         old = self._alarms.pop(session_key, None)
         if old is not None:
             old.cancel()
-        delay = max(0.0, (due - self._now()) / 1000)
 
         def ring() -> None:
             del self._alarms[session_key]
             self.wake(session_key)
 
-        self._alarms[session_key] = asyncio.get_running_loop().call_later(delay, ring)
+        self._alarms[session_key] = asyncio.get_running_loop().call_later(seconds, ring)
 
     async def _send(self, channel: Channel, place: Place, parcel: Parcel) -> tuple[Parcel | None, bool]:
         """Send one row; returns the session's next one to send now, and whether this one was shown."""
@@ -163,13 +199,25 @@ class Delivery:
             reference = await channel.send(outbound)
         except ChannelError as exc:
             log.warning("send.failed", row=parcel.id, code=exc.code, error=str(exc), attempts=parcel.attempts)
-            await self._not_sent(channel, place, parcel, exc)
+            await self._recorded(parcel, partial(self._not_sent, channel, place, parcel, exc))
         except Exception:  # the channel's boundary: a fault in an adapter ends one row, not the others
             log.exception("send.broken", row=parcel.id)
-            await self._in_doubt(channel, parcel)
+            await self._recorded(parcel, partial(self._in_doubt, channel, parcel))
         else:
-            return await self._mail.sent(parcel, reference), True
+            try:
+                return await self._mail.sent(parcel, reference), True
+            except StorageError:
+                self._unrecorded[parcel.session_key] = partial(self._mail.was_sent, parcel, reference)
+                raise
         return await self._mail.take(parcel.session_key), False
+
+    async def _recorded(self, parcel: Parcel, record: Callable[[], Awaitable[None]]) -> None:
+        """Write down what became of a row; when the store can't be written, before anything else is sent here."""
+        try:
+            await record()
+        except StorageError:
+            self._unrecorded[parcel.session_key] = record
+            raise
 
     async def _not_sent(self, channel: Channel, place: Place, parcel: Parcel, error: ChannelError) -> None:
         """Decide about a row whose send failed. Rows behind one that is tried again wait with it."""
@@ -180,7 +228,8 @@ class Delivery:
                 await self._mail.not_sent(parcel, "pending", error.code)
                 await self.move(channel, place.chat, error.chat, place)
             case Blocked():
-                await self._mail.presence(channel.platform, place.chat, present=False)
+                whose = parcel.session_key.partition(":")[0]
+                await self._mail.presence(channel.platform, whose, place.chat, present=False)
                 await self._mail.give_up(parcel.session_key, error.code)
             case _ if not error.certain:
                 await self._in_doubt(channel, parcel)
@@ -188,7 +237,7 @@ class Delivery:
                 await self._mail.not_sent(parcel, "pending", error.code, not_before=self._next_try(parcel, error))
             case _:
                 log.error("send.dead", row=parcel.id, session=parcel.session_key, code=error.code, kept="see /dead")
-                await self._mail.not_sent(parcel, "dead", error.code)
+                await self._mail.lament(parcel, error.code, self._said("dead.told", parcel))
 
     def _next_try(self, parcel: Parcel, error: ChannelError | None) -> int:
         wait = error.retry_after if error is not None else None
@@ -198,30 +247,20 @@ class Delivery:
 
     async def _in_doubt(self, channel: Channel, parcel: Parcel) -> None:
         """A row may have been shown: repeat what does no harm, else ask the person."""
-        if parcel.edits is not None:
-            if self._now() - parcel.created_at < _LIFETIME_MS:
-                # Not at once: what broke the first try may need a moment.
-                await self._mail.repeat(parcel, not_before=self._next_try(parcel, None))
-            else:
-                await self._mail.not_sent(parcel, "dead", "unknown")
+        asks = parcel.kind == "notice" and bool(parcel.buttons)
+        if parcel.edits is not None or (asks and self._now() - parcel.created_at < _LIFETIME_MS):
+            # Not at once: what broke the first try may need a moment. A note that asks may well be read twice.
+            await self._mail.repeat(parcel, not_before=self._next_try(parcel, None))
+        elif asks:
+            await self._mail.not_sent(parcel, "dead", "unknown")
         elif channel.capabilities.resend == "mark":
             await self._mail.not_sent(parcel, "unknown", "unknown")  # the next start shows it, marked
         else:
-            await self._mail.offer(parcel, self._offer(parcel))
+            button = Button(label=self._texts(parcel)("again.button"), data=f"{AGAIN}{parcel.id}")
+            await self._mail.offer(parcel, self._said("again.ask", parcel, button))
 
-    def _offer(self, parcel: Parcel) -> Piece:
-        texts = Texts(written_in(parcel.text, self._language))
-        return Piece(text=texts("again.ask"), buttons=((texts("again.button"), f"{AGAIN}{parcel.id}"),))
+    def _said(self, key: str, parcel: Parcel, *buttons: Button) -> Piece:
+        return Piece(text=self._texts(parcel)(key), buttons=tuple((button.label, button.data) for button in buttons))
 
-    async def move(self, channel: Channel, chat: str, new_chat: str, *places: Place) -> None:
-        """A chat of `channel` has another id: what is open there, and in `places` of it, goes on under the new one."""
-
-        def rename(key: str) -> str:
-            place = Place.from_session_key(key)
-            if place.channel != channel.id or place.chat != chat:
-                return key
-            return Place(channel=place.channel, chat=new_chat, thread=place.thread).session_key
-
-        keys = [place.session_key for place in places]
-        for key in await self._mail.move(channel.platform, chat, new_chat, rename, keys):
-            self.wake(key)
+    def _texts(self, parcel: Parcel) -> Texts:
+        return Texts(written_in(parcel.text, self._language))

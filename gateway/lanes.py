@@ -87,6 +87,18 @@ class Lanes(Generic[T]):
                 return True
         return False
 
+    def take_out(self, key: str, which: Callable[[T], bool]) -> list[T]:
+        """Remove those that wait in a lane and are meant; they are not handled any more."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            return []
+        taken = [item for item in lane.items if which(item)]
+        kept = [item for item in lane.items if not which(item)]
+        lane.items.clear()
+        lane.items.extend(kept)
+        lane.arrived.set()
+        return taken
+
     async def idle(self, key: str) -> None:
         """Wait until everything put into the lane so far, and since, is handled."""
         while (lane := self._lanes.get(key)) is not None:
@@ -107,11 +119,14 @@ class Lanes(Generic[T]):
         try:
             while lane.items:
                 await self._quiet(lane)
+                if not lane.items:
+                    break
                 first = lane.items[0]
                 slots = self._slots.setdefault(first.group, _Slots(self._concurrent))
                 await slots.take(late=first.late)
                 try:
-                    await self._handle(key, _next_batch(lane.items))
+                    if lane.items:  # they may have been taken out meanwhile
+                        await self._handle(key, _next_batch(lane.items))
                 finally:
                     slots.give()
         finally:
@@ -121,11 +136,13 @@ class Lanes(Generic[T]):
 
     async def _quiet(self, lane: _Lane[T]) -> None:
         """Wait until the author of the first item has stopped typing, or somebody else speaks."""
-        first = lane.items[0]
-        while not first.alone and lane.items[-1].author == first.author and not lane.items[-1].alone:
+        while lane.items and not lane.items[0].alone:
+            last = lane.items[-1]
+            if last.author != lane.items[0].author or last.alone:
+                return
             lane.arrived.clear()
             try:
-                await asyncio.wait_for(lane.arrived.wait(), lane.items[-1].burst_seconds)
+                await asyncio.wait_for(lane.arrived.wait(), last.burst_seconds)
             except TimeoutError:
                 return
 

@@ -58,6 +58,12 @@ class Buckets:
         bucket.told = True
         return "tell"
 
+    def give_back(self, key: tuple[str, str]) -> None:
+        """A message that got through was not taken after all: it does not count."""
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            bucket.full_at -= self._interval
+
 
 @dataclass(slots=True)
 class _Bucket:

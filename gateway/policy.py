@@ -135,8 +135,11 @@ class Policy:
 
 
 def admits(inbound: Inbound) -> bool:
-    """Whether a message comes from a person and is meant for the bot: without that nobody's rights matter."""
-    return inbound.addressed and bool(inbound.author_id)
+    """Whether a message comes from a person and is meant for the bot: without that nobody's rights matter.
+
+    An edit may take the bot's name out of a message that was meant for it; of other messages it changes nothing.
+    """
+    return (inbound.addressed or inbound.edited) and bool(inbound.author_id)
 
 
 def warnings(rules: Mapping[str, Rules]) -> list[str]:

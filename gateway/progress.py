@@ -14,6 +14,7 @@ from types import TracebackType
 import structlog
 
 from channels.base import Channel, ChannelError, Outbound, Place
+from memory.errors import StorageError
 from memory.service import Mail, Parcel
 
 log = structlog.get_logger(__name__)
@@ -73,7 +74,10 @@ class Progress:
             if isinstance(result, Exception):
                 log.warning("progress.broken", turn=self._turn_id, error=repr(result))
         if self._sending is not None and not isinstance(error, asyncio.CancelledError):
-            await self._mail.not_sent(self._sending, "dead", "orphan")
+            try:
+                await self._mail.not_sent(self._sending, "dead", "orphan")
+            except StorageError as exc:
+                log.warning("progress.unsaved", turn=self._turn_id, error=str(exc))
 
     async def on_text(self, text: str) -> None:
         """The answer has grown by `text`."""
@@ -108,7 +112,7 @@ class Progress:
         except ChannelError as exc:
             log.info("placeholder.failed", row=parcel.id, code=exc.code)
             return None
-        await self._mail.placed(parcel, reference)
+        await self._mail.was_sent(parcel, reference)
         self._sending = None
         return reference
 

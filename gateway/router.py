@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -123,6 +124,9 @@ class Router:
         self._at_once: dict[str, set[asyncio.Task[None]]] = {}
         self._retry_seconds = retry_seconds
         self._retries: set[asyncio.Task[None]] = set()
+        self._taking: set[asyncio.Task[None]] = set()
+        self._told_unsaved: set[int] = set()
+        self._closing = False
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
@@ -132,8 +136,12 @@ class Router:
         """At start: answer what an earlier run left unanswered and show what it left undelivered."""
         for store in self._each_store():
             await store.delivery.take_up()
-            for letter in await store.memory.mail.unanswered():
-                await self._take_up_letter(store, letter)
+            letters = [
+                letter for letter in await store.memory.mail.unanswered() if not await self._set_aside(store, letter)
+            ]
+            # All at once: the messages of one broken-off turn must come together.
+            for letter in letters:
+                self._queue_letter(store, letter)
 
     # What channels say ------------------------------------------------------------------------------------------
 
@@ -148,7 +156,10 @@ class Router:
                 case "take":
                     # Committed and queued are one step: a caller that goes away in between must not leave the one
                     # without the other.
-                    await asyncio.shield(self._take(inbound, agent, self._stores[agent], texts))
+                    taking = asyncio.create_task(self._take(inbound, self._stores[agent], texts))
+                    self._taking.add(taking)
+                    taking.add_done_callback(self._taking.discard)
+                    await asyncio.shield(taking)
                 case "pairing":
                     code = code_in(inbound.text) or ""
                     taken = await self._door.take_pairing(inbound.channel, inbound.author_id, code)
@@ -171,7 +182,8 @@ class Router:
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         try:
             for store in self._each_store():
-                await store.memory.mail.presence(self._channels[channel].platform, chat, present=present)
+                platform, named = self._channels[channel].platform, Place(channel=channel, chat=chat).session_key
+                await store.memory.mail.presence(platform, named.partition(":")[0], chat, present=present)
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
@@ -185,14 +197,19 @@ class Router:
 
     async def drain(self, *, seconds: float) -> None:
         """End what is under way: turns get `seconds`, the rest is taken up at the next start."""
+        self._closing = True
         for retry in self._retries:
             retry.cancel()
-        await asyncio.gather(*self._retries, return_exceptions=True)
+        await asyncio.gather(*self._retries, *self._taking, return_exceptions=True)
         at_once = [task for tasks in self._at_once.values() for task in tasks]
-        if at_once:
-            await asyncio.wait(at_once, timeout=seconds)
         if not await self._lanes.drain(seconds=seconds):
             log.warning("stop.unfinished", kept="for the next start")
+        # These are short, and some wait for their lane.
+        if at_once:
+            _, late = await asyncio.wait(at_once, timeout=1.0)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
         for store in self._stores.values():
             await store.delivery.drain(seconds=min(seconds, 5.0))
 
@@ -212,7 +229,12 @@ class Router:
             self._answer_unadmitted(inbound, texts("bad.rate"))
         return admission == "ok"
 
-    async def _take(self, inbound: Inbound, agent: str, store: Store, texts: Texts) -> None:
+    def _uncount(self, inbound: Inbound) -> None:
+        """A message was not taken, or taken before: it comes again, and must not use up what this person may say."""
+        if not self._policy.trusts(inbound.channel) and inbound.pressed is None:
+            self._buckets.give_back((inbound.channel, inbound.author_id))
+
+    async def _take(self, inbound: Inbound, store: Store, texts: Texts) -> None:
         channel = self._channels.get(inbound.channel)
         heard = await self._masked(inbound)
         stale = self._is_stale(inbound)
@@ -225,9 +247,11 @@ class Router:
                 payload=heard.inbound.to_json(),
                 held=_late_notice(channel, texts) if stale else None,
             )
-        except StorageError as exc:
-            raise NotTaken(texts("error.storage", reason=str(exc))) from exc
+        except StorageError:
+            self._uncount(inbound)
+            raise
         if inbox_id is None:
+            self._uncount(inbound)
             log.info("inbound.repeated", session=inbound.place.session_key)
         elif stale:
             store.delivery.wake(inbound.place.session_key)
@@ -236,31 +260,39 @@ class Router:
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
         """What becomes of a message whose inbox row is committed."""
-        inbound = heard.inbound
-        readable = bool(inbound.text.strip())
-        if inbound.edited or (inbound.pressed is None and not readable):
-            # One after the other with what is said here: an edit must find its message, a notice its place.
-            self._start(inbound.place.session_key, self._aside(heard, store, texts))
+        waiting = self._waiting(heard, store)
+        if _is_aside(heard.inbound):
+            self._start(heard.inbound.place.session_key, self._aside(waiting))
             return
         try:
-            self._queue_up(self._waiting(heard, store))
+            self._queue_up(waiting)
         except LaneFull:
-            await self._refuse(store, [heard], texts("bad.queue", count=self._queue), "queue_full")
+            try:
+                await self._refuse(store, [heard], texts("bad.queue", count=self._queue), "queue_full")
+            except StorageError as exc:
+                await self._unsaved(heard.inbound.place.session_key, [waiting], exc)
 
-    async def _aside(self, heard: Heard, store: Store, texts: Texts) -> None:
+    async def _aside(self, waiting: Waiting) -> None:
         """Messages that no turn answers: edits, and what can't be read."""
+        heard, store = waiting.heard, waiting.store
+        texts = Texts(self._agents[waiting.agent].spec.language)
         try:
             if heard.inbound.edited:
                 await self._edit(heard, store)
             else:
                 await self._refuse(store, [heard], texts("bad.unreadable"), "unreadable")
         except StorageError as exc:
-            # The row stays open: the next start takes it up.
-            log.error("inbound.unsaved", session=heard.inbound.place.session_key, error=str(exc))
+            await self._unsaved(heard.inbound.place.session_key, [waiting], exc)
 
     async def _edit(self, heard: Heard, store: Store) -> None:
-        """Before its turn an edit replaces the message; after it only memory is corrected."""
+        """Before its turn an edit replaces the message; after it only memory is corrected.
+
+        Nothing can be edited into a command, for edits have no rights, nor into nothing.
+        """
         edit, key = heard.inbound, heard.inbound.place.session_key
+        if commands.parse(edit.text) is not None or not edit.text.strip():
+            await store.memory.mail.dismiss(heard.inbox_id)
+            return
 
         def changed(payload: str) -> str | None:
             said = _parsed(payload)
@@ -268,22 +300,13 @@ class Router:
                 return None
             return replace(said, text=edit.text).to_json()
 
-        reworded = await store.memory.mail.reword(key, heard.inbox_id, changed)
-        if reworded is not None:
-            inbox_id, payload = reworded
-            inbound = Inbound.from_json(payload)
-
-            def in_place(waiting: Waiting) -> Waiting | None:
-                if waiting.heard.inbox_id != inbox_id:
-                    return None
-                return replace(waiting, heard=Heard(inbox_id=inbox_id, inbound=inbound, original=heard.original))
-
-            if self._is_stale(inbound) or self._lanes.replace(key, in_place):
-                return
-            # Its turn has begun just now, with the words as they were.
-            await self._lanes.idle(key)
-        agent = self._agents[self._route(edit)].spec.name
-        where, who = _where(edit, agent), _who(edit)
+        reworded = await store.memory.mail.reword(key, changed)
+        if reworded is not None and (reworded.held or self._lanes.replace(key, _reworded(reworded, heard.original))):
+            await store.memory.mail.dismiss(heard.inbox_id)
+            return
+        # Its turn has begun, with the words as they were, or is over.
+        await self._lanes.idle(key)
+        where, who = _where(edit, self._agents[self._route(edit)].spec.name), _who(edit)
         await store.memory.amend(where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text)
 
     async def _masked(self, inbound: Inbound) -> Heard:
@@ -303,33 +326,35 @@ class Router:
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
 
-    async def _take_up_letter(self, store: Store, letter: Letter) -> None:
-        """What an earlier run left: answered now, or, when it is old, if somebody still wants that."""
-        inbound = _parsed(letter.payload)
-        if inbound is None or letter.turn_id is not None or not self._is_stale(inbound):
-            await self._queue_letter(store, letter)
-            return
-        texts = Texts(written_in(inbound.text, self._agents[self._route(inbound)].spec.language))
-        await store.memory.mail.hold(letter, _late_notice(self._channels.get(inbound.channel), texts))
-        store.delivery.wake(letter.session_key)
-
-    async def _queue_letter(self, store: Store, letter: Letter) -> None:
-        """Queue what lies unanswered in a store, or set it aside when it can't be read."""
+    async def _set_aside(self, store: Store, letter: Letter) -> bool:
+        """Whether what an earlier run left is not answered now: it can't be read, or is old and somebody must ask."""
         inbound = _parsed(letter.payload)
         if inbound is None:
             log.error("inbox.unreadable", row=letter.id, kept="set aside as dead")
             await store.memory.mail.bury(letter.id, error="unreadable")
-            return
-        heard = Heard(inbox_id=letter.id, inbound=inbound)
-        if inbound.edited or (inbound.pressed is None and not inbound.text.strip()):
-            await self._taken(heard, store, Texts(self._agents[self._route(inbound)].spec.language))
-            return
-        self._queue_up(self._waiting(heard, store, turn_id=letter.turn_id, late=True), limited=False)
+            return True
+        if letter.turn_id is not None or not self._is_stale(inbound):
+            return False
+        texts = Texts(written_in(inbound.text, self._agents[self._route(inbound)].spec.language))
+        await store.memory.mail.hold(letter, _late_notice(self._channels.get(inbound.channel), texts))
+        store.delivery.wake(letter.session_key)
+        return True
+
+    def _queue_letter(self, store: Store, letter: Letter) -> None:
+        """Queue what lies unanswered in a store."""
+        heard = Heard(inbox_id=letter.id, inbound=Inbound.from_json(letter.payload))
+        waiting = self._waiting(heard, store, turn_id=letter.turn_id, late=True)
+        if _is_aside(heard.inbound):
+            self._start(letter.session_key, self._aside(waiting))
+        else:
+            self._queue_up(waiting, limited=False)
 
     def _is_stale(self, inbound: Inbound) -> bool:
-        """Said so long ago that an answer out of the blue would be odd."""
+        """Said so long ago that an answer out of the blue would be odd, where people can press "answer now"."""
         said = inbound.pressed is None and not inbound.edited
-        return said and self._now() - inbound.sent_at > self._stale_ms
+        channel = self._channels.get(inbound.channel)
+        asked_for = channel is not None and channel.capabilities.buttons
+        return said and asked_for and self._now() - inbound.sent_at > self._stale_ms
 
     # Through the lane -------------------------------------------------------------------------------------------
 
@@ -435,8 +460,9 @@ class Router:
         """Do what a button stands for. One that is out of date says so."""
         channel = self._channels.get(heard.inbound.channel)
         if data == _NOW:
-            for letter in await store.memory.mail.release(where.session_key, inbox_id=heard.inbox_id):
-                await self._queue_letter(store, letter)
+            (gone, *_) = pieces(channel, Texts(served.spec.language)("late.gone"))
+            for letter in await store.memory.mail.release(where.session_key, inbox_id=heard.inbox_id, gone=gone):
+                self._queue_letter(store, letter)
         elif data.startswith(AGAIN) and data.removeprefix(AGAIN).isdecimal():
             texts = Texts(served.spec.language)
             (gone, *_) = pieces(channel, texts("again.gone"))
@@ -463,10 +489,20 @@ class Router:
             texts=Texts(spoken(context.speaker.language, served.spec.language), context.timezone),
             door=self._door,
             admin=self._policy.is_admin(inbound),
-            stop=lambda: store.turns.stop(inbound.place.session_key),
+            stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
         )
+
+    async def _stop(self, store: Store, inbound: Inbound) -> bool:
+        """End the answer that is being made in a place, and what this person has waiting there; False without any."""
+        key = inbound.place.session_key
+        under_way = store.turns.stop(key)
+        waiting = self._lanes.take_out(key, lambda item: item.heard.inbound.author_id == inbound.author_id)
+        if waiting:
+            texts = Texts(self._agents[waiting[0].agent].spec.language)
+            await self._refuse(store, [item.heard for item in waiting], texts("stop.done"), "stopped", keep_words=True)
+        return under_way or bool(waiting)
 
     # When something is in the way -------------------------------------------------------------------------------
 
@@ -484,7 +520,12 @@ class Router:
         """The store failed: tell the person where that needs no store, and try again in a while."""
         log.error("turn.unsaved", session=key, error=str(error), again_in=self._retry_seconds)
         texts = Texts(self._agents[batch[0].agent].spec.language)
-        await self._tell(batch[0], texts("error.storage", reason=str(error)))
+        first = batch[0].heard
+        if first.inbox_id not in self._told_unsaved:
+            self._told_unsaved.add(first.inbox_id)
+            await self._tell(first, texts("error.storage", reason=str(error)))
+        if self._closing:
+            return
         task = asyncio.create_task(self._again(batch))
         self._retries.add(task)
         task.add_done_callback(self._retries.discard)
@@ -495,20 +536,23 @@ class Router:
         while True:
             await asyncio.sleep(self._retry_seconds)
             try:
-                for letter in await store.memory.mail.unanswered():
-                    if letter.id in ids:
-                        await self._queue_letter(store, letter)
+                for letter in [one for one in await store.memory.mail.unanswered() if one.id in ids]:
+                    self._queue_letter(store, letter)
             except StorageError as exc:
                 log.error("store.failing", error=str(exc), again_in=self._retry_seconds)
             else:
                 return
 
-    async def _tell(self, waiting: Waiting, text: str) -> None:
+    async def _tell(self, heard: Heard, text: str) -> None:
         """Say something that can't be stored. The inbox row stays open and is taken up again."""
-        inbound = waiting.heard.inbound
+        inbound = heard.inbound
         channel = self._channels.get(inbound.channel)
-        if channel is not None and channel.capabilities.stream == "append" and channel.reachable(inbound.place):
-            await channel.append(inbound.place, -waiting.heard.inbox_id, text + "\n")
+        if channel is None or not channel.reachable(inbound.place):
+            return
+        if channel.capabilities.stream == "append":
+            await channel.append(inbound.place, -heard.inbox_id, text + "\n")
+        else:
+            self._answer_unadmitted(inbound, text)
 
     def _answer_unadmitted(self, inbound: Inbound, text: str) -> None:
         """Say something to somebody of whom nothing is stored, this answer neither; it may get lost."""
@@ -535,6 +579,21 @@ def _parsed(payload: str) -> Inbound | None:
         return Inbound.from_json(payload)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _is_aside(inbound: Inbound) -> bool:
+    """Whether no turn answers this: an edit, or a message without words."""
+    return inbound.edited or (inbound.pressed is None and not inbound.text.strip())
+
+
+def _reworded(letter: Letter, original: str | None) -> Callable[[Waiting], Waiting | None]:
+    """Puts the words of `letter` into the waiting message it stands for; `original` are those before masking."""
+    heard = Heard(inbox_id=letter.id, inbound=Inbound.from_json(letter.payload), original=original)
+
+    def in_place(waiting: Waiting) -> Waiting | None:
+        return replace(waiting, heard=heard) if waiting.heard.inbox_id == letter.id else None
+
+    return in_place
 
 
 def _late_notice(channel: Channel | None, texts: Texts) -> Piece:

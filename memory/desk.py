@@ -162,7 +162,9 @@ class Desk:
         if said is None or said.text == text:
             return False
         history.reword(self._tx, said.id, text, tokens=tokens, now=self._now)
-        taught = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        # What the person has confirmed since stands by their word.
+        taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         memories.retract(self._tx, [memory.id for memory in taught])
         for memory in taught:
             self._after_change(memory)
@@ -200,12 +202,13 @@ class Desk:
             now=self._now,
         )
 
-    def purge_dead(self) -> int:
-        """Drop messages that could not be delivered; returns how many."""
-        return mailbox.purge(self._tx)
+    def purge_dead(self, channel: str) -> int:
+        """Drop messages of a channel (as in session keys) that could not be delivered; returns how many."""
+        return mailbox.purge(self._tx, channel)
 
-    def settle(self, question: Question, answer: str | None) -> None:
-        questions.settle(self._tx, question.id, answer)
+    def settle(self, question: Question, answer: str | None) -> bool:
+        """Close a question with the choice taken; False when that was done already."""
+        return questions.settle(self._tx, question.id, answer)
 
     def _row(self, memory_id: int) -> Memory:
         found = memories.by_id(self._tx, self._context.scope, memory_id)

@@ -8,13 +8,11 @@ all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from memory.store import history, mailbox, people, questions
 from memory.store.database import Database, Transaction
 from memory.store.mailbox import Dead, Letter, Parcel, Piece
-
-#: What `Mail.not_sent` may make of a row.
-PENDING, DEAD = "pending", "dead"
 
 
 class Mail:
@@ -24,6 +22,7 @@ class Mail:
         self._database = database
         self._now = now
         self.run_id = run_id
+        self._noted: set[str] = set()
 
     # In ---------------------------------------------------------------------------------------------------------
 
@@ -39,12 +38,11 @@ class Mail:
     ) -> int | None:
         """Commit an update; None when it was already taken.
 
-        With `held` it is answered only after `release`, and the first one that waits in a session has that notice
+        With `held` it is answered only after `release`; the first such one of a session in this run has that notice
         queued.
         """
 
         def act(tx: Transaction) -> int | None:
-            first = held is not None and not mailbox.held(tx, session_key)
             inbox_id = mailbox.receive(
                 tx,
                 platform=platform,
@@ -55,11 +53,14 @@ class Mail:
                 now=self._now(),
                 held=held is not None,
             )
-            if inbox_id is not None and first and held is not None:
+            if inbox_id is not None and held is not None and session_key not in self._noted:
                 self._notice(tx, session_key, inbox_id, held)
             return inbox_id
 
-        return await self._database.write(act)
+        inbox_id = await self._database.write(act)
+        if inbox_id is not None and held is not None:
+            self._noted.add(session_key)
+        return inbox_id
 
     async def unanswered(self) -> list[Letter]:
         return await self._database.read(mailbox.unanswered)
@@ -68,37 +69,41 @@ class Mail:
         """Have a message that was left from an earlier run answered only after `release`; says so once a session."""
 
         def act(tx: Transaction) -> None:
-            first = not mailbox.held(tx, letter.session_key)
             mailbox.hold(tx, letter.id)
-            if first:
+            if letter.session_key not in self._noted:
                 self._notice(tx, letter.session_key, letter.id, notice)
 
         await self._database.write(act)
+        self._noted.add(letter.session_key)
 
-    async def release(self, session_key: str, *, inbox_id: int) -> list[Letter]:
-        """The session's held messages, from now on to be answered; ends the inbox row that asked for it."""
+    async def release(self, session_key: str, *, inbox_id: int, gone: Piece) -> list[Letter]:
+        """The session's held messages, from now on to be answered; ends the inbox row that asked for it.
+
+        When there are none any more the person gets `gone`.
+        """
 
         def act(tx: Transaction) -> list[Letter]:
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
-            return mailbox.release(tx, session_key)
+            letters = mailbox.release(tx, session_key)
+            if not letters:
+                self._notice(tx, session_key, inbox_id, gone)
+            return letters
 
-        return await self._database.write(act)
+        letters = await self._database.write(act)
+        self._noted.discard(session_key)  # what comes too late from here on wants a note of its own
+        return letters
 
-    async def reword(
-        self, session_key: str, inbox_id: int, change: Callable[[str], str | None]
-    ) -> tuple[int, str] | None:
-        """Change the payload of a message that waits in the session and end the inbox row `inbox_id` that asked it.
+    async def reword(self, session_key: str, change: Callable[[str], str | None]) -> Letter | None:
+        """Change the payload of a message that waits in the session; returns it as it is now.
 
-        `change` gives the new payload of the right one and None for others. Returns the changed row with its payload;
-        None, with nothing done, when none was right.
+        `change` gives the new payload of the right one and None for others; None when none was right.
         """
 
-        def act(tx: Transaction) -> tuple[int, str] | None:
+        def act(tx: Transaction) -> Letter | None:
             for letter in mailbox.waiting(tx, session_key):
-                if letter.id != inbox_id and (payload := change(letter.payload)) is not None:
+                if (payload := change(letter.payload)) is not None:
                     mailbox.reword(tx, letter.id, payload)
-                    mailbox.answered(tx, [inbox_id], error=None, now=self._now())
-                    return letter.id, payload
+                    return replace(letter, payload=payload)
             return None
 
         return await self._database.write(act)
@@ -142,7 +147,7 @@ class Mail:
 
     async def due(self, session_key: str) -> int | None:
         """When the session's next row may be sent, milliseconds UTC; None when there is none."""
-        return await self._database.read(lambda reader: mailbox.due(reader, session_key))
+        return await self._database.read(lambda reader: mailbox.due(reader, session_key, now=self._now()))
 
     async def sent(self, parcel: Parcel, platform_ref: str) -> Parcel | None:
         """Record that a row was shown, and take the session's next one."""
@@ -153,15 +158,33 @@ class Mail:
 
         return await self._database.write(act)
 
+    async def was_sent(self, parcel: Parcel, platform_ref: str) -> None:
+        """Record that a row was shown."""
+        await self._database.write(lambda tx: mailbox.sent(tx, parcel.id, platform_ref, now=self._now()))
+
     async def not_sent(self, parcel: Parcel, state: str, error: str, *, not_before: int = 0) -> None:
-        """A row was surely not shown: try again at `not_before` (milliseconds UTC) when `PENDING`, never if `DEAD`."""
+        """Keep a row whose send failed.
+
+        As "pending" to try again at `not_before` (milliseconds UTC), "unknown" to leave it to the next start, "dead" to
+        try it no more.
+        """
         await self._database.write(lambda tx: mailbox.not_sent(tx, parcel.id, state, error, not_before=not_before))
 
     async def repeat(self, parcel: Parcel, *, not_before: int = 0) -> None:
         """Nobody knows whether a row was shown, and showing it again does no harm."""
         await self._database.write(
-            lambda tx: mailbox.not_sent(tx, parcel.id, PENDING, "unknown", not_before=not_before)
+            lambda tx: mailbox.not_sent(tx, parcel.id, "pending", "unknown", not_before=not_before)
         )
+
+    async def lament(self, parcel: Parcel, error: str, notice: Piece) -> None:
+        """A row is given up, and the person is told with `notice`; not of a notice, which would never end."""
+
+        def act(tx: Transaction) -> None:
+            mailbox.not_sent(tx, parcel.id, "dead", error)
+            if parcel.kind == "message":
+                self._notice(tx, parcel.session_key, None, notice, reply_to=mailbox.asked_by(tx, parcel))
+
+        await self._database.write(act)
 
     async def say_anew(self, parcel: Parcel) -> None:
         """What a row was to replace is gone: it becomes a message of its own."""
@@ -170,16 +193,12 @@ class Mail:
     async def offer(self, parcel: Parcel, notice: Piece) -> None:
         """Nobody knows whether a row was shown: ask the person with `notice` whether to show it again.
 
-        A row that is such a notice itself is queued anew instead, for it may not have been seen either.
+        Nobody is asked about a placeholder: its answer comes in any case.
         """
 
         def act(tx: Transaction) -> None:
             if parcel.kind == "placeholder":
-                mailbox.not_sent(tx, parcel.id, DEAD, "orphan")
-            elif parcel.kind == "notice" and parcel.buttons:
-                mailbox.not_sent(tx, parcel.id, DEAD, "repeated")
-                piece = Piece(text=parcel.text, markup=parcel.markup, buttons=parcel.buttons)
-                self._notice(tx, parcel.session_key, None, piece, reply_to=parcel.reply_to)
+                mailbox.not_sent(tx, parcel.id, "dead", "orphan")
             else:
                 mailbox.offered(tx, parcel.id)
                 reply_to = parcel.reply_to or mailbox.asked_by(tx, parcel)
@@ -192,7 +211,7 @@ class Mail:
 
         def act(tx: Transaction) -> None:
             parcel = mailbox.by_id(tx, session_key, outbox_id)
-            if parcel is None or not mailbox.repost(tx, outbox_id):
+            if parcel is None or not mailbox.repost(tx, outbox_id, now=self._now()):
                 self._notice(tx, session_key, inbox_id, gone)
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
@@ -212,17 +231,13 @@ class Mail:
             )
         )
 
-    async def placed(self, parcel: Parcel, platform_ref: str) -> None:
-        """A placeholder was shown."""
-        await self._database.write(lambda tx: mailbox.sent(tx, parcel.id, platform_ref, now=self._now()))
-
     async def shown_placeholder(self, turn_id: int) -> str | None:
         """The platform's id of the placeholder that an earlier run of this turn has shown."""
         return await self._database.read(lambda reader: mailbox.shown_placeholder(reader, turn_id))
 
-    async def dead(self, *, limit: int, offset: int = 0) -> list[Dead]:
-        """Rows that could not be delivered, newest first."""
-        return await self._database.read(lambda reader: mailbox.dead(reader, limit=limit, offset=offset))
+    async def dead(self, channel: str, *, limit: int) -> list[Dead]:
+        """Rows of a channel (as in session keys) that could not be delivered, newest first."""
+        return await self._database.read(lambda reader: mailbox.dead(reader, channel, limit=limit))
 
     # Places -----------------------------------------------------------------------------------------------------
 
@@ -230,33 +245,35 @@ class Mail:
         """Nothing can be shown in this place any more."""
         await self._database.write(lambda tx: mailbox.give_up(tx, session_key, error))
 
-    async def presence(self, platform: str, chat: str, *, present: bool) -> None:
-        """Whether the bot is in a chat; what waits to be shown in one that it left is dead."""
+    async def presence(self, platform: str, channel: str, chat: str, *, present: bool) -> None:
+        """Whether a channel's bot is in a chat; what it has still to show in one that it left is dead.
+
+        `channel` is named as in session keys: another bot may still be there.
+        """
 
         def act(tx: Transaction) -> None:
             keys = people.present(tx, platform=platform, reference=chat, left_at=None if present else self._now())
             if not present:
                 for key in keys:
-                    mailbox.give_up(tx, key, "blocked")
+                    if key.startswith(f"{channel}:"):
+                        mailbox.give_up(tx, key, "blocked")
 
         await self._database.write(act)
 
     async def move(
         self, platform: str, chat: str, new_chat: str, rename: Callable[[str], str], keys: Sequence[str] = ()
-    ) -> list[str]:
-        """A chat has another id: its sessions, with all that is open in them, go on under it; returns their keys.
+    ) -> dict[str, str]:
+        """A chat has another id: its sessions, with all that is open in them, go on under it; old and new keys.
 
         `rename` gives the new session key of an old one; `keys` are some that are known to be the chat's.
         """
 
-        def act(tx: Transaction) -> list[str]:
-            renamed = []
+        def act(tx: Transaction) -> dict[str, str]:
             found = people.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
             for key in {*found, *keys}:
                 people.rename_session(tx, key, rename(key))
                 mailbox.rename(tx, key, rename(key), chat=new_chat)
-                renamed.append(rename(key))
-            return renamed
+            return {key: rename(key) for key in {*found, *keys}}
 
         return await self._database.write(act)
 
@@ -265,7 +282,7 @@ class Mail:
 
         `channels` are named as in session keys.
         """
-        return await self._database.read(lambda reader: mailbox.oldest(reader, tuple(channels)))
+        return await self._database.read(lambda reader: mailbox.oldest(reader, tuple(channels), now=self._now()))
 
     def post(
         self,

@@ -62,6 +62,8 @@ __all__ = [
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS = 5 * 60 * 1000
+#: So long a message that came too late waits for somebody to ask for its answer.
+_HELD_MS = 7 * 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +334,7 @@ class Service:
             for row in tx.all("select id from agents"):
                 self._timezones.setdefault(row["id"], "UTC")
             mailbox.doubt(tx)
+            mailbox.expire_held(tx, before=self._now() - _HELD_MS, now=self._now())
 
         await self._database.write(act)
         await self._index.begin()
@@ -761,26 +764,25 @@ class Service:
         now = self._now()
         agent_id = self._agent_ids[where.agent]
         speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
-        session = people.session_by_key(tx, where.session_key)
-        if session is None:
-            chat_id = people.chat(
-                tx,
-                platform=where.platform,
-                reference=where.chat,
-                kind=where.chat_kind,
-                title=where.chat_title,
-                now=now,
-            )
-            session = people.session(
-                tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
-            )
-        elif session.agent_id != agent_id:
+        session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
+        people.heard_in(tx, session.chat_id)
+        if session.agent_id != agent_id:
             session = people.reassign(tx, session, agent_id)
         return Context(
             session=session,
             speaker=speaker,
             scope=people.scope_of(tx, session, speaker.id),
             timezone=speaker.timezone or self._timezones[session.agent_id],
+        )
+
+    def _new_session(self, tx: Transaction, where: Where, agent_id: int) -> people.Session:
+        """The session under a key that is not known yet: a new one, unless the chat has got another id meanwhile."""
+        now = self._now()
+        chat_id = people.chat(
+            tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title, now=now
+        )
+        return people.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or people.session(
+            tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
         )
 
     def _book(self, tx: Transaction, turn: Turn, spent: Spent) -> None:

@@ -87,9 +87,9 @@ class Learner:
 
     def heard(self, session_id: int, unread: Unread) -> None:
         """Something was said: wait for quiet, or read at once when a cap is reached."""
-        self._disarm(session_id)
         if not unread.messages:
-            return
+            return  # what was put down to be read keeps its time
+        self._disarm(session_id)
         if unread.tokens >= self._triggers.tokens or unread.messages >= self._triggers.messages:
             self.soon(session_id, "cap")
             return
@@ -115,6 +115,9 @@ class Learner:
                 if mind is not None and await self._is_spent(session_id, agent_id, mind):
                     return
                 await self._attempt(work, mind)
+            due = await self._database.read(lambda reader: extractions.next_due(reader, session_id))
+            if due is not None and session_id not in self._timers:
+                self._arm(session_id, max(0.0, (due - self._now()) / 1000), "again")
 
     async def take_up(self) -> None:
         """At start: wait for quiet in every session an earlier run left unread, and redo broken-off work."""
@@ -290,7 +293,10 @@ class Learner:
 
     def _keep(self, tx: Transaction, work: Work, stretch: Stretch, answer: Answer, told: Told) -> int:
         """Keep what a model found in one piece, book what that cost, and end the piece."""
-        may = extractions.readable(tx, work)
+        now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
+        # What was edited while the model read has been put down to be read once more.
+        edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
+        may = extractions.readable(tx, work) - edited
         found = 0
         for finding in extract.findings(answer, stretch):
             if not may.issuperset(finding.source_ids):

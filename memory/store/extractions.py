@@ -133,6 +133,14 @@ def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
     return None if row is None else Work(**dict(row))
 
 
+def next_due(reader: Reader, session_id: int) -> int | None:
+    """When the session's next piece of work is to be read, milliseconds UTC; None without one."""
+    row = reader.one(
+        "select min(not_before) as at from extractions where session_id = ? and state = 'pending'", (session_id,)
+    )
+    return None if row is None else row["at"]
+
+
 def agent_of(reader: Reader, work: Work) -> int:
     """The agent to whom a piece of work was said, whichever serves the session by now."""
     row = reader.one(

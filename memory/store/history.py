@@ -126,7 +126,8 @@ def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) 
     """The message that somebody said here under the platform's id, unless its words are erased."""
     row = reader.one(
         _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
-        " and erased_at is null",
+        # Ids start anew in a group that moved and under a new bot: the newest is meant.
+        " and erased_at is null order by id desc limit 1",
         (session_id, platform_ref, author_id),
     )
     return None if row is None else message(row)

@@ -17,12 +17,13 @@ from memory.store.database import Reader, Row, Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """An inbox row. `payload` is the channel's inbound message as JSON."""
+    """An inbox row. `payload` is the channel's inbound message as JSON; a `held` one waits until it is released."""
 
     id: int
     session_key: str
     payload: str
     turn_id: int | None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,22 +87,21 @@ def receive(
 def unanswered(reader: Reader) -> list[Letter]:
     """Rows that still need an answer, oldest first. Those of one broken-off turn share its id."""
     rows = reader.all(_LETTER + " where state in ('pending', 'claimed') and held = 0 order by id")
-    return [Letter(**dict(row)) for row in rows]
-
-
-def held(reader: Reader, session_key: str) -> int:
-    """How many messages of a session wait to be released."""
-    row = reader.one(
-        "select count(*) as n from inbox where state in ('pending', 'claimed') and held = 1 and session_key = ?",
-        (session_key,),
-    )
-    assert row is not None
-    return int(row["n"])
+    return [_letter(row) for row in rows]
 
 
 def hold(tx: Transaction, inbox_id: int) -> None:
     """Answer this message only when somebody asks for it."""
     tx.run("update inbox set held = 1 where id = ? and state = 'pending'", (inbox_id,))
+
+
+def expire_held(tx: Transaction, *, before: int, now: int) -> None:
+    """Nobody has asked for an answer to these since they were received, before a time in milliseconds UTC."""
+    tx.run(
+        "update inbox set state = 'failed', error = 'stale', payload = '', finished_at = ?"
+        " where state = 'pending' and held = 1 and received_at < ?",
+        (now, before),
+    )
 
 
 def release(tx: Transaction, session_key: str) -> list[Letter]:
@@ -112,13 +112,13 @@ def release(tx: Transaction, session_key: str) -> list[Letter]:
     )
     for row in rows:
         tx.run("update inbox set held = 0 where id = ?", (row["id"],))
-    return [Letter(**dict(row)) for row in rows]
+    return [_letter(row) for row in rows]
 
 
 def waiting(reader: Reader, session_key: str) -> list[Letter]:
     """The session's messages of which no turn has begun."""
     rows = reader.all(_LETTER + " where state = 'pending' and session_key = ? order by id", (session_key,))
-    return [Letter(**dict(row)) for row in rows]
+    return [_letter(row) for row in rows]
 
 
 def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
@@ -223,13 +223,13 @@ def in_doubt(reader: Reader, session_key: str) -> list[Parcel]:
     return [_parcel(row) for row in rows]
 
 
-def repost(tx: Transaction, outbox_id: int) -> bool:
-    """Have a row of unknown fate sent once more; False when it is none."""
+def repost(tx: Transaction, outbox_id: int, *, now: int) -> bool:
+    """Have a row of unknown fate sent once more, as if it were new; False when it is none."""
     row = tx.one(
         # Not offered any more: should its fate be unknown once more, then that is a new question.
-        "update outbox set state = 'pending', offered = 0, not_before = 0 where id = ? and state = 'unknown'"
-        " returning id",
-        (outbox_id,),
+        "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"
+        " where id = ? and state = 'unknown' returning id",
+        (now, outbox_id),
     )
     return row is not None
 
@@ -253,20 +253,27 @@ def asked_by(reader: Reader, parcel: Parcel) -> str | None:
 
 
 def take(tx: Transaction, session_key: str, *, now: int) -> Parcel | None:
-    """The next row to send, now marked `sending`; None when nothing is left or the next one has to wait."""
+    """The next row to send, now marked `sending`; None when nothing is left or the next one has to wait.
+
+    A row from the future has not to wait: the clock was put back since. It counts as made now, so that its next wait
+    means something again.
+    """
     row = tx.one(
-        "update outbox set state = 'sending', attempts = attempts + 1 where not_before <= ? and id ="
-        " (select min(id) from outbox where session_key = ? and state = 'pending')"
+        "update outbox set state = 'sending', attempts = attempts + 1, created_at = min(created_at, ?1)"
+        " where (not_before <= ?1 or created_at > ?1)"
+        " and id = (select min(id) from outbox where session_key = ?2 and state = 'pending')"
         f" returning {_PARCEL}",
         (now, session_key),
     )
     return None if row is None else _parcel(row)
 
 
-def due(reader: Reader, session_key: str) -> int | None:
+def due(reader: Reader, session_key: str, *, now: int) -> int | None:
     """When the session's next row may be sent, milliseconds UTC; None without one."""
     row = reader.one(
-        "select not_before from outbox where session_key = ? and state = 'pending' order by id limit 1", (session_key,)
+        "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
+        " where session_key = ?2 and state = 'pending' order by id limit 1",
+        (now, session_key),
     )
     return None if row is None else int(row["not_before"])
 
@@ -309,19 +316,20 @@ def rename(tx: Transaction, session_key: str, new_key: str, *, chat: str) -> Non
     )
 
 
-def dead(reader: Reader, *, limit: int, offset: int = 0) -> list[Dead]:
-    """Rows that were given up, and those about which people were asked, newest first."""
+def dead(reader: Reader, channel: str, *, limit: int) -> list[Dead]:
+    """Rows of a channel that were given up, and those about which people were asked, newest first."""
     rows = reader.all(
-        "select id, session_key, state, error, created_at from outbox where state = 'dead' and kind <> 'placeholder'"
-        " or state = 'unknown' order by id desc limit ? offset ?",
-        (limit, offset),
+        "select id, session_key, state, error, created_at from outbox"
+        " where (state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
+        f" and {_CHANNEL} = ? order by id desc limit ?",
+        (channel, limit),
     )
     return [Dead(**dict(row)) for row in rows]
 
 
-def purge(tx: Transaction) -> int:
-    """Drop what can't be delivered for good; returns how many rows."""
-    rows = tx.all("delete from outbox where state = 'dead' or (state = 'unknown' and offered = 1) returning kind")
+def purge(tx: Transaction, channel: str) -> int:
+    """Drop a channel's rows that were given up; returns how many. What people can still ask for stays."""
+    rows = tx.all(f"delete from outbox where state = 'dead' and {_CHANNEL} = ? returning kind", (channel,))
     return sum(row["kind"] != "placeholder" for row in rows)
 
 
@@ -335,29 +343,38 @@ def backlog(reader: Reader) -> tuple[int, int]:
     return int(row["inbound"]), int(row["outbound"])
 
 
-def oldest(reader: Reader, channels: Sequence[str]) -> tuple[int | None, int | None]:
+def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | None, int | None]:
     """Since when the oldest open inbox row and the oldest row to send of these channels wait, milliseconds UTC.
 
-    What is held, or was offered, waits for a person and does not count. Channels are named as in session keys.
+    What is held, or was offered, waits for a person and does not count, nor do places where the platform has asked to
+    wait. Channels are named as in session keys.
     """
     marks = ", ".join("?" for _ in channels)
-    theirs = f"substr(session_key, 1, instr(session_key, ':') - 1) in ({marks})"
+    theirs = f"{_CHANNEL} in ({marks})"
     inbound = reader.one(
         f"select min(received_at) as at from inbox where state in ('pending', 'claimed') and held = 0 and {theirs}",
         tuple(channels),
     )
     outbound = reader.one(
         "select min(created_at) as at from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+        " and not exists (select 1 from outbox first where first.session_key = outbox.session_key"
+        " and first.state = 'pending' and first.not_before > ?)"
         f" and {theirs}",
-        tuple(channels),
+        (now, *channels),
     )
     assert inbound is not None
     assert outbound is not None
     return inbound["at"], outbound["at"]
 
 
-_LETTER = "select id, session_key, payload, turn_id from inbox"
+#: The channel's part of a session key.
+_CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
+_LETTER = "select id, session_key, payload, turn_id, held from inbox"
 _PARCEL = "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at"
+
+
+def _letter(row: Row) -> Letter:
+    return Letter(**{**dict(row), "held": bool(row["held"])})
 
 
 def _parcel(row: Row) -> Parcel:

@@ -217,10 +217,11 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Remove rows that should never have been written; what they had replaced holds again."""
+    """Remove rows that should never have been written; what they had replaced holds for as long as they would have."""
     for memory_id in memory_ids:
         reopened = tx.all(
-            "update memories set valid_until = null, superseded_by = null where superseded_by = ? returning id",
+            "update memories set (valid_until, superseded_by) ="
+            " (select valid_until, superseded_by from memories where id = ?1) where superseded_by = ?1 returning id",
             (memory_id,),
         )
         for row in reopened:

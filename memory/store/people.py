@@ -120,6 +120,11 @@ def present(tx: Transaction, *, platform: str, reference: str, left_at: int | No
     return _session_keys(tx, platform=platform, reference=reference)
 
 
+def heard_in(tx: Transaction, chat_id: int) -> None:
+    """Somebody speaks in a chat, so the bot is there, whatever was noted."""
+    tx.run("update chats set left_at = null where id = ? and left_at is not null", (chat_id,))
+
+
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
     """The chat known as `reference` is now also `new_reference`; returns the session keys that name it the old way.
 
@@ -161,6 +166,15 @@ def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
 
 def session_by_key(reader: Reader, key: str) -> Session | None:
     row = reader.one(_SESSION + " where s.key = ?", (key,))
+    return None if row is None else _session(row)
+
+
+def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
+    """The session of this channel and place that goes on under another key, since the chat has got another id."""
+    row = reader.one(
+        _SESSION + " where s.chat_id = ? and s.thread is ? and substr(s.key, 1, instr(s.key, ':')) = ?",
+        (chat_id, thread, key[: key.index(":") + 1]),
+    )
     return None if row is None else _session(row)
 
 

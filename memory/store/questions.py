@@ -78,12 +78,13 @@ def withdraw(tx: Transaction, turn_id: int) -> None:
     )
 
 
-def settle(tx: Transaction, question_id: int, answer: str | None) -> None:
-    """Close a question with the choice taken, or cancel it with None."""
-    tx.run(
-        "update questions set state = ?, answer = ? where id = ?",
+def settle(tx: Transaction, question_id: int, answer: str | None) -> bool:
+    """Close an open question with the choice taken, or cancel it with None; False when it is not open any more."""
+    row = tx.one(
+        "update questions set state = ?, answer = ? where id = ? and state = 'open' returning id",
         ("cancelled" if answer is None else "answered", answer, question_id),
     )
+    return row is not None
 
 
 _QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"

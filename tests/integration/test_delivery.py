@@ -18,6 +18,7 @@ from channels.base import (
     EditGone,
     Inbound,
     Moved,
+    NotTaken,
     Outbound,
     Place,
 )
@@ -139,10 +140,16 @@ async def test_an_answer_of_unknown_fate_is_offered_and_shown_when_asked_for(des
 
 
 async def test_an_offer_of_unknown_fate_is_made_again(desk: Desk) -> None:
-    """It may not have been seen either; its button stands for the same answer."""
+    """It may not have been seen either; its button stands for the same answer. Not at once, lest it never ends."""
     unsure = [ChannelUnavailable("timed out", certain=False) for _ in range(3)]
     async with failing(desk, *unsure):
         await desk.say("hello")
+        assert desk.screen.sent == []
+        for wait in (1_000, 5_000):
+            desk.clock.at += wait
+            await asyncio.sleep(wait / 1000 if wait < 2_000 else 0)
+            desk.stores["assistant"].delivery.wake("console:ada:-")
+            await desk.stores["assistant"].delivery.settled("console:ada:-")
         [notice] = desk.screen.sent
         await desk.push(notice.buttons[0].data)
         assert desk.screen.texts[1] == "All right."
@@ -422,7 +429,11 @@ async def test_a_row_is_tried_for_six_hours_and_no_longer(desk: Desk) -> None:
         store = desk.stores["assistant"]
         store.delivery.wake("console:ada:-")
         await store.delivery.settled("console:ada:-")
-        assert await desk.rows("select state from outbox") == [("dead",)]
+        assert await desk.rows("select state, kind from outbox order by id") == [
+            ("dead", "message"),
+            ("sent", "notice"),
+        ]
+    assert "could not be shown" in desk.screen.texts[0]
 
 
 async def test_a_refusal_for_good_is_dead_and_the_next_answer_goes_out(desk: Desk) -> None:
@@ -430,4 +441,108 @@ async def test_a_refusal_for_good_is_dead_and_the_next_answer_goes_out(desk: Des
     async with failing(desk, ChannelError("message is too long")):
         await desk.say("hello")
         await desk.say("hello again")
-        assert await desk.rows("select state from outbox order by id") == [("dead",), ("sent",)]
+        assert await desk.rows("select state from outbox where kind = 'message' order by id") == [("dead",), ("sent",)]
+    assert "could not be shown" in desk.screen.texts[0]
+
+
+async def test_a_full_disk_does_not_use_up_what_a_person_may_say(desk: Desk) -> None:
+    """The platform gives the same update again and again until it is taken: that is one message."""
+    desk.rules = Rules(allow=frozenset({"5"}))
+    async with desk.running():
+        await desk.say("first", person="5")
+        said = desk.inbound("tea " * 20_000, person="5")
+        database = desk.memories["remora.db"]._database
+        pages = int((await desk.rows("pragma page_count"))[0][0])  # type: ignore[call-overload]
+        await _limit_pages(database, pages)
+        refused = 0
+        for _ in range(40):
+            try:
+                await desk.router.on_inbound(said)
+            except NotTaken:
+                refused += 1
+        assert refused == 40
+        await _limit_pages(database, 1_000_000)
+        await desk.router.on_inbound(said)
+        await desk.router.settled(said.place)
+        assert len(await desk.rows("select id from inbox where state = 'done'")) >= 2
+
+
+async def _limit_pages(database: Database, pages: int) -> None:
+    await database._writer.call(lambda connection: connection.execute(f"pragma max_page_count = {pages}"))
+
+
+async def test_a_note_about_late_messages_is_given_in_each_run_that_needs_one(desk: Desk) -> None:
+    """Somebody who ignored the first one must not be met with silence ever after."""
+    for _ in range(2):
+        async with desk.running():
+            late = desk.inbound("hello")
+            desk.clock.move(minutes=121)
+            await desk.router.on_inbound(late)
+            await desk.router.settled(late.place)
+    assert len(desk.screen.sent) == 2
+    desk.clock.move(days=8)
+    async with desk.running():
+        assert await desk.rows("select distinct state, payload from inbox") == [("failed", "")]
+
+
+async def test_nothing_can_be_edited_into_a_command(desk: Desk) -> None:
+    """Edits have no rights, also those of an admin."""
+    desk.rules = Rules(admins=frozenset({"7"}))
+    async with desk.running():
+        late = desk.inbound("hi", person="7")
+        desk.clock.move(minutes=121)
+        await desk.router.on_inbound(late)
+        await desk.router.on_inbound(edited(late, "/allow 9", "e1"))
+        await desk.router.settled(late.place)
+        pressed = desk.press("now", chat="7")
+        await desk.router.on_inbound(
+            Inbound(**{n: getattr(pressed, n) for n in pressed.__slots__} | {"author_id": "7"})
+        )
+        await desk.router.settled(pressed.place)
+        assert await desk.rows("select * from access") == []
+        assert await desk.rows("select text from messages where role = 'user'") == [("hi",)]
+
+
+async def test_a_question_is_settled_once(desk: Desk) -> None:
+    """Two fingers on two buttons."""
+    async with desk.running():
+        await desk.say("/remember my bike is red")
+        [(short_id,)] = await desk.rows("select short_id from memories")
+        await desk.say(f"/forget {short_id}")
+        yes, no = desk.screen.sent[-1].buttons
+        await asyncio.gather(desk.push(yes.data), desk.push(no.data))
+        remaining = await desk.rows("select short_id from memories")
+    outcome, over = desk.screen.texts[-2:]
+    assert "no longer open" in over
+    assert ("Kept." in outcome) == bool(remaining)
+
+
+async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clock: Clock) -> None:
+    """Whoever says stop does not want the next five answers either."""
+    desk = Desk(tmp_path, SlowModel("never said", seconds=30), Phone(), clock)
+    async with desk.running():
+        for text in ("one", "two", "three"):
+            await desk.router.on_inbound(desk.inbound(text, chat="-5", person="ada" if text != "two" else "bob"))
+        await until(lambda: bool(desk.model.requests))
+        await desk.router.on_inbound(desk.inbound("/stop", chat="-5"))
+        await until(lambda: len(desk.model.requests) == 2)
+        assert await desk.rows("select error from inbox where error is not null") == [("stopped",), ("stopped",)]
+        assert "two" in desk.model.requests[1].messages[-1].content
+
+
+async def test_words_edited_away_take_their_memory_with_them_and_leave_what_followed(desk: Desk) -> None:
+    """Paris, then Rome, then Oslo; Rome was a mistake: Oslo holds, and Paris ended when Rome did."""
+    async with desk.running():
+        memory = desk.memories["remora.db"]
+        said = []
+        for city in ("Paris", "Rome", "Oslo"):
+            desk.clock.move(minutes=1)
+            said.append(desk.inbound(f"I live in {city}"))
+            await desk.router.on_inbound(said[-1])
+            await desk.router.settled(said[-1].place)
+            await memory.flush(await memory.context(*desk.where("ada")), "test")
+        await desk.router.on_inbound(edited(said[1], "Never mind.", "e1"))
+        await desk.router.settled(said[1].place)
+        live = await desk.rows("select value from memories where kind = 'fact' and valid_until is null")
+        assert live == [("Oslo",)]
+        assert await desk.rows("select value from memories where value = 'Rome'") == []

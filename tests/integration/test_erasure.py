@@ -38,4 +38,4 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
         )
     )
     # Keyed hashes tell nothing; all other blobs are derived from words.
-    assert {row["name"] for row in blobs} - {"forgotten", "embedded"} == set(erasure.DERIVED) - {"words"}
+    assert {row["name"] for row in blobs} - {"forgotten", "embedded", "pairings"} == set(erasure.DERIVED) - {"words"}

@@ -43,7 +43,11 @@ async def recording(config: Config, lines: Recording) -> Tally:
 async def answering(config: Config, lines: Recording) -> Tally:
     clock = RecordedTime(lines.lines[0].time)
     channels = {name: ReplayChannel(name) for name in lines.channels}
-    async with app.opened(config, channels, now=clock) as parts, app.answering(config, channels, parts) as router:
+    heard = app.everybody(channels)
+    async with (
+        app.opened(config, channels, now=clock) as parts,
+        app.answering(config, channels, parts, now=clock, admission=heard) as router,
+    ):
         setup = app.replaying(config, parts)
         return await answer(setup, lines, clock, lambda count: None, host=router, channels=channels)
 

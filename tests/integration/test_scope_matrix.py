@@ -15,21 +15,13 @@ PEOPLE = ("ada", "bob", "cyd", "ada's phone")
 SPOTS = [Spot(person=person, place=place, agent=agent) for person in PEOPLE for place in PLACES for agent in AGENTS]
 
 #: Public methods that give out no remembered text, and why.
-_MAIL = "the mailbox: raw updates and finished answers, by session key, before and after memory"
 _OWN = "gives back what its caller has just handed in, or nothing"
 NOT_READING = {
     "Service.open": _OWN,
     "Service.close": _OWN,
-    "Service.receive": _MAIL,
-    "Service.unanswered": _MAIL,
-    "Service.refuse": _MAIL,
-    "Service.bury": _MAIL,
-    "Service.sessions_with_mail": _MAIL,
-    "Service.repost_unknown": _MAIL,
-    "Service.take_parcel": _MAIL,
-    "Service.parcel_sent": _MAIL,
-    "Service.parcel_not_sent": _MAIL,
-    "Service.of_earlier_run": _MAIL,
+    "Service.amend": "whether the speaker's own message was changed",
+    "Service.health": "times and sizes",
+    "Service.open_question": "ids; to the one who was asked only",
     "Service.context": "ids and settings of the one who speaks",
     "Service.resume_turn": "a turn's own messages, named by the inbox row that began it",
     "Service.keep_step": _OWN,
@@ -45,6 +37,8 @@ NOT_READING = {
     "Service.unlink": _OWN,
     "Desk.remember": "gives back the rows it wrote, of the speaker and place (used throughout)",
     "Desk.start_window": _OWN,
+    "Desk.amend": "whether the speaker's own message was changed",
+    "Desk.purge_dead": "a count",
     "Desk.ask": _OWN,
     "Desk.settle": _OWN,
 }

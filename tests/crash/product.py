@@ -1,0 +1,82 @@
+"""Starts the bot as `remora serve` runs it, over and over: each life is a process of its own, to be killed.
+
+    python -m tests.crash.product CONFIG     lines in, lines out:
+    start                                    the process id of a new life
+    start before|after HOLDING               the same, on a SQLite that ends the process with SIGKILL before or after
+                                             the first commit of a transaction with a statement that holds HOLDING
+    wait                                     the exit status of the last life, when it has ended
+
+Invariants: what is imported is shared, by fork, and nothing else: reading aiogram's models takes longer than all the
+rest of a start; the last life ends with this process's input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import channels.telegram  # noqa: F401 - before the forks
+from channels.supervision import supervise
+from gateway import app, telemetry
+from gateway.config import Config, load
+from memory.learn.redact import redact
+from memory.store.driver import Driver
+from tests.faults import Faults
+
+
+def main(config_path: Path) -> None:
+    pid = 0
+    for line in sys.stdin:
+        command, _, point = line.strip().partition(" ")
+        if command == "wait":
+            answer = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            pid = 0
+        else:
+            pid = os.fork()
+            if pid == 0:
+                _live(config_path, point)
+            answer = pid
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _live(config_path: Path, point: str) -> None:
+    """One life, in the child; never returns."""
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2, 1)
+    config = load(config_path, os.environ, Path.home())
+    log = config.settings.log
+    telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
+    telemetry.log_crashes()
+    try:
+        asyncio.run(_serve(config, _driver(point)))
+    finally:
+        os._exit(1)
+
+
+def _driver(point: str) -> Driver | None:
+    when, _, holding = point.partition(" ")
+    if when == "before":
+        return Faults(kill_before_commit=1, holding=holding).driver
+    if when == "after":
+        return Faults(kill_after_commit=1, holding=holding).driver
+    return None
+
+
+async def _serve(config: Config, driver: Driver | None) -> None:
+    """What `gateway.serve` does, without its health page."""
+    serving = app.channels(config)
+    async with app.running(config, serving, driver=driver) as router, asyncio.TaskGroup() as group:
+        for channel in serving.values():
+            group.create_task(supervise(channel, router))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
