@@ -20,7 +20,7 @@ from channels.base import (
     Outbound,
     Place,
 )
-from channels.supervision import Backoff, supervise
+from channels.supervision import Backoff, Endurance, supervise
 
 
 class Nobody:
@@ -152,3 +152,30 @@ def test_chance_only_shortens_a_wait(chance: float, times: int) -> None:
     assert all(0.75 * full <= wait <= full for wait, full in zip(waits, (1, 2, 4, 8, 16, 32, *[60] * 6), strict=False))
     backoff.reset()
     assert backoff.wait() <= 1
+
+
+async def test_an_update_that_nobody_can_handle_is_left_out_after_three_crashes() -> None:
+    """It would come again for ever and keep everything behind it away."""
+    endurance = Endurance("telegram")
+
+    async def crash() -> None:
+        raise KeyError("a bug")
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            await endurance.endure("7", crash())
+    await endurance.endure("7", crash())
+    with pytest.raises(KeyError):
+        await endurance.endure("7", crash())
+
+
+async def test_trouble_with_the_platform_is_never_taken_for_a_bad_update() -> None:
+    """A store that can't be written for an hour must not cost anybody a message."""
+    endurance = Endurance("telegram")
+
+    async def refuse() -> None:
+        raise ChannelUnavailable("not taken")
+
+    for _ in range(10):
+        with pytest.raises(ChannelUnavailable):
+            await endurance.endure("7", refuse())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -155,9 +156,25 @@ async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> 
     lane.put("a", Note("1", alone=True))
     lane.put("a", Note("2", alone=True))
     await asyncio.sleep(0.01)
-    changed = [
-        lane.replace("a", lambda note, old=old: Note("new", alone=True) if note.text == old else None) for old in "12"
-    ]  # type: ignore[misc]
+
+    def instead(old: str) -> Callable[[Note], Note | None]:
+        return lambda note: Note("new", alone=True) if note.text == old else None
+
+    changed = [lane.replace("a", instead(old)) for old in "12"]
     await lane.idle("a")
     assert changed == [False, True]
     assert [texts for _, texts in log.batches] == [["1"], ["new"]]
+
+
+async def test_what_waits_can_be_taken_out() -> None:
+    """Whoever says stop has no more answers coming."""
+    log = Log(0.05)
+    lane = lanes(log)
+    for note in (Note("1", alone=True), Note("2", author="bob", alone=True), Note("3", alone=True)):
+        lane.put("a", note)
+    await asyncio.sleep(0.01)
+    taken = lane.take_out("a", lambda note: note.author == "ada")
+    assert lane.take_out("nowhere", lambda note: True) == []
+    await lane.idle("a")
+    assert [note.text for note in taken] == ["3"]
+    assert [texts for _, texts in log.batches] == [["1"], ["2"]]

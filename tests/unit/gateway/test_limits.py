@@ -129,3 +129,13 @@ def test_every_run_of_refusals_is_told_exactly_once(per_minute: float, burst: in
         now = limit.take(ADA)
         assert now == "ok" or now == ("tell" if before == "ok" else "silent")
         before = now
+
+
+def test_a_message_that_was_not_taken_does_not_count() -> None:
+    """The platform gives it again, and it is still one message."""
+    buckets = Buckets(per_minute=1, burst=2, monotonic=lambda: 0.0)
+    for _ in range(50):
+        assert buckets.take(("telegram", "5")) == "ok"
+        buckets.give_back(("telegram", "5"))
+    buckets.give_back(("telegram", "nobody"))
+    assert [buckets.take(("telegram", "5")) for _ in range(3)] == ["ok", "ok", "tell"]
