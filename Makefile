@@ -8,7 +8,7 @@ PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash leaks requirements clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash faults leaks requirements clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -82,6 +82,11 @@ endif
 ifneq ($(PLATFORM),terminal)
 	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
 endif
+
+# Every operation of the store, the channel and the model fails once, in turn; and people, kills and clocks at random.
+faults: venv
+	REMORA_NTH_STRIDE=1 $(BIN)/python -m pytest -q tests/integration/test_nth_failure.py
+	REMORA_MACHINE_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_delivery_machine.py
 
 # People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
 leaks: venv

@@ -1,7 +1,8 @@
 """The table of commands: name, usage, who answers it and when; every channel and /help are made from it.
 
-Invariants: a command's change and its answer are one transaction with the end of its inbox row; ids are looked up
-in the asker's scope, and another's id answers exactly like an unknown one; "saved" is said only of rows that exist.
+Invariants: a command's change to memory and its answer are one transaction with the end of its inbox row (who may
+speak is changed before, and changing it twice does no harm); ids are looked up in the asker's scope, and another's id
+answers exactly like an unknown one; "saved" is said only of rows that exist.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ class Delivery:
     async def _not_sent(self, channel: Channel, place: Place, parcel: Parcel, error: ChannelError) -> None:
         """Decide about a row whose send failed. Rows behind one that is tried again wait with it."""
         match error:
-            case EditGone():
+            case EditGone() if parcel.edits is not None:
                 await self._mail.say_anew(parcel)
             case Moved() if error.chat != place.chat:
                 await self._mail.not_sent(parcel, "pending", error.code)

@@ -49,6 +49,8 @@ class Buckets:
                 self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(key)
+            # An empty bucket is never fuller than this: a clock that was put back must not shut anybody out.
+            bucket.full_at = min(bucket.full_at, now + self._slack + self._interval)
         if bucket.full_at - now <= self._slack:
             bucket.full_at = max(bucket.full_at, now) + self._interval
             bucket.told = False

@@ -566,6 +566,8 @@ class Router:
                     await channel.send(Outbound(id=0, place=inbound.place, text=chunk.text, markup=chunk.markup))
             except ChannelError as exc:
                 log.info("unadmitted.untold", channel=inbound.channel, code=exc.code)
+            except Exception:  # the channel's boundary, as where rows are sent
+                log.exception("unadmitted.broken", channel=inbound.channel)
 
         self._start(inbound.place.session_key, say())
 

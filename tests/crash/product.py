@@ -70,8 +70,14 @@ def _driver(point: str) -> Driver | None:
     return None
 
 
+def _tell() -> None:
+    for task in asyncio.all_tasks():
+        task.print_stack(limit=6)
+
+
 async def _serve(config: Config, driver: Driver | None) -> None:
-    """What `gateway.serve` does, without its health page."""
+    """What `gateway.serve` does, without its health page. SIGUSR2 has it say on stderr what it waits for."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell)
     serving = app.channels(config)
     async with app.running(config, serving, driver=driver) as router, asyncio.TaskGroup() as group:
         for channel in serving.values():
