@@ -183,8 +183,7 @@ class Learner:
             if mind is None:
                 found = await self._database.write(lambda tx: self._by_patterns(tx, work))
             else:
-                async with self._reading:
-                    found = await self._by_model(work, mind)
+                found = await self._by_model(work, mind)
         except Exception as exc:
             code = getattr(exc, "code", type(exc).__name__)
             if isinstance(exc, MemoryFault | TimeoutError):
@@ -209,7 +208,8 @@ class Learner:
                 await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
                 return 0
             try:
-                async with asyncio.timeout(_SECONDS):
+                # Whoever waits for their owner's turn holds no slot.
+                async with self._reading, asyncio.timeout(_SECONDS):
                     told = await mind.complete(ask(stretch))
             except (ModelFailed, TimeoutError) as exc:
                 if not mind.patterns_while_down:

@@ -235,7 +235,10 @@ class Platform:
         return _envelope(Refused(404, "Not Found"))
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
+        try:
+            body = await request.json()
+        except ConnectionError:
+            return web.Response()  # gone while it spoke: nothing was asked
         method = "extract" if model.is_extraction(body) else "model"
         text = model.last_words(body)
         account, fault = self._model_fault(method, text)
