@@ -405,6 +405,7 @@ class Router:
         try:
             await self._answer(store, served, batch)
             store.delivery.wake(key)
+            self._told_unsaved.difference_update(waiting.heard.inbox_id for waiting in batch)
         except StorageError as exc:
             await self._unsaved(key, batch, exc)
         except Exception:
