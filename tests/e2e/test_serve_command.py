@@ -51,6 +51,8 @@ class Machine:
             env={k: v for k, v in os.environ.items() if k != "TELEGRAM_TOKEN"}
             | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*", "HOME": str(self.folder)},
             cwd=self.folder,
+            # Ctrl-C is ignored in what a shell runs in the background, these tests perhaps among it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     async def run(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
