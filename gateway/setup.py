@@ -101,8 +101,13 @@ def let_in(file: Path, *, channel: str, person: str, check: Callable[[Path], obj
         for option in ("allow", "admins"):
             people = entry.get(option)
             if not people:
-                people = entry[option] = CommentedSeq()
+                people = CommentedSeq()
                 people.fa.set_flow_style()
+                if option in entry:
+                    entry[option] = people
+                else:
+                    # Before the last option: what follows that, such as an empty line, ends the entry.
+                    entry.insert(len(entry) - 1, option, people)
             if person not in map(str, people):
                 people.append(int(person))
 

@@ -63,8 +63,6 @@ log = structlog.get_logger(__name__)
 #: merely unlucky is cut off several times where the process is killed every second (`make crash` gave up three of 799
 #: turns in 80 kills with three attempts).
 _MOST_ATTEMPTS = 8
-#: What a fact that shares no word with the question is worth to an agent without a model, beside one that shares all.
-_MEANT = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,8 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
     before = file.read_text()
     setup.let_in(file, channel="telegram", person="7", check=fine)
     assert added(before, file.read_text()) == ["      allow: [7]", "      admins: [7]"]
+    entry = file.read_text().split("  telegram:\n    - id", 1)[1].split("http:", 1)[0].rstrip()
+    assert "allow: [7]" in entry and "\n\n" not in entry
     setup.let_in(file, channel="telegram", person="7", check=fine)
     setup.let_in(file, channel="telegram", person="8", check=fine)
     (bot,) = bots(file)
