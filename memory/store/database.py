@@ -522,7 +522,7 @@ def _damage(path: Path, damaged: Sequence[str]) -> str:
     return (
         f"{path} is damaged ({', '.join(damaged)}). Nothing was changed and nothing more is written to it; what can "
         "still be read is. Stop Remora, keep a copy of the file with its -wal beside it, and put a backup in its "
-        "place; without a backup, export what can still be read into a new store."
+        "place; without a backup, move it away to start empty."
     )
 
 
