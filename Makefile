@@ -35,7 +35,7 @@ test: venv
 	@$(MAKE) --no-print-directory check
 
 check: lint types
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 lint:
 	$(BIN)/ruff check .
@@ -73,14 +73,17 @@ $(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/peers-requirements.txt
 	@touch $@
 
-# Kills the bot many times over; the ordinary tests do it a few times. One of two: make crash PLATFORM=telegram
-# (which prints one line of JSON and takes some 15 minutes) or PLATFORM=terminal; KILLS= sets how often.
+# Kills the bot many times over; the ordinary tests do it a few times. One of three: make crash PLATFORM=telegram or
+# PLATFORM=discord (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal; KILLS= sets how often.
 crash: venv
-ifneq ($(PLATFORM),telegram)
+ifeq ($(filter telegram discord,$(PLATFORM)),)
 	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py >&2
 endif
-ifneq ($(PLATFORM),terminal)
+ifeq ($(filter terminal discord,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
+endif
+ifeq ($(filter terminal telegram,$(PLATFORM)),)
+	@$(BIN)/python -m tests.crash.discord_world --kills $${KILLS:-200}
 endif
 
 # Every operation of the store, the channel and the model fails once, in turn; and people, kills and clocks at random.

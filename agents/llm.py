@@ -26,11 +26,20 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture as it came, of a media type such as "image/png"."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message of the conversation as sent to a model."""
+    """One message of the conversation as sent to a model. `pictures` belong to a person's message, after its words."""
 
     role: Role
     content: str
+    pictures: tuple[Picture, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
 
@@ -65,7 +74,8 @@ class Request:
     """One call of a model.
 
     `said`, `remembered` and `noted` carry the person's bare words and memory as values, beside their rendering in
-    `messages`: `noted` lists what this turn stores. Vendors' adapters ignore all three.
+    `messages`: `noted` lists what this turn stores, `attached` what came beside the words and was not spoken, by label.
+    Vendors' adapters ignore all four.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -76,6 +86,7 @@ class Request:
     said: str = ""
     remembered: tuple[Remembered, ...] = ()
     noted: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

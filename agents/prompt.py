@@ -8,7 +8,7 @@ into the last message of the person and is never stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.llm import ChatMessage
 
@@ -72,7 +72,7 @@ def build(
     """The whole prompt. The last message of `history` is the person's; the tail is added to it."""
     system = ChatMessage(role="system", content=_system(voice, profile, known, summary))
     *before, last = history
-    return (system, *before, ChatMessage(role="user", content=f"{last.content}\n\n{_tail(tail)}"))
+    return (system, *before, replace(last, content=f"{last.content}\n\n{_tail(tail)}"))
 
 
 def _system(voice: Voice, profile: Sequence[MemoryLine], known: Sequence[MemoryLine], summary: str | None) -> str:

@@ -131,7 +131,10 @@ ChannelRule = Annotated[
 
 
 class ModelSpec(Section):
-    """One language model and how to reach it. `openai` is any server with OpenAI's chat API."""
+    """One language model and how to reach it. `openai` is any server with OpenAI's chat API.
+
+    `sees` tells whether the model takes pictures; to one that does not they are only named.
+    """
 
     provider: Literal["openai", "offline"] = Field(examples=["openai"])
     model: str = Field(
@@ -156,6 +159,7 @@ class ModelSpec(Section):
     context: Whole = whole(128_000, "tokens", 2048, 10_000_000)
     max_tokens: Whole | None = whole(None, "tokens", 1, 1_000_000)
     timeout: Number = seconds(120.0, 3600)
+    sees: bool = False
 
     @field_validator("model")
     @classmethod

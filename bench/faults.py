@@ -24,7 +24,7 @@ from pathlib import Path
 
 import trustme
 
-from channels.base import Capabilities, Chunk, Health, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, Channel, Inbound, Outbound, Place
 from gateway import app, config, telemetry
 from gateway.router import Router
 from tests import faultserver
@@ -92,7 +92,7 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-class Listener:
+class Listener(Channel):
     """A channel that keeps what is shown in each chat: `streamed` as it grows, `sent` when it is final."""
 
     id = "console"
@@ -103,26 +103,8 @@ class Listener:
         self.streamed: defaultdict[str, str] = defaultdict(str)
         self.sent: defaultdict[str, list[str]] = defaultdict(list)
 
-    def reachable(self, place: Place) -> bool:
-        return place.channel == self.id
-
-    def health(self) -> Health:
-        return Health()
-
-    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
-        return (Chunk(text=text),)
-
-    async def run(self, host: Host) -> None:
-        return None
-
     async def append(self, place: Place, turn: int, text: str) -> None:
         self.streamed[place.chat] += text
-
-    async def revise(self, place: Place, reference: str, text: str) -> None:
-        return None
-
-    async def typing(self, place: Place) -> None:
-        return None
 
     async def send(self, outbound: Outbound) -> str:
         self.sent[outbound.place.chat].append(outbound.text)

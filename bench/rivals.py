@@ -17,27 +17,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from channels.base import CommandSpec, Inbound, Place
 from channels.supervision import supervise
 from channels.telegram import TelegramChannel
 from gateway import telemetry
+from tests.hosts import QuietHost
 from tests.platforms.telegram import serving
 
 RED, RECOVERY = 120.0, 60.0
-
-
-class Listener:
-    """A host that takes everything and answers nothing."""
-
-    commands: tuple[CommandSpec, ...] = ()
-
-    async def on_inbound(self, inbound: Inbound) -> None: ...
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
-
-    async def settled(self, place: Place) -> None: ...
 
 
 async def until(holds: Callable[[], bool], *, most: float) -> float:
@@ -57,9 +43,9 @@ async def measure(rival_seconds: float) -> dict[str, float]:
             )
 
         ours, theirs = channel(), channel()
-        running = asyncio.create_task(supervise(ours, Listener(), random=random.random))
+        running = asyncio.create_task(supervise(ours, QuietHost(), random=random.random))
         await until(lambda: ours.health().contact is not None or bool(ours.health().trouble), most=30)
-        rival = asyncio.create_task(supervise(theirs, Listener(), random=random.random))
+        rival = asyncio.create_task(supervise(theirs, QuietHost(), random=random.random))
         red = await until(lambda: bool(ours.health().trouble), most=2 * RED)
         await asyncio.sleep(max(0.0, rival_seconds - red))
         rival.cancel()

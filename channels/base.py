@@ -9,13 +9,15 @@ shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 ChatKind: TypeAlias = Literal["private", "group"]
+#: "other" is what has no bytes, or none that say anything: a place on a map, a poll, a sticker.
+AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other"]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1
@@ -70,6 +72,12 @@ class EditGone(ChannelError):
     code = "edit_gone"
 
 
+class TooLarge(ChannelError):
+    """An attachment has more bytes than were allowed for; nothing of it is kept."""
+
+    code = "too_large"
+
+
 class Moved(ChannelError):
     """The chat goes on under another id (a Telegram group that became a supergroup); nothing was shown."""
 
@@ -119,6 +127,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Something that came beside the words of a message.
+
+    `name` is the file's name, or says in a word or two what it is. `size` is in bytes, as the platform tells it, None
+    where it does not. `reference` is what `Channel.fetch` finds the bytes by; empty where there are none. `spoken`
+    marks a voice message: what it says is what the person said.
+    """
+
+    kind: AttachmentKind
+    name: str = ""
+    media_type: str = ""
+    size: int | None = None
+    reference: str = ""
+    spoken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
     """One message from a person, in the words every platform shares.
 
@@ -126,7 +151,8 @@ class Inbound:
     platform's own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot.
     `author_id` is empty where no person speaks: an anonymous admin, a channel's post. With `edited` this is the new
     text of the message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text
-    is empty then.
+    is empty then. `server` is the larger place that the chat belongs to, where a platform has such. `ticket` is what
+    lets its channel answer this very message in place or in private: opaque, and a secret.
     """
 
     channel: str
@@ -147,6 +173,9 @@ class Inbound:
     forwarded: bool = False
     edited: bool = False
     pressed: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    server: str | None = None
+    ticket: str = ""
 
     @property
     def place(self) -> Place:
@@ -154,6 +183,7 @@ class Inbound:
 
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__}
+        fields["attachments"] = [asdict(attachment) for attachment in self.attachments]
         return json.dumps({"version": INBOUND_VERSION, **fields}, ensure_ascii=False)
 
     @classmethod
@@ -163,7 +193,8 @@ class Inbound:
         version = fields.pop("version", None)
         if version != INBOUND_VERSION:
             raise ValueError(f"stored message has version {version}, this Remora reads {INBOUND_VERSION}")
-        return cls(**fields)
+        attachments = tuple(Attachment(**attachment) for attachment in fields.pop("attachments", ()))
+        return cls(**fields, attachments=attachments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +224,8 @@ class Outbound:
     `turn` names the turn whose stream this row completes. `earlier_run` is set when the row was written by a
     process that has since ended: the person may already have seen it. `edits` is the platform's id of a message
     that is to become this one; repeating such an edit changes nothing. `reply_to` is the platform's id of the
-    message that is answered.
+    message that is answered. `ticket` is that of the `Inbound` it answers, `chunk` counts the messages of one answer
+    from 0, `made_at` is when the row was made (milliseconds UTC), and with `retried` it may have been shown before.
     """
 
     id: int
@@ -205,15 +237,76 @@ class Outbound:
     reply_to: str | None = None
     edits: str | None = None
     earlier_run: bool = False
+    ticket: str = ""
+    chunk: int = 0
+    made_at: int = 0
+    retried: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One thing that may stand behind a command's name, in the order of the table.
+
+    `help` is in the installation's language, `translated` holds it by language code ("en", "zh"). With `choices` it is
+    one of these words; with `suggests` the host completes what is typed. The last option takes the rest of the line.
+    """
+
+    name: str
+    help: str
+    translated: Mapping[str, str] = field(default_factory=dict)
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    suggests: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """A command as a channel offers it to people: `/name` with a one-line help."""
+    """A command as a channel offers it to people: `/name` with a one-line help, in languages as in `Option`.
+
+    One for an `admin` is offered to them alone, and a `private` one only in private chats. The answer is for the
+    asker's eyes, where the platform can, unless it is `shared`. With `forms` the host may ask for what is missing.
+    """
 
     name: str
     help: str
     usage: str = ""
+    translated: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[Option, ...] = ()
+    admin: bool = False
+    private: bool = False
+    shared: bool = False
+    forms: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """One way to complete an option: what is put in, and what is shown for it."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One text field to fill in, at most `limit` characters. What is entered is put behind the command it is for."""
+
+    title: str
+    label: str
+    value: str = ""
+    limit: int = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A path at which a platform delivers updates over HTTP: bodies of at most `limit` bytes.
+
+    `take` gets the headers, names in lower case, and the body, and gives the status to answer with; it returns only
+    when what came in is committed.
+    """
+
+    path: str
+    limit: int
+    take: Callable[[Mapping[str, str], bytes], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,14 +315,15 @@ class Capabilities:
 
     `stream` is "append" where shown text can only grow (a terminal), "edit" where a placeholder is edited while the
     answer grows, and "none" where answers come whole. `resend` says what to do with a row whose fate is unknown:
-    "mark" shows it once more, marked as earlier; "never" does not guess, and offers to show it again. `buttons`
-    tells whether people can press `Outbound.buttons`; elsewhere they type. `revise_seconds` is the least time between
-    two edits of one placeholder. `burst_seconds` is how long to wait for more lines of the same author; None takes
-    the configured value. `introduces` is True where the first answer may be followed by a word about the bot.
+    "mark" shows it once more, marked as earlier; "same" sends it again, for the channel knows a message by its row's
+    id; "never" does not guess, and offers to show it again. `buttons` tells whether people can press
+    `Outbound.buttons`; elsewhere they type. `revise_seconds` is the least time between two edits of one placeholder.
+    `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
+    `introduces` is True where the first answer may be followed by a word about the bot.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
-    resend: Literal["mark", "never"] = "never"
+    resend: Literal["mark", "same", "never"] = "never"
     buttons: bool = False
     introduces: bool = False
     revise_seconds: float = 1.5
@@ -253,7 +347,25 @@ class Host(Protocol):
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
-        """The commands people may type here."""
+        """All commands there are, those for admins marked as such."""
+
+    def admins(self, channel: str) -> Sequence[str]:
+        """The user ids of a channel's admins."""
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        """Completions of the command's option that is being typed, best first, at most 25; a read.
+
+        `inbound` is the command as far as it stands, and is not kept. Nothing for who may not speak here.
+        """
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        """What to ask for before this command, which is not kept, can be done; None when it can be done as it is."""
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        """What the channel had `keep` remember under names with that prefix. Raises `NotTaken`."""
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        """Remember these for the channel with this id, across restarts; None drops a name. Raises `NotTaken`."""
 
     async def on_inbound(self, inbound: Inbound) -> None:
         """Take a message; returns after it is committed (or refused with a reply of its own).
@@ -266,6 +378,9 @@ class Host(Protocol):
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         """The bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
+
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        """These messages were deleted on the platform. Raises `NotTaken`."""
 
     async def settled(self, place: Place) -> None:
         """Wait until everything said at `place` so far is answered and delivered."""
@@ -309,10 +424,23 @@ class Channel(Protocol):
         """Show the next piece of a growing answer. Only called where `capabilities.stream` is "append"."""
         return
 
+    def drafts(self, place: Place) -> bool:
+        """Whether a growing answer is shown here without a message of its own: then `revise` needs no placeholder."""
+        return False
+
+    def hook(self) -> Hook | None:
+        """Where updates come in over HTTP while `run` runs; None where they don't."""
+        return None
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        """The bytes of an attachment of `inbound`. Raises `TooLarge` above `limit` bytes, else `ChannelError`."""
+        raise ChannelError("this channel has no attachments")
+
     async def revise(self, place: Place, reference: str, text: str) -> None:
         """Show `text`, Markdown as far as the answer has come, in place of the placeholder `reference`.
 
-        Only called where `capabilities.stream` is "edit". A piece may be left out; nothing is raised.
+        Only called where `capabilities.stream` is "edit". Where it `drafts` the reference is the turn's id in digits.
+        A piece may be left out; nothing is raised.
         """
         return
 
@@ -326,6 +454,18 @@ class Channel(Protocol):
         Raises `ChannelError` with `certain` False when it may have been shown nevertheless.
         """
         ...
+
+
+def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
+    """`buttons` as rows that stay readable on a phone: at most five in one, and about thirty letters."""
+    laid: list[list[Button]] = []
+    for button in buttons:
+        row = laid[-1] if laid else []
+        if not row or len(row) == 5 or sum(len(one.label) + 2 for one in row) + len(button.label) > 30:
+            laid.append([button])
+        else:
+            row.append(button)
+    return [tuple(row) for row in laid]
 
 
 @lru_cache(4_096)

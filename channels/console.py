@@ -19,7 +19,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from channels.base import Capabilities, ChannelUnavailable, Chunk, Health, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Host, Inbound, NotTaken, Outbound, Place
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -33,7 +33,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _EARLIER = "(from earlier)"
 
 
-class ConsoleChannel:
+class ConsoleChannel(Channel):
     """The terminal chat of one `person`, whose name is both the chat and its author.
 
     With `once` the run is that one message. Otherwise the channel prompts where `stdin` and `stdout` are both
@@ -45,7 +45,9 @@ class ConsoleChannel:
     for NO_COLOR (https://no-color.org) and TERM. Writing to `stdout` blocks while its reader is behind.
     """
 
+    id = ""
     platform = "console"
+    capabilities = Capabilities()
 
     def __init__(
         self,
@@ -96,10 +98,6 @@ class ConsoleChannel:
     def health(self) -> Health:
         """A terminal asks nobody for updates."""
         return Health(trouble="" if self._lost is None else f"standard output can't be written: {self._lost.strerror}")
-
-    def chunks(self, text: str, *, markdown: bool) -> list[Chunk]:
-        """A terminal takes any length and shows Markdown as it is written."""
-        return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
         """Talk until the person leaves, the input ends, or nobody reads the output any more; then return.
@@ -156,12 +154,6 @@ class ConsoleChannel:
         self._write(body)
         self._open = turn
         stream.shown.append(body)
-
-    async def revise(self, place: Place, reference: str, text: str) -> None:
-        """Never called: shown text can only grow here."""
-
-    async def typing(self, place: Place) -> None:
-        """A terminal shows the answer as it comes."""
 
     async def send(self, outbound: Outbound) -> str:
         """Print what the stream of the row's turn has not shown of it; returns a fresh message id.
@@ -274,7 +266,7 @@ class ConsoleChannel:
                 event.app.exit(exception=EOFError())
 
         status = self._status
-        commands = {f"/{_printable(spec.name)}": _printable(spec.help) for spec in host.commands}
+        commands = {f"/{_printable(spec.name)}": _printable(spec.help) for spec in host.commands if not spec.admin}
         return PromptSession(
             input=create_input(self._stdin),
             output=create_output(self._stdout),

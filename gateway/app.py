@@ -18,9 +18,11 @@ from agents.chain import Chain
 from agents.llm import ChatMessage, ModelError, Provider, Request
 from agents.providers.offline import OfflineProvider
 from agents.providers.openai import OpenAIProvider
+from agents.providers.transcribe import Transcriber
 from agents.spec import AgentSpec, ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
+from gateway.attachments import Attachments
 from gateway.config import Config, EmbeddingSettings, RerankSettings
 from gateway.delivery import Delivery
 from gateway.limits import Buckets
@@ -47,6 +49,8 @@ _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 _STOP_SECONDS = 10.0
 #: Seconds after the start when models are loaded, a second's work of one core: the first answer comes before it.
 _MODELS_LATER = 1.5
+#: Characters kept of one file: what a model reads of it in one go is less.
+_FILE_CHARS = 200_000
 T = TypeVar("T")
 
 
@@ -62,10 +66,14 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The agents of a configuration, each name with its agent and the store that agent works on."""
+    """The agents of a configuration, each name with its agent and the store that agent works on.
+
+    `attachments` understands what comes beside the words of a message.
+    """
 
     agents: dict[str, Agent]
     stores: dict[str, Store]
+    attachments: Attachments
 
 
 @asynccontextmanager
@@ -126,6 +134,8 @@ async def opened(
                         seconds=settings.limits.turn_seconds,
                         message_chars=settings.limits.message_chars,
                         placeholder_seconds=settings.limits.placeholder_seconds,
+                        text_tokens=settings.attachments.text_tokens,
+                        pictures=settings.attachments.pictures,
                     ),
                     now=now,
                     new_id=new_id,
@@ -137,7 +147,7 @@ async def opened(
                 ),
             )
             stores |= dict.fromkeys(served, store)
-        yield Opened(agents=agents, stores=stores)
+        yield Opened(agents=agents, stores=stores, attachments=_attachments(config, client))
 
 
 @asynccontextmanager
@@ -165,6 +175,7 @@ async def answering(
         buckets=Buckets(
             per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
         ),
+        attachments=parts.attachments,
         clean=clean,
         redact=redact,
         new_code=lambda: new_code(secrets.choice),
@@ -184,15 +195,29 @@ async def answering(
 
 def rules(config: Config) -> dict[str, Rules]:
     """Who may speak where, by the ids of the configured channels. The terminal is for whoever sits at it."""
-    return {"console": Rules(open_to_all=True)} | {
-        bot.id: Rules(
-            allow=frozenset(bot.allow),
-            admins=frozenset(bot.admins),
-            groups=frozenset(bot.groups),
-            group_members=bot.group_members,
-        )
-        for bot in config.settings.channels.telegram
-    }
+    named = config.settings.channels
+    return (
+        {"console": Rules(open_to_all=True)}
+        | {
+            bot.id: Rules(
+                allow=frozenset(bot.allow),
+                admins=frozenset(bot.admins),
+                groups=frozenset(bot.groups),
+                group_members=bot.group_members,
+            )
+            for bot in named.telegram
+        }
+        | {
+            bot.id: Rules(
+                allow=frozenset(bot.allow),
+                admins=frozenset(bot.admins),
+                groups=frozenset(bot.groups),
+                servers=frozenset(bot.servers),
+                group_members=bot.group_members,
+            )
+            for bot in named.discord
+        }
+    )
 
 
 def everybody(names: Iterable[str]) -> dict[str, Rules]:
@@ -202,21 +227,34 @@ def everybody(names: Iterable[str]) -> dict[str, Rules]:
 
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
     """The platforms that `config` names, by the ids of their channels; the terminal is not among them."""
-    if not config.settings.channels.telegram:
-        return {}
-    # Imported here: the terminal chat must not pay for it.
-    from channels.telegram import TelegramChannel
+    made: dict[str, Channel] = {}
+    # Imported here: the terminal chat must not pay for them.
+    if config.settings.channels.telegram:
+        from channels.telegram import TelegramChannel, Webhook
 
-    return {
-        bot.id: TelegramChannel(
-            id=bot.id,
-            token=bot.token.get_secret_value(),
-            base_url=bot.base_url,
-            mention=bot.mention,
-            now=now,
-        )
-        for bot in config.settings.channels.telegram
-    }
+        for bot in config.settings.channels.telegram:
+            hook = bot.webhook
+            made[bot.id] = TelegramChannel(
+                id=bot.id,
+                token=bot.token.get_secret_value(),
+                base_url=bot.base_url,
+                mention=bot.mention,
+                stream=bot.stream,
+                webhook=None if hook is None else Webhook(url=hook.url, secret=hook.secret.get_secret_value()),
+                now=now,
+            )
+    if config.settings.channels.discord:
+        from channels.discord import DiscordChannel
+
+        for one in config.settings.channels.discord:
+            made[one.id] = DiscordChannel(
+                id=one.id,
+                token=one.token.get_secret_value(),
+                base_url=one.base_url,
+                mention=one.mention,
+                now=now,
+            )
+    return made
 
 
 def replaying(config: Config, parts: Opened) -> Setup:
@@ -249,6 +287,33 @@ def routing(config: Config) -> Callable[[Inbound], str]:
         return own if config.agents[own].database == config.agents[placed].database else placed
 
     return route
+
+
+def _attachments(config: Config, client: httpx.AsyncClient) -> Attachments:
+    settings, voice = config.settings.attachments, config.settings.transcriber
+    transcriber = (
+        None
+        if voice is None
+        else Transcriber(
+            client,
+            base_url=voice.base_url,
+            key=voice.key.get_secret_value() if voice.key is not None else None,
+            model=voice.model,
+            timeout=voice.timeout,
+            language=voice.language,
+            sleep=asyncio.sleep,
+            random=random.random,
+        )
+    )
+    return Attachments(
+        max_bytes=settings.max_bytes,
+        fetch_seconds=settings.fetch_seconds,
+        transcribe_seconds=voice.timeout if voice is not None else 0.0,
+        text_chars=_FILE_CHARS,
+        transcribe=None if transcriber is None else transcriber.transcribe,
+        mask=lambda text: redact(clean(text)),
+        sleep=asyncio.sleep,
+    )
 
 
 def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedders | None:
@@ -369,4 +434,5 @@ def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
         max_tokens=model.max_tokens,
         timeout=model.timeout,
         count_tokens=count_tokens,
+        sees=model.sees,
     )

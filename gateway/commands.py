@@ -2,7 +2,8 @@
 
 Invariants: a command's change to memory and its answer are one transaction with the end of its inbox row (who may
 speak is changed before, and changing it twice does no harm); ids are looked up in the asker's scope, and another's id
-answers exactly like an unknown one; "saved" is said only of rows that exist.
+answers exactly like an unknown one; "saved" is said only of rows that exist; completions, forms and pages show what
+the asker may see, and only read.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from base64 import b85decode, b85encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from channels.base import Button, Channel, CommandSpec, Inbound
+from channels.base import Button, Channel, CommandSpec, Form, Inbound, Option, Suggestion
 from gateway import phrases
 from gateway.delivery import pieces
 from gateway.phrases import Language
 from gateway.policy import code_in, is_user_id
-from gateway.questions import buttons
-from gateway.texts import Texts
+from gateway.questions import buttons, is_alone
+from gateway.texts import CATALOGUE, Texts
 from gateway.toolbox import FORGET
 from gateway.turn import Agent
 from memory.errors import MemoryFault, NotFound
@@ -43,15 +45,29 @@ from memory.service import (
 )
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w{1,64})?(?:\s+([\s\S]*))?", re.IGNORECASE)
-_PAGE = 15
-_FOUND = 10
-#: Words of a source message shown beside a memory.
+#: Memories on one page: with their lines cut as below, it is one message everywhere.
+_PAGE = 10
+#: What a search looks through for its pages.
+_SEARCHED = 5 * _PAGE
+#: Letters shown of a source message, of a memory in a list, of the profile above it, of a memory to choose.
 _EXCERPT = 120
+_LINE = 100
+_PROFILE = 250
+_LABEL = 100
+#: How many completions a platform takes, and from how many memories they are chosen, the ones that matter first.
+_SUGGESTED = 25
+_LOOKED_AT = 1_000
+#: Room in a form, where what is there already needs no more.
+_FORM_LIMIT = 2_000
+#: What a button carries that turns the page: page:list:2, or page:search:2: and what is searched for in base85.
+_TURN = re.compile(r"page:(list|search):([1-9][0-9]{0,4})(?::([!-~]{1,50}))?")
+#: So long a query can be that the button stays within 64 bytes; a search has no more than five pages.
+_QUERY_BYTES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """An answer that is a question, with its choices as buttons."""
+    """An answer with something to press under it: the choices of a question, the pages of a list."""
 
     text: str
     buttons: tuple[Button, ...]
@@ -83,8 +99,11 @@ class Call:
         """Answer without changing anything."""
         await self.do(lambda _desk: text)
 
-    async def do(self, act: Callable[[Desk], str | Asking]) -> None:
-        """Change memory and answer with what `act` returns, as one transaction."""
+    async def do(self, act: Callable[[Desk], str | Asking], *, in_place: bool = False) -> None:
+        """Change memory and answer with what `act` returns, as one transaction.
+
+        With `in_place` the answer to a press takes the place of the message whose button was pressed.
+        """
 
         def shown(desk: Desk) -> Sequence[Piece]:
             reply = act(desk)
@@ -92,7 +111,8 @@ class Call:
                 return pieces(self.channel, reply)
             return pieces(self.channel, reply.text, buttons=reply.buttons)
 
-        await self.memory.answer(self.context, self.inbox_id, shown)
+        edits = self.inbound.message_id if in_place and self.inbound.pressed is not None else None
+        await self.memory.answer(self.context, self.inbox_id, shown, edits=edits)
 
     def phrase(self, memory: Memory) -> str:
         """A memory on one line, as said to the person who asks."""
@@ -114,14 +134,19 @@ Handler: TypeAlias = Callable[[Call], Awaitable[None]]
 class Command:
     """`at_once` commands are answered while a turn runs; others wait their turn in the session's lane.
 
-    Those for admins are unknown to everybody else.
+    Those for admins are unknown to everybody else. The rest is as in `channels.base.CommandSpec`; the help of the
+    options comes from the catalogue.
     """
 
     name: str
     usage: str
     run: Handler
+    options: tuple[Option, ...] = ()
     at_once: bool = False
     admin: bool = False
+    private: bool = False
+    shared: bool = False
+    forms: bool = False
 
 
 def parse(text: str) -> tuple[str, str] | None:
@@ -137,13 +162,32 @@ def find(name: str) -> Command | None:
 
 
 def specs(language: Language) -> list[CommandSpec]:
-    """What channels offer everybody; what only admins may do is not listed."""
+    """All commands as channels offer them, in `language` and in the others."""
     texts = Texts(language)
     return [
-        CommandSpec(name=command.name, help=texts(f"help.{command.name}"), usage=command.usage)
+        CommandSpec(
+            name=command.name,
+            help=texts(f"help.{command.name}"),
+            usage=command.usage,
+            translated=_translated(f"help.{command.name}"),
+            options=tuple(
+                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+            ),
+            admin=command.admin,
+            private=command.private,
+            shared=command.shared,
+            forms=command.forms,
+        )
         for command in TABLE
-        if not command.admin
     ]
+
+
+def _described(option: Option, key: str, texts: Texts) -> Option:
+    return replace(option, help=texts(key), translated=_translated(key))
+
+
+def _translated(key: str) -> Mapping[str, str]:
+    return {language: texts[key] for language, texts in CATALOGUE.items()}
 
 
 def unknown(name: str, texts: Texts) -> str:
@@ -151,6 +195,94 @@ def unknown(name: str, texts: Texts) -> str:
     near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
     hint = texts("command.hint", name=near[0]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
+
+
+async def suggest(
+    memory: Service, context: Context, texts: Texts, name: str, option: str, typed: str, arguments: str = ""
+) -> Sequence[Suggestion]:
+    """The ids that may complete `option` of the command `name`, each with what that memory says, best first.
+
+    What is `typed` may be the beginning of an id or words of the memory; among equals the newest come first. Offered is
+    what the person could act on. `arguments` is all that stands behind the command so far.
+    """
+    command = find(name)
+    if command is None or not any(one.name == option and one.suggests for one in command.options):
+        return ()
+    if name == "memory" and arguments.partition(" ")[0].lower() in ("list", "search"):
+        return ()
+    words = typed[:_EXCERPT].casefold().split()
+    # What is typed may end within a word, and has no spaces in some scripts.
+    terms = {*words, *query_terms(" ".join(words))}
+    fitting = []
+    for one in await memory.memories(context, limit=_LOOKED_AT):
+        if name != "memory" and not _may_change(one, context):
+            continue
+        said = f"{one.key}: {one.value} {phrases.tell(one, context, language=texts.language)}".casefold()
+        fits = sum(term in said for term in terms) if terms else 1
+        if len(words) == 1 and one.short_id.startswith((words[0], f"m_{words[0]}")):
+            fits = 1_000
+        if fits:
+            fitting.append((fits, one.learned_at, one.id, one))
+    fitting.sort(key=lambda found: found[:3], reverse=True)
+    best = [memory for *_, memory in fitting[:_SUGGESTED]]
+    return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in best]
+
+
+def _labelled(memory: Memory, context: Context) -> str:
+    """A memory with its id, as one of several to choose from."""
+    own = memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves)
+    whose = "" if own else f"{memory.subject_name}: "
+    return _excerpt(f"{memory.short_id} · {whose}{memory.key}: {memory.value}", _LABEL)
+
+
+def _may_change(memory: Memory, context: Context) -> bool:
+    """Whether there is a point in offering this memory to be changed; the desk decides when it is asked to."""
+    theirs = (context.speaker.id, *context.scope.selves)
+    return memory.owner_id in context.scope.own or memory.author_id in theirs or memory.subject_id in theirs
+
+
+async def form(memory: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
+    """What to ask for where a command lacks its last argument; None where the command itself has the answer."""
+    words = arguments.split()
+    if name == "remember" and not words:
+        return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)
+    if name != "correct" or len(words) != 1:
+        return None
+    found = await _offered(memory, context, words[0])
+    if found is None or not _may_change(found, context):
+        return None
+    return Form(
+        title=texts("form.correct.title", id=found.short_id),
+        label=texts("form.correct.label"),
+        value=found.value,
+        limit=max(_FORM_LIMIT, len(found.value)),
+    )
+
+
+async def _offered(memory: Service, context: Context, short_id: str) -> Memory | None:
+    """The current memory with this id, as far as it is visible here."""
+    offset = 0
+    while page := await memory.memories(context, limit=_LOOKED_AT, offset=offset):
+        for one in page:
+            if one.short_id == short_id:
+                return one
+        offset += len(page)
+    return None
+
+
+async def press(call: Call, data: str) -> bool:
+    """Turn to another page, as the one who pressed may read it; False when the button is for something else."""
+    match = _TURN.fullmatch(data)
+    if match is None:
+        return False
+    kind, page, packed = match[1], int(match[2]), match[3]
+    if kind == "list" and packed is None:
+        await _list_page(call, page)
+        return True
+    query = _unpacked(packed) if kind == "search" and packed is not None else None
+    if query is not None:
+        await _search_page(call, query, page)
+    return query is not None
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
@@ -165,7 +297,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
         gone = desk.forget(json.loads(question.payload)["memory"])
         return call.texts("forget.gone") if gone is None else call.texts("forget.done", id=gone.short_id)
 
-    await call.do(act)
+    await call.do(act, in_place=is_alone(call.inbound.pressed or ""))
 
 
 async def _help(call: Call) -> None:
@@ -246,33 +378,77 @@ async def _memory(call: Call) -> None:
 
 
 async def _memory_list(call: Call, rest: str) -> None:
-    page = int(rest) if rest.isdecimal() and len(rest) < 7 and int(rest) > 0 else 1
+    await _list_page(call, int(rest) if rest.isdecimal() and len(rest) < 6 and int(rest) > 0 else 1)
+
+
+async def _list_page(call: Call, page: int) -> None:
+    """One page of what is remembered here, or the last one where there are fewer."""
+    total = (await call.memory.status(call.context)).live
+    pages = max(1, -(-total // _PAGE))
+    page = min(page, pages)
     found = await call.memory.memories(call.context, limit=_PAGE, offset=(page - 1) * _PAGE)
     if not found:
-        await call.say(call.texts("memory.none"))
+        await _show_page(call, [call.texts("memory.none")])
         return
-    status = await call.memory.status(call.context)
-    upto = (page - 1) * _PAGE + len(found)
-    lines = [call.texts("memory.head", shown=upto, total=status.live)]
+    lines = [call.texts("memory.head", shown=(page - 1) * _PAGE + len(found), total=total)]
     profile = await call.memory.profile(call.context)
     if profile and page == 1:
         short = " · ".join(f"{memory.key}: {memory.value}" for memory in profile)
-        lines.append(call.texts("memory.profile", profile=short))
+        lines.append(call.texts("memory.profile", profile=_excerpt(short, _PROFILE)))
     lines += [_memory_line(call, memory) for memory in found]
-    if upto < status.live:
+    turning = _turning(call, page, pages, lambda to: f"page:list:{to}")
+    if page < pages and not turning:
         lines.append(call.texts("memory.more", page=page + 1))
-    await call.say("\n".join(lines))
+    await _show_page(call, lines, turning)
 
 
 async def _memory_search(call: Call, query: str) -> None:
-    hits = await call.memory.search(call.context, query, limit=2 * _FOUND)
+    await _search_page(call, query, 1)
+
+
+async def _search_page(call: Call, query: str, page: int) -> None:
+    hits = await call.memory.search(call.context, query, limit=_SEARCHED)
     terms = query_terms(query)
     # Only what was said with these words: whatever else may mean the same is for a model to weigh.
-    hits = [hit for hit in hits if hit.passage is None or shares(hit, terms) > 0][:_FOUND]
+    hits = [hit for hit in hits if hit.passage is None or shares(hit, terms) > 0]
     if not hits:
-        await call.say(call.texts("memory.not_found", query=query[:_EXCERPT]))
+        await _show_page(call, [call.texts("memory.not_found", query=_excerpt(query))])
         return
-    await call.say("\n".join([call.texts("memory.found"), *(_found(call, hit) for hit in hits)]))
+    pages = -(-len(hits) // _PAGE)
+    page = min(page, pages)
+    lines = [call.texts("memory.found"), *(_found(call, hit) for hit in hits[(page - 1) * _PAGE :][:_PAGE])]
+    packed = _packed(query)
+    turning = () if packed is None else _turning(call, page, pages, lambda to: f"page:search:{to}:{packed}")
+    if page < pages and not turning:
+        lines.append(call.texts("memory.more_found"))
+    await _show_page(call, lines, turning)
+
+
+async def _show_page(call: Call, lines: Sequence[str], turning: Sequence[Button] = ()) -> None:
+    await call.do(lambda _desk: Asking(text="\n".join(lines), buttons=tuple(turning)), in_place=True)
+
+
+def _turning(call: Call, page: int, pages: int, data: Callable[[int], str]) -> tuple[Button, ...]:
+    """The buttons ‹ 2/5 ›, as far as there are such pages; none where there is one page, or nothing can be pressed."""
+    if pages < 2 or call.channel is None or not call.channel.capabilities.buttons:
+        return ()
+    turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
+    return tuple(Button(label=label, data=data(to)) for label, to in turns if 0 < to <= pages)
+
+
+def _packed(query: str) -> str | None:
+    """A query as a button can carry it; None when it is too long."""
+    if len(query) > _QUERY_BYTES:
+        return None
+    written = query.encode("utf-8", "surrogatepass")
+    return b85encode(written).decode("ascii") if len(written) <= _QUERY_BYTES else None
+
+
+def _unpacked(packed: str) -> str | None:
+    try:
+        return b85decode(packed).decode("utf-8", "surrogatepass")
+    except ValueError:
+        return None
 
 
 def _found(call: Call, hit: Hit) -> str:
@@ -359,7 +535,7 @@ async def _forget(call: Call) -> None:
         question = desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
         return Asking(
             text=call.texts("forget.ask", id=short_id, said=call.phrase(memory)),
-            buttons=buttons(question, call.texts),
+            buttons=buttons(question, call.texts, alone=True),
         )
 
     await call.do(act)
@@ -478,7 +654,7 @@ def _usage(call: Call, name: str) -> str:
 def _memory_line(call: Call, memory: Memory) -> str:
     fields = {
         "id": memory.short_id,
-        "said": call.phrase(memory),
+        "said": _excerpt(call.phrase(memory), _LINE),
         "date": call.texts.date(memory.learned_at),
     }
     if memory.valid_until is not None:
@@ -530,26 +706,39 @@ def _versions(call: Call, versions: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def _excerpt(text: str) -> str:
+def _excerpt(text: str, limit: int = _EXCERPT) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _option(name: str, *, required: bool = False, choices: tuple[str, ...] = (), suggests: bool = False) -> Option:
+    return Option(name=name, help="", required=required, choices=choices, suggests=suggests)
 
 
 TABLE: tuple[Command, ...] = (
     Command(name="start", usage="/start", run=_start, at_once=True),
     Command(name="help", usage="/help", run=_help, at_once=True),
-    Command(name="new", usage="/new", run=_new),
-    Command(name="stop", usage="/stop", run=_stop, at_once=True),
+    Command(name="new", usage="/new", run=_new, shared=True),
+    Command(name="stop", usage="/stop", run=_stop, at_once=True, shared=True),
     Command(name="status", usage="/status", run=_status, at_once=True),
-    Command(name="memory", usage="/memory [list|search|show|history] …", run=_memory),
-    Command(name="remember", usage="/remember <text>", run=_remember),
-    Command(name="correct", usage="/correct <id> <new value>", run=_correct),
-    Command(name="forget", usage="/forget <id>", run=_forget),
+    Command(
+        name="memory", usage="/memory [list|search|show|history] …", run=_memory,
+        options=(_option("action", choices=("list", "search", "show", "history")), _option("rest", suggests=True)),
+    ),
+    Command(name="remember", usage="/remember <text>", run=_remember, options=(_option("text"),), forms=True),
+    Command(
+        name="correct", usage="/correct <id> <new value>", run=_correct, forms=True,
+        options=(_option("id", required=True, suggests=True), _option("value")),
+    ),
+    Command(name="forget", usage="/forget <id>", run=_forget, options=(_option("id", required=True, suggests=True),)),
     Command(name="why", usage="/why", run=_why),
-    Command(name="allow", usage="/allow <user id>|here", run=_allow, admin=True),
-    Command(name="block", usage="/block <user id>|here", run=_block, admin=True),
-    Command(name="pair", usage="/pair", run=_pair, admin=True),
-    Command(name="dead", usage="/dead [purge]", run=_dead, admin=True),
-)
+    Command(name="allow", usage="/allow <user id>|here", run=_allow, options=(_option("who"),), admin=True),
+    Command(name="block", usage="/block <user id>|here", run=_block, options=(_option("who"),), admin=True),
+    Command(name="pair", usage="/pair", run=_pair, admin=True, private=True),
+    Command(
+        name="dead", usage="/dead [purge]", run=_dead, admin=True, private=True,
+        options=(_option("action", choices=("purge",)),),
+    ),
+)  # fmt: skip
 
 _BY_NAME = {command.name: command for command in TABLE}

@@ -10,12 +10,15 @@ from __future__ import annotations
 import io
 import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from ipaddress import ip_address
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
@@ -49,10 +52,13 @@ from gateway.strict_yaml import (
 __all__ = [
     "CONFIG_NAME",
     "EX_CONFIG",
+    "AttachmentSettings",
+    "BotSettings",
     "ChannelsSettings",
     "Config",
     "ConfigError",
     "ConsoleSettings",
+    "DiscordSettings",
     "HttpSettings",
     "LimitSettings",
     "LogSettings",
@@ -60,6 +66,8 @@ __all__ = [
     "Problem",
     "Settings",
     "TelegramSettings",
+    "TranscriberSettings",
+    "WebhookSettings",
     "find",
     "load",
 ]
@@ -71,6 +79,10 @@ _OLLAMA = "http://localhost:11434"
 #: The number of a bot, a colon, and 35 characters: what @BotFather has given out for years.
 TELEGRAM_TOKEN = re.compile(r"[0-9]{5,16}:[A-Za-z0-9_-]{35}")
 TELEGRAM_URL = "https://api.telegram.org"
+#: The bot's number in base64, when the token was made, a signature. Discord promises nothing of the lengths, which
+#: have grown once: these bounds only tell a token from an id, a client secret or half of a token.
+DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0-9_-]{10,128}")
+DISCORD_URL = "https://discord.com/api/v10"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
@@ -99,9 +111,9 @@ class ConsoleSettings(Section):
     enabled: bool = True
 
 
-def _number(sign: str) -> Callable[[Any], str]:
-    """A validator for an id that Telegram gave: exact digits, so that no two texts mean the same person."""
-    canonical = re.compile(sign + "[1-9][0-9]{0,15}")
+def _number(pattern: str) -> Callable[[Any], str]:
+    """A validator for an id that a platform gave: exact digits, so that no two texts mean the same person."""
+    canonical = re.compile(pattern)
 
     def number(value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, int | str) or not canonical.fullmatch(str(value)):
@@ -113,7 +125,7 @@ def _number(sign: str) -> Callable[[Any], str]:
 
 PersonNumber = Annotated[
     str,
-    BeforeValidator(_number("")),
+    BeforeValidator(_number("[1-9][0-9]{0,15}")),
     Field(
         description="a person's number on Telegram (a @name can pass to somebody else), such as 123456789",
         examples=["123456789"],
@@ -121,17 +133,83 @@ PersonNumber = Annotated[
 ]
 GroupNumber = Annotated[
     str,
-    BeforeValidator(_number("-")),
+    BeforeValidator(_number("-[1-9][0-9]{0,15}")),
     Field(description="a group's number on Telegram, which is below zero", examples=["-1001234567890"]),
 ]
+# Discord's ids count milliseconds from 2015 in their upper bits: fewer than 15 digits were never given out.
+_snowflake = _number("[1-9][0-9]{14,19}")
+DiscordPerson = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a person's id on Discord, 15 to 20 digits (Developer Mode on, right-click the name, Copy User ID)",
+        examples=["123456789012345678"],
+    ),
+]
+DiscordServer = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a server's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Server ID)",
+        examples=["234567890123456789"],
+    ),
+]
+DiscordChannelNumber = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a channel's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Channel ID)",
+        examples=["345678901234567890"],
+    ),
+]
+
+
+class WebhookSettings(Section):
+    """Where a platform delivers updates, instead of being asked for them; `secret` proves that it is the platform.
+
+    `url` is how the HTTP server is reached from outside; the channel puts its own path behind it.
+    """
+
+    url: str = Field(
+        max_length=1000, description="the address the platform delivers to", examples=["https://bot.example.org"]
+    )
+    # Checked though it is not written: without it, anybody who finds the address could speak as anybody.
+    secret: SecretStr = Field(default=SecretStr(""), validate_default=True)
+
+    @field_validator("url")
+    @classmethod
+    def _reaches_us(cls, url: str) -> str:
+        example = "write for example url: https://bot.example.org"
+        if not _URL.fullmatch(url):
+            raise refused("is no address with nothing but a path of letters, digits, -, . and _ behind it", example)
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+            raise refused("is not https: the messages would cross the network for everybody to read", example)
+        return url
+
+    @field_validator("secret")
+    @classmethod
+    def _can_not_be_guessed(cls, secret: SecretStr) -> SecretStr:
+        value = secret.get_secret_value()
+        make = (
+            'python3 -c "import secrets; print(secrets.token_urlsafe(32))" prints one: put it into .env as '
+            "TELEGRAM_WEBHOOK_SECRET and write secret: ${TELEGRAM_WEBHOOK_SECRET}"
+        )
+        if not value:
+            raise refused("is missing: without it anybody could speak to the bot in another's name", make)
+        if not _WEBHOOK_SECRET.fullmatch(value):
+            raise refused("is no secret of 16 to 256 letters A-Z and a-z, digits, _ and -", make)
+        return secret
 
 
 class TelegramSettings(Section):
     """One bot on Telegram, and who may talk to it: people in `allow` and `admins`, in private; groups in `groups`.
 
-    `group_members` says who of such a group is answered; `mention` whether only when called.
+    `group_members` says who of such a group is answered; `mention` whether only when called. `stream` tells how an
+    answer is shown that grows; without `webhook` Telegram is asked for updates.
     """
 
+    platform: ClassVar[Literal["telegram"]] = "telegram"
     id: str = Field(default="telegram", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     token: SecretStr = Field(description="the token that @BotFather gave for the bot", examples=["${TELEGRAM_TOKEN}"])
     base_url: str = Field(
@@ -145,6 +223,13 @@ class TelegramSettings(Section):
     groups: tuple[GroupNumber, ...] = Field(default_factory=tuple, max_length=10_000)
     group_members: Literal["everyone", "allowed"] = "everyone"
     mention: bool = True
+    stream: Literal["edit", "draft"] = "edit"
+    webhook: WebhookSettings | None = None
+
+    @property
+    def number(self) -> str:
+        """The bot's number, which its token begins with."""
+        return self.token.get_secret_value().partition(":")[0]
 
     @field_validator("token")
     @classmethod
@@ -157,15 +242,80 @@ class TelegramSettings(Section):
         return token
 
 
+class DiscordSettings(Section):
+    """One bot on Discord, and who may talk to it: people in `allow` and `admins`, in private; in all channels of
+    `servers`, and in the channels `groups`.
+
+    `group_members` says who is answered there; `mention` whether only when called.
+    """
+
+    platform: ClassVar[Literal["discord"]] = "discord"
+    id: str = Field(default="discord", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    token: SecretStr = Field(
+        description="the token of the bot, from its Bot page on Discord", examples=["${DISCORD_TOKEN}"]
+    )
+    base_url: str = Field(
+        default=DISCORD_URL,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the address of Discord's API",
+    )
+    allow: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=10_000)
+    admins: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=1000)
+    servers: tuple[DiscordServer, ...] = Field(default_factory=tuple, max_length=10_000)
+    groups: tuple[DiscordChannelNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    mention: bool = True
+
+    @property
+    def number(self) -> str:
+        """The bot's id, which its token begins with; empty where it can't be read."""
+        return discord_number(self.token.get_secret_value())
+
+    @field_validator("token")
+    @classmethod
+    def _looks_like_a_token(cls, token: SecretStr) -> SecretStr:
+        if not DISCORD_TOKEN.fullmatch(token.get_secret_value()):
+            raise refused(
+                "is no token of a bot: three parts of letters, digits, - and _ with dots between them",
+                "copy it whole from the Bot page at https://discord.com/developers/applications, where Reset Token "
+                "shows a new one",
+            )
+        return token
+
+
+#: A bot on any of the platforms.
+BotSettings: TypeAlias = TelegramSettings | DiscordSettings
+
+
+def discord_number(token: str) -> str:
+    """The id of the bot that a Discord token belongs to: its first part, in base64. Empty where that is none."""
+    head = token.partition(".")[0]
+    try:
+        number = urlsafe_b64decode(head + "=" * (-len(head) % 4)).decode("ascii")
+    except ValueError:
+        return ""
+    return number if re.fullmatch("[1-9][0-9]{14,19}", number) else ""
+
+
 class ChannelsSettings(Section):
     """The chat platforms."""
 
     console: ConsoleSettings = Field(default_factory=ConsoleSettings)
     telegram: tuple[TelegramSettings, ...] = Field(default_factory=tuple, max_length=100)
+    discord: tuple[DiscordSettings, ...] = Field(default_factory=tuple, max_length=100)
+
+    @property
+    def bots(self) -> tuple[BotSettings, ...]:
+        """The bots on all platforms."""
+        return (*self.telegram, *self.discord)
 
 
 class HttpSettings(Section):
-    """Where `remora serve` says how it is; `exit_after_minutes` of bad health end it, for a new start (0: never)."""
+    """Where `remora serve` says how it is, and takes webhooks.
+
+    `exit_after_minutes` of bad health end it, for a new start (0: never).
+    """
 
     enabled: bool = True
     host: str = Field(
@@ -193,6 +343,41 @@ class LimitSettings(Section):
     person_burst: Whole = whole(10, "messages", 1, 1000)
     stale_hours: Number = Field(default=2.0, gt=0, le=168, description="a number of hours greater than 0, at most 168")
     placeholder_seconds: Number = seconds(1.5, 60, zero=True)
+
+
+class AttachmentSettings(Section):
+    """What is read of files and pictures.
+
+    `max_bytes` is for each (0: none is read) and `fetch_seconds` for all of a message. `text_tokens` of their text
+    stand in a prompt, and the last `pictures` of a session stay in the model's sight.
+    """
+
+    # Telegram gives bots no more than 20 MB of a file, and all of them are held in memory while they are read.
+
+    max_bytes: Whole = whole(10_000_000, "bytes", 0, 20_000_000)
+    fetch_seconds: Number = seconds(20.0, 600)
+    text_tokens: Whole = whole(8000, "tokens", 0, 200_000)
+    # They go with each request, up to 5 MB each.
+    pictures: Whole = whole(4, "pictures", 0, 10)
+
+
+class TranscriberSettings(Section):
+    """A server that writes down what voice messages say; OpenAI's API (/audio/transcriptions)."""
+
+    base_url: str = Field(
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the server's address, before /audio/transcriptions",
+        examples=["https://api.openai.com/v1"],
+    )
+    model: str = Field(
+        min_length=1, max_length=200, description="the name the server knows the model by", examples=["whisper-1"]
+    )
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    timeout: Number = seconds(60.0, 600)
+    language: str | None = Field(
+        default=None, pattern=r"^[a-z]{2,3}$", description="a language's code of two or three letters", examples=["de"]
+    )
 
 
 class MemorySettings(Section):
@@ -261,6 +446,8 @@ class Settings(Section):
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
+    attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
+    transcriber: TranscriberSettings | None = None
     memory: MemorySettings = Field(default_factory=MemorySettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
@@ -323,6 +510,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_names(agents)
     loader.check_routes(agents)
     loader.check_bots(settings)
+    loader.check_webhooks(settings)
     loader.check_targets(data_dir, log_file)
     default_agent = loader.default_agent(settings, agents)
     if loader.problems:
@@ -343,6 +531,8 @@ _Part = TypeVar("_Part", bound=BaseModel)
 
 # Names of options whose values are secrets, wherever they stand.
 _SECRET_KEY = re.compile(r"(?i)key|token$|secret|password")
+_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+_URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
 _ROUTES = ("people", "threads", "chats", "channels")
 
 
@@ -447,20 +637,28 @@ class _Loader:
                     self._report(agent.read, path, message, "leave it in one place only")
 
     def check_bots(self, settings: Settings) -> None:
-        """No channel id twice, and no bot twice: two pollers of one token would take each other's messages."""
+        """No channel id twice, and no bot twice: two receivers of one token would take each other's messages."""
         ids: dict[str, str] = {"console": "the terminal's"}
         tokens: dict[str, str] = {}
-        for i, bot in enumerate(settings.channels.telegram):
-            here = ("channels", "telegram", i)
+        for bot, here in _bots(settings):
             if bot.id in ids:
                 at = (*here, "id") if "id" in bot.model_fields_set else here
-                fix = "give each bot an id of its own, such as id: telegram-2"
+                fix = f"give each bot an id of its own, such as id: {bot.platform}-2"
                 self._report(self._main, at, f"has the id {bot.id}, which is {ids[bot.id]} already", fix, show=False)
             if (token := bot.token.get_secret_value()) in tokens:
-                fix = "leave the bot in one place, or make another with @BotFather"
+                maker = "with @BotFather" if bot.platform == "telegram" else "on Discord's developer page"
+                fix = f"leave the bot in one place, or make another {maker}"
                 self._report(self._main, (*here, "token"), f"is the token of {tokens[token]} already", fix)
-            ids.setdefault(bot.id, f"that of channels.telegram[{i}]")
-            tokens.setdefault(token, f"channels.telegram[{i}]")
+            ids.setdefault(bot.id, f"that of {key_text(here)}")
+            tokens.setdefault(token, key_text(here))
+
+    def check_webhooks(self, settings: Settings) -> None:
+        """Each webhook has a server that takes it."""
+        for bot, here in _bots(settings):
+            if isinstance(bot, TelegramSettings) and bot.webhook is not None and not settings.http.enabled:
+                message = "needs the HTTP server, which http.enabled: false switches off"
+                fix = "write http: {enabled: true}, or take the webhook out: Telegram is then asked for messages"
+                self._report(self._main, (*here, "webhook"), message, fix, show=False)
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
         """The name of the agent that answers where no rule says otherwise."""
@@ -608,6 +806,13 @@ class _Loader:
             return None
 
 
+def _bots(settings: Settings) -> Iterable[tuple[BotSettings, KeyPath]]:
+    """Every bot with its place in config.yaml."""
+    for platform in ("telegram", "discord"):
+        for i, bot in enumerate(getattr(settings.channels, platform)):
+            yield bot, ("channels", platform, i)
+
+
 def _rules(agent: _Agent) -> Iterable[tuple[KeyPath, str, str]]:
     """Every routing rule of an agent: where it stands, its kind, its text."""
     if agent.spec is None:
@@ -729,6 +934,13 @@ def _at(data: Any, path: KeyPath) -> Any:
     for step in path:
         data = data[step]
     return data
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
 
 
 def _about_file(path: Path, message: str, fix: str) -> Problem:

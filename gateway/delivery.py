@@ -2,8 +2,8 @@
 
 Invariants: a row is marked `sending` before its send and `sent` after; what surely was not shown is tried again, at
 the moment the platform asked for, until it is too old; a row whose fate is unknown is repeated only where that shows
-nothing twice (an edit) or is marked as earlier, and else the person is asked with a button; rows for a place that this
-run can't reach wait; one session's trouble holds up no other.
+nothing twice (an edit, a platform that knows its messages again) or is marked as earlier, and else the person is asked
+with a button; rows for a place that this run can't reach wait; one session's trouble holds up no other.
 """
 
 from __future__ import annotations
@@ -194,6 +194,10 @@ class Delivery:
             reply_to=parcel.reply_to,
             edits=parcel.edits,
             earlier_run=parcel.run != self._mail.run_id,
+            ticket=parcel.ticket,
+            chunk=parcel.chunk,
+            made_at=parcel.created_at,
+            retried=parcel.may_be_shown,
         )
         try:
             reference = await channel.send(outbound)
@@ -248,7 +252,8 @@ class Delivery:
     async def _in_doubt(self, channel: Channel, parcel: Parcel) -> None:
         """A row may have been shown: repeat what does no harm, else ask the person."""
         asks = parcel.kind == "notice" and bool(parcel.buttons)
-        if parcel.edits is not None or (asks and self._now() - parcel.created_at < _LIFETIME_MS):
+        young = self._now() - parcel.created_at < _LIFETIME_MS
+        if young and (asks or _changes_nothing(parcel) or _is_known_again(channel, parcel)):
             # Not at once: what broke the first try may need a moment. A note that asks may well be read twice.
             await self._mail.repeat(parcel, not_before=self._next_try(parcel, None))
         elif asks:
@@ -264,3 +269,17 @@ class Delivery:
 
     def _texts(self, parcel: Parcel) -> Texts:
         return Texts(written_in(parcel.text, self._language))
+
+
+def _changes_nothing(parcel: Parcel) -> bool:
+    """Whether showing this row once more has no effect: it puts the same words into the same message."""
+    return parcel.edits is not None or bool(parcel.in_place)
+
+
+def _is_known_again(channel: Channel, parcel: Parcel) -> bool:
+    """Whether the channel would find a message that this row has already become.
+
+    Not of a placeholder, whose turn may by then have shown another one; nor of what follows the first message under a
+    ticket, for platforms know no ids for that.
+    """
+    return channel.capabilities.resend == "same" and parcel.kind != "placeholder" and not parcel.ticket

@@ -1,29 +1,39 @@
-"""The health page: how the process is, for service managers, containers and `remora status`.
+"""The HTTP server: the health page, for service managers, containers and `remora status`, and the platforms' webhooks.
 
-Invariants: it shows what it is given and decides nothing but the status code; nothing of what anybody said stands in
-it; no request body is read. At a loopback address only names of this machine are answered, so that no web page can
-reach it through a name of its own.
+Invariants: the page shows what it is given and decides nothing but the status code; nothing of what anybody said
+stands in it, nor in the log. At a loopback address only names of this machine are answered with the page, so that no
+web page can reach it through a name of its own; a webhook, which may come through a proxy, is proved by its channel.
+No body is read but a webhook's, and of that no more than its channel takes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 
+import structlog
 from aiohttp import web
+
+from channels.base import ChannelError, Hook
+
+log = structlog.get_logger(__name__)
 
 PATH = "/healthz"
 #: Seconds that `ask` waits for the running process.
 _PATIENCE = 10.0
+#: Seconds in which the body of a webhook must have come.
+_BODY_SECONDS = 10.0
 
 
 class AddressUnusable(Exception):
-    """The health page can't be served where the configuration wants it; `str()` is for the operator."""
+    """Nothing can be served over HTTP where the configuration wants it; `str()` is for the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +74,20 @@ class Report:
 
 
 @asynccontextmanager
-async def serving(report: Callable[[], Awaitable[Report]], *, host: str, port: int) -> AsyncIterator[str]:
+async def serving(
+    report: Callable[[], Awaitable[Report]],
+    *,
+    host: str,
+    port: int,
+    hooks: Sequence[Hook] = (),
+    hearing: Callable[[], bool] = lambda: True,
+    body_seconds: float = _BODY_SECONDS,
+) -> AsyncIterator[str]:
     """Serve the page at `host` and `port` (0 takes any that is free) while the block runs; gives its address.
 
-    Answers 200 when green and 503 when red, as JSON. Raises `AddressUnusable`.
+    The page is 200 when green and 503 when red, as JSON. A POST to the path of one of `hooks` is handed to it and
+    answered with its status: 413 when the body is too large, 408 when it takes longer than `body_seconds`, 503 while
+    `hearing` says that nothing is taken, 500 when the hook raises. Raises `AddressUnusable`.
     """
     local = _loopback(host)
 
@@ -81,9 +101,27 @@ async def serving(report: Callable[[], Awaitable[Report]], *, host: str, port: i
             headers={"Cache-Control": "no-store"},
         )
 
+    def taking(hook: Hook) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def take(request: web.Request) -> web.Response:
+            body = await _body(request, hook.limit, body_seconds)
+            if isinstance(body, int):
+                return web.Response(status=body)
+            return web.Response(status=await _taken(hook, request.headers, body) if hearing() else 503)
+
+        return take
+
     application = web.Application()
     application.router.add_get(PATH, health)
-    runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+    for hook in hooks:
+        application.router.add_post(hook.path, taking(hook))
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        handle_signals=False,
+        shutdown_timeout=1.0,
+        # What is left of a body that was refused is not read, not even to be thrown away.
+        lingering_time=0,
+    )
     await runner.setup()
     try:
         try:
@@ -92,6 +130,7 @@ async def serving(report: Callable[[], Awaitable[Report]], *, host: str, port: i
             raise AddressUnusable(
                 f"The health page can't be served at {host}:{port}: {error.strerror}. Choose another http.port in "
                 "config.yaml (perhaps another Remora has this one), or switch it off with http: {enabled: false}."
+                + (" Webhooks need it: without http take them out too." if hooks else "")
             ) from error
         yield address(host, runner.addresses[0][1])
     finally:
@@ -133,6 +172,35 @@ def told(page: Mapping[str, Any]) -> str:
         ]
         lines.append(f"  {store['name']}: " + (", ".join(waiting) or "nothing waits"))
     return "\n".join(lines)
+
+
+async def _body(request: web.Request, limit: int, seconds: float) -> bytes | int:
+    """The body of a request, or the status to answer with: 413 above `limit` bytes, 408 after so many seconds."""
+    if (request.content_length or 0) > limit:
+        return 413
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for piece in request.content.iter_any():
+                body += piece
+                if len(body) > limit:
+                    return 413
+    except TimeoutError:
+        return 408
+    return bytes(body)
+
+
+async def _taken(hook: Hook, headers: Mapping[str, str], body: bytes) -> int:
+    """What `hook` says to a delivery; 500 when it raises."""
+    try:
+        return await hook.take({name.lower(): value for name, value in headers.items()}, body)
+    except ChannelError as error:
+        log.error("hook.failed", path=hook.path, code=error.code)
+    # A boundary: the server would log the error's text, which may hold what somebody said.
+    except Exception as error:  # noqa: BLE001 - told by its name and place
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        log.error("hook.crashed", path=hook.path, code=type(error).__name__, at=f"{place.filename}:{place.lineno}")
+    return 500
 
 
 def _span(seconds: int) -> str:

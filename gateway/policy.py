@@ -1,15 +1,15 @@
 """Who may speak, and who is an admin.
 
-Invariants: people and groups are known by exact numeric ids, never by a name, a part or another spelling of an id;
-an empty list lets nobody in; a channel without rules takes nothing; admins come from the configuration alone, each
-for one channel, and what is anonymous, forwarded or edited never counts as theirs; nothing is stored of a message
-that is not taken.
+Invariants: people, groups and servers are known by exact numeric ids, never by a name, a part or another spelling of
+an id; an empty list lets nobody in; a channel without rules takes nothing; admins come from the configuration alone,
+each for one channel, and what is anonymous, forwarded or edited never counts as theirs; nothing is stored of a
+message that is not taken.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -29,9 +29,10 @@ CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
 class Rules:
     """What the configuration says of one channel.
 
-    `allow` and `admins` are user ids, `groups` chat ids. With `group_members` "everyone", all who are in a listed
-    group may speak there, else only people who are let in. `open_to_all` is for the terminal: whoever sits at the
-    machine may speak, for they could as well read the files.
+    `allow` and `admins` are user ids, `groups` chat ids; `servers` are larger places, of which every group counts as
+    listed. With `group_members` "everyone", all who are in a listed group may speak there, else only people who are
+    let in. `open_to_all` is for the terminal: whoever sits at the machine may speak, for they could as well read the
+    files.
 
     Raises `ValueError` for anything but sets of such ids as platforms write them.
     """
@@ -39,6 +40,7 @@ class Rules:
     allow: frozenset[str] = frozenset()
     admins: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    servers: frozenset[str] = frozenset()
     group_members: Literal["everyone", "allowed"] = "everyone"
     open_to_all: bool = False
 
@@ -47,6 +49,7 @@ class Rules:
             ("allow", self.allow, is_user_id),
             ("admins", self.admins, is_user_id),
             ("groups", self.groups, is_chat_id),
+            ("servers", self.servers, is_user_id),
         ):
             # A plain text here would match every part of itself.
             if not isinstance(ids, frozenset):
@@ -81,13 +84,29 @@ class Policy:
         rules = self._rules.get(channel)
         return rules is not None and user_id in rules.admins
 
+    def admins(self, channel: str) -> Sequence[str]:
+        """The ids of a channel's admins."""
+        rules = self._rules.get(channel)
+        return () if rules is None else tuple(sorted(rules.admins))
+
     def lists_group(self, channel: str, chat: str) -> bool:
-        """Whether the configuration itself lets the bot speak in this group."""
+        """Whether the configuration names this very group as one to speak in."""
         rules = self._rules.get(channel)
         return rules is not None and chat in rules.groups
 
     async def judge(self, inbound: Inbound, access: Access) -> Verdict:
-        """What to do with a message. Raises what `access` raises: who can't be looked up is not let in.
+        """What to do with a message. Raises what `access` raises: who can't be looked up is not let in."""
+        verdict = await self._verdict(inbound, access)
+        if verdict != "stranger" or self._strangers.take((inbound.channel, inbound.author_id)) == "ok":
+            return verdict
+        return "ignore"
+
+    async def may_speak(self, inbound: Inbound, access: Access) -> bool:
+        """Whether a message would be taken, were it said. Nothing comes of asking. Raises what `access` raises."""
+        return await self._verdict(inbound, access) == "take"
+
+    async def _verdict(self, inbound: Inbound, access: Access) -> Verdict:
+        """What a message deserves, however often that was said before.
 
         A block beats the lists of the configuration, for it was said later; only admins can't be blocked, since one
         who blocked themselves could never undo it.
@@ -116,14 +135,15 @@ class Policy:
             return "ignore"
         if code_in(inbound.text) is not None:
             return "pairing"
-        return "stranger" if self._strangers.take((inbound.channel, author)) == "ok" else "ignore"
+        return "stranger"
 
     async def _in_group(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
         # An admin's word opens a group, so it must be heard in one that is not open yet.
         if self.is_admin(inbound) and (inbound.pressed is not None or _COMMAND.match(inbound.text)):
             return "take"
         group = await access(inbound.channel, "group", inbound.chat)
-        if group == "blocked" or not (group == "allowed" or inbound.chat in rules.groups):
+        listed = inbound.chat in rules.groups or inbound.server in rules.servers
+        if group == "blocked" or not (group == "allowed" or listed):
             return "ignore"
         if inbound.author_id in rules.admins:
             return "take"
@@ -148,7 +168,7 @@ def warnings(rules: Mapping[str, Rules]) -> list[str]:
     for channel, own in rules.items():
         if own.open_to_all or own.admins:
             continue
-        if not own.allow:
+        if not (own.allow or own.groups or own.servers):
             said.append(
                 f"{channel}: nobody may talk to it, except people let in earlier: allow and admins are empty. Add your "
                 f"numeric user id to both, under channels in config.yaml at the bot with the id {channel}, and "
@@ -163,12 +183,15 @@ def warnings(rules: Mapping[str, Rules]) -> list[str]:
 
 
 def is_user_id(value: object) -> bool:
-    """Whether `value` is a person's numeric id as its platform writes it: the one spelling that can ever match."""
+    """Whether `value` is a person's numeric id as its platform writes it: the one spelling that can ever match.
+
+    Those of servers are written in the same way.
+    """
     return isinstance(value, str) and _USER_ID.fullmatch(value) is not None
 
 
 def is_chat_id(value: object) -> bool:
-    """Whether `value` is a chat's numeric id as its platform writes it; Telegram's groups have negative ones."""
+    """Whether `value` is a chat's numeric id as its platform writes it; those of Telegram's groups are negative."""
     return isinstance(value, str) and is_user_id(value.removeprefix("-"))
 
 

@@ -91,23 +91,43 @@ class Progress:
 
     async def _grow(self) -> None:
         reference = await self._mail.shown_placeholder(self._turn_id)
-        if reference is None:
+        if reference is None and (lost := await self._lost()) is not None:
+            reference = await self._place_it(lost, retried=True)
+        elif reference is None:
             if await self._over_within(self._after_seconds):
                 return
-            reference = await self._placed()
+            # A draft is no message: it needs no row, and vanishes by itself.
+            reference = str(self._turn_id) if self._channel.drafts(self._place) else await self._placed()
         shown = ""
         while reference is not None and not await self._over_within(self._channel.capabilities.revise_seconds):
             if self._text.strip() and self._text != shown:
                 shown = self._text
                 await self._channel.revise(self._place, reference, self._redact(shown))
 
+    async def _lost(self) -> Parcel | None:
+        """The placeholder that an earlier run may have shown, where its platform would know it again."""
+        if self._channel.capabilities.resend != "same":
+            return None
+        return await self._mail.lost_placeholder(self._turn_id)
+
     async def _placed(self) -> str | None:
-        """The platform's id of a placeholder shown now; None when that can't be done, or is not known to be."""
         parcel = await self._mail.place_holder(self._place.session_key, self._turn_id, WAITING, self._reply_to)
+        return await self._place_it(parcel, retried=False)
+
+    async def _place_it(self, parcel: Parcel, *, retried: bool) -> str | None:
+        """The platform's id of a placeholder shown now; None when that can't be done, or is not known to be."""
         self._sending = parcel
         try:
             reference = await self._channel.send(
-                Outbound(id=parcel.id, place=self._place, text=WAITING, turn=self._turn_id, reply_to=self._reply_to)
+                Outbound(
+                    id=parcel.id,
+                    place=self._place,
+                    text=WAITING,
+                    turn=self._turn_id,
+                    reply_to=self._reply_to,
+                    made_at=parcel.created_at,
+                    retried=retried,
+                )
             )
         except ChannelError as exc:
             log.info("placeholder.failed", row=parcel.id, code=exc.code)

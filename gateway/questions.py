@@ -1,7 +1,8 @@
 """How a stored question is answered: by a button under it, or by a typed choice.
 
-Invariants: a button names its question, so an old one never answers a newer question; what is typed is taken as an
-answer only when it is one of the choices, in any language.
+Invariants: a button names its question, so an old one never answers a newer question; it tells whether there is
+nothing but the question in its message, which the answer may then replace; what is typed is taken as an answer only
+when it is one of the choices, in any language.
 """
 
 from __future__ import annotations
@@ -12,21 +13,29 @@ from memory.service import Question
 
 #: What a question's button carries, before the question's id and the choice.
 _ANSWER = "answer:"
+#: What it ends in where the question is a message of its own.
+_ALONE = ":alone"
 _YES = frozenset({"yes", "y", "ok", "okay", "sure", "是", "是的", "好", "好的", "对", "确定"})
 _NO = frozenset({"no", "n", "cancel", "否", "不", "不要", "不用", "取消"})
 
 
-def buttons(question: Question, texts: Texts) -> tuple[Button, ...]:
-    """One button a choice."""
-    return tuple(Button(label=texts(name), data=f"{_ANSWER}{question.id}:{name}") for name in question.choices)
+def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[Button, ...]:
+    """One button a choice. The question is `alone` where nothing else is said in its message."""
+    end = _ALONE if alone else ""
+    return tuple(Button(label=texts(name), data=f"{_ANSWER}{question.id}:{name}{end}") for name in question.choices)
 
 
 def pressed(data: str) -> tuple[int, str] | None:
     """The question's id and the choice that a button stands for; None when it is no question's."""
     if not data.startswith(_ANSWER):
         return None
-    number, _, name = data.removeprefix(_ANSWER).partition(":")
+    number, _, name = data.removeprefix(_ANSWER).removesuffix(_ALONE).partition(":")
     return (int(number), name) if number.isdecimal() and len(number) < 19 else None
+
+
+def is_alone(data: str) -> bool:
+    """Whether a question's button stands under nothing but the question."""
+    return data.startswith(_ANSWER) and data.endswith(_ALONE)
 
 
 def typed(question: Question, text: str) -> str | None:

@@ -14,8 +14,20 @@ from functools import partial
 
 import structlog
 
-from channels.base import Button, Channel, ChannelError, CommandSpec, Inbound, NotTaken, Outbound, Place
+from channels.base import (
+    Button,
+    Channel,
+    ChannelError,
+    CommandSpec,
+    Form,
+    Inbound,
+    NotTaken,
+    Outbound,
+    Place,
+    Suggestion,
+)
 from gateway import commands, questions
+from gateway.attachments import Attachments
 from gateway.commands import Call
 from gateway.delivery import AGAIN, Delivery, pieces
 from gateway.lanes import LaneFull, Lanes
@@ -23,7 +35,7 @@ from gateway.limits import Buckets
 from gateway.phrases import Language
 from gateway.policy import Policy, code_in
 from gateway.texts import Texts, spoken, written_in
-from gateway.turn import Agent, Heard, Turns
+from gateway.turn import Agent, Heard, Turns, in_words
 from memory.errors import StorageError
 from memory.service import Context, Door, Letter, Piece, Service, Where, Who
 
@@ -88,6 +100,7 @@ class Router:
         door: Door,
         policy: Policy,
         buckets: Buckets,
+        attachments: Attachments,
         clean: Callable[[str], str],
         redact: Callable[[str], str],
         new_code: Callable[[], str],
@@ -112,6 +125,7 @@ class Router:
         self._door = door
         self._policy = policy
         self._buckets = buckets
+        self._attachments = attachments
         self._clean = clean
         self._redact = redact
         self._new_code = new_code
@@ -125,6 +139,7 @@ class Router:
         self._retry_seconds = retry_seconds
         self._retries: set[asyncio.Task[None]] = set()
         self._taking: set[asyncio.Task[None]] = set()
+        self._looking: dict[int, asyncio.Task[None]] = {}
         self._told_unsaved: set[int] = set()
         self._closing = False
 
@@ -167,6 +182,9 @@ class Router:
                     self._answer_unadmitted(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
                 case "stranger":
                     self._answer_unadmitted(inbound, texts("stranger", id=inbound.author_id))
+                case "ignore" if inbound.ticket and inbound.pressed is None:
+                    # Who gave a command in place would see for a quarter of an hour that it is being answered.
+                    self._answer_unadmitted(inbound, texts("not_here"))
         except StorageError as exc:
             raise NotTaken(texts("error.storage", reason=str(exc))) from exc
 
@@ -187,6 +205,62 @@ class Router:
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
+    def admins(self, channel: str) -> Sequence[str]:
+        return self._policy.admins(channel)
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        found = await self._asked_of(inbound)
+        if found is None:
+            return ()
+        name, arguments, context, agent, store = found
+        texts = self._texts(agent, context)
+        try:
+            return await commands.suggest(store.memory, context, texts, name, option, typed, arguments)
+        except StorageError as exc:
+            log.warning("suggest.unread", error=str(exc))
+            return ()
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        found = await self._asked_of(inbound)
+        if found is None:
+            return None
+        name, arguments, context, agent, store = found
+        try:
+            return await commands.form(store.memory, context, self._texts(agent, context), name, arguments)
+        except StorageError as exc:
+            log.warning("form.unread", error=str(exc))
+            return None
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        try:
+            return await self._door.kept(channel, prefix)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        try:
+            await self._door.keep(channel, values)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        key, channel = place.session_key, self._channels[place.channel]
+        deleted = frozenset(message_ids)
+
+        def is_deleted(payload: str) -> bool:
+            said = _parsed(payload)
+            return said is not None and said.pressed is None and said.message_id in deleted
+
+        try:
+            for store in self._each_store():
+                gone = set(await store.memory.mail.withdraw(key, is_deleted))
+                self._lanes.take_out(key, lambda waiting, gone=gone: waiting.heard.inbox_id in gone)  # type: ignore[misc]
+                await store.memory.retract(channel.platform, key, message_ids)
+                # What a turn that is under way learns from it goes as well.
+                self._start(key, self._retracted(store, channel.platform, key, message_ids))
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
     async def settled(self, place: Place) -> None:
         key = place.session_key
         while tasks := self._at_once.get(key):
@@ -201,6 +275,10 @@ class Router:
         for retry in self._retries:
             retry.cancel()
         await asyncio.gather(*self._retries, *self._taking, return_exceptions=True)
+        # What waits for a look at its attachments is not begun any more; the next start looks again.
+        for looking in self._looking.values():
+            looking.cancel()
+        await asyncio.gather(*self._looking.values(), return_exceptions=True)
         at_once = [task for tasks in self._at_once.values() for task in tasks]
         if not await self._lanes.drain(seconds=seconds):
             log.warning("stop.unfinished", kept="for the next start")
@@ -216,7 +294,7 @@ class Router:
     # Into the inbox ---------------------------------------------------------------------------------------------
 
     def _within_rate(self, inbound: Inbound, texts: Texts) -> bool:
-        """False when this person says too much; they are told once.
+        """False when this person says too much; they are told once, and under each command that is given in place.
 
         Counted by the platform's time: what piled up while nobody listened was not said any faster for it. A press
         has none, and there are never many.
@@ -224,15 +302,20 @@ class Router:
         if self._policy.trusts(inbound.channel) or inbound.pressed is not None:
             return True
         said_at = min(inbound.sent_at, self._now()) / 1000
-        admission = self._buckets.take((inbound.channel, inbound.author_id), at=said_at)
-        if admission == "tell":
+        admission = self._buckets.take(self._whose(inbound), at=said_at)
+        if admission == "tell" or (admission != "ok" and inbound.ticket):
             self._answer_unadmitted(inbound, texts("bad.rate"))
         return admission == "ok"
 
     def _uncount(self, inbound: Inbound) -> None:
         """A message was not taken, or taken before: it comes again, and must not use up what this person may say."""
         if not self._policy.trusts(inbound.channel) and inbound.pressed is None:
-            self._buckets.give_back((inbound.channel, inbound.author_id))
+            self._buckets.give_back(self._whose(inbound))
+
+    def _whose(self, inbound: Inbound) -> tuple[str, ...]:
+        """Who says it; of what comes late also where, for only within one place it comes in its order."""
+        late = self._now() - inbound.sent_at > _PROMPT_MS
+        return (inbound.channel, inbound.author_id, *((inbound.place.session_key,) if late else ()))
 
     async def _take(self, inbound: Inbound, store: Store, texts: Texts) -> None:
         channel = self._channels.get(inbound.channel)
@@ -264,6 +347,7 @@ class Router:
         if _is_aside(heard.inbound):
             self._start(heard.inbound.place.session_key, self._aside(waiting))
             return
+        self._look_at(waiting)
         try:
             self._queue_up(waiting)
         except LaneFull:
@@ -283,6 +367,34 @@ class Router:
                 await self._refuse(store, [heard], texts("bad.unreadable"), "unreadable")
         except StorageError as exc:
             await self._unsaved(heard.inbound.place.session_key, [waiting], exc)
+
+    def _look_at(self, waiting: Waiting) -> None:
+        """Begin at once to fetch what came beside a message: platforms keep it for a while only."""
+        heard, mail = waiting.heard, waiting.store.memory.mail
+        channel = self._channels.get(heard.inbound.channel)
+        if not heard.inbound.attachments or channel is None or heard.inbox_id in self._looking or waiting.alone:
+            return  # a command has no use for what comes with it
+
+        async def look() -> None:
+            if not await mail.attached(heard.inbox_id):
+                understood = await self._attachments.understand(channel, heard.inbound)
+                await mail.attach(heard.inbox_id, understood)
+
+        task = asyncio.create_task(look())
+        self._looking[heard.inbox_id] = task
+        task.add_done_callback(lambda _: self._looking.pop(heard.inbox_id, None))
+
+    async def _looked_at(self, batch: Sequence[Waiting]) -> None:
+        """Wait until what came beside these messages is understood. Raises `StorageError` where it can't be kept."""
+        for waiting in batch:
+            self._look_at(waiting)  # once more where the store failed before
+        looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
+        if not looking:
+            return
+        channel = self._channels.get(batch[0].heard.inbound.channel)
+        if channel is not None:
+            await channel.typing(batch[0].heard.inbound.place)
+        await asyncio.gather(*(asyncio.shield(task) for task in looking))
 
     async def _edit(self, heard: Heard, store: Store) -> None:
         """Before its turn an edit replaces the message; after it only memory is corrected.
@@ -307,7 +419,9 @@ class Router:
         # Its turn has begun, with the words as they were, or is over.
         await self._lanes.idle(key)
         where, who = _where(edit, self._agents[self._route(edit)].spec.name), _who(edit)
-        await store.memory.amend(where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text)
+        await store.memory.amend(
+            where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
+        )
 
     async def _masked(self, inbound: Inbound) -> Heard:
         """The message with its secrets masked; the original words stay beside it, in RAM."""
@@ -322,6 +436,15 @@ class Router:
             inbound,
             text=masked,
             author_name=self._redact(self._clean(inbound.author_name)),
+            attachments=tuple(
+                replace(
+                    one,
+                    name=self._redact(self._clean(one.name)),
+                    media_type=self._redact(self._clean(one.media_type)),
+                    reference=self._clean(one.reference),
+                )
+                for one in inbound.attachments
+            ),
             chat_title=self._redact(self._clean(inbound.chat_title)),
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
@@ -347,6 +470,7 @@ class Router:
         if _is_aside(heard.inbound):
             self._start(letter.session_key, self._aside(waiting))
         else:
+            self._look_at(waiting)
             self._queue_up(waiting, limited=False)
 
     def _is_stale(self, inbound: Inbound) -> bool:
@@ -426,6 +550,15 @@ class Router:
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
             return
+        try:
+            async with store.turns.deadline(where.session_key):
+                await self._looked_at(batch)
+        except TimeoutError:
+            if store.turns.was_stopped(where.session_key):
+                texts = Texts(served.spec.language)
+                heard = [waiting.heard for waiting in batch]
+                await self._refuse(store, heard, texts("stop.done"), "stopped", keep_words=True)
+                return
         await store.turns.run(
             served,
             where,
@@ -471,11 +604,40 @@ class Router:
             await store.memory.mail.show_again(where.session_key, row, inbox_id=heard.inbox_id, gone=gone)
         else:
             call = self._call(store, served, await store.memory.context(where, who), heard, "")
+            if await commands.press(call, data):
+                return
             taken, question = questions.pressed(data), await store.memory.question(where, who)
             if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
                 await call.say(call.texts("answer.over"))
             else:
                 await commands.answer(call, question, taken[1])
+
+    async def _asked_of(self, inbound: Inbound) -> tuple[str, str, Context, Agent, Store] | None:
+        """The command that is being typed, with who types it; None for who may not speak, or is not known yet."""
+        typed = commands.parse(inbound.text)
+        if typed is None:
+            return None
+        name = self._route(inbound)
+        served, store = self._agents[name], self._stores[name]
+        try:
+            if not await self._policy.may_speak(inbound, self._door.state):
+                return None
+            context = await store.memory.known(_where(inbound, served.spec.name), _who(inbound))
+        except StorageError as exc:
+            log.warning("suggest.unread", error=str(exc))
+            return None
+        return None if context is None else (*typed, context, served, store)
+
+    async def _retracted(self, store: Store, platform: str, key: str, message_ids: Sequence[str]) -> None:
+        await self._lanes.idle(key)
+        try:
+            await store.memory.retract(platform, key, message_ids)
+        except StorageError as exc:
+            log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
+
+    @staticmethod
+    def _texts(served: Agent, context: Context) -> Texts:
+        return Texts(spoken(context.speaker.language, served.spec.language), context.timezone)
 
     def _call(self, store: Store, served: Agent, context: Context, heard: Heard, arguments: str) -> Call:
         inbound = heard.inbound
@@ -487,7 +649,7 @@ class Router:
             context=context,
             memory=store.memory,
             agent=served,
-            texts=Texts(spoken(context.speaker.language, served.spec.language), context.timezone),
+            texts=self._texts(served, context),
             door=self._door,
             admin=self._policy.is_admin(inbound),
             stop=partial(self._stop, store, inbound),
@@ -563,8 +725,18 @@ class Router:
             if channel is None:
                 return
             try:
-                for chunk in channel.chunks(text, markdown=False):
-                    await channel.send(Outbound(id=0, place=inbound.place, text=chunk.text, markup=chunk.markup))
+                for n, chunk in enumerate(channel.chunks(text, markdown=False)):
+                    await channel.send(
+                        Outbound(
+                            id=0,
+                            place=inbound.place,
+                            text=chunk.text,
+                            markup=chunk.markup,
+                            ticket=inbound.ticket,
+                            chunk=n,
+                            made_at=self._now(),
+                        )
+                    )
             except ChannelError as exc:
                 log.info("unadmitted.untold", channel=inbound.channel, code=exc.code)
             except Exception:  # the channel's boundary, as where rows are sent
@@ -585,8 +757,9 @@ def _parsed(payload: str) -> Inbound | None:
 
 
 def _is_aside(inbound: Inbound) -> bool:
-    """Whether no turn answers this: an edit, or a message without words."""
-    return inbound.edited or (inbound.pressed is None and not inbound.text.strip())
+    """Whether no turn answers this: an edit, or a message in which there is nothing."""
+    empty = not inbound.text.strip() and not inbound.attachments
+    return inbound.edited or (inbound.pressed is None and empty)
 
 
 def _reworded(letter: Letter, original: str | None) -> Callable[[Waiting], Waiting | None]:

@@ -35,6 +35,9 @@ SILENCE = 120
 GRACE = 60
 #: Seconds between two looks at our own health.
 _WATCH = 15.0
+#: Seconds after the start in which nothing is erased: what lies there waiting is answered first.
+_SETTLED = 60.0
+_DAY = 86_400.0
 #: Seconds a store gets to say how it is.
 _STORE_PATIENCE = 5.0
 
@@ -57,9 +60,10 @@ async def serve(
     can't be opened and `http.AddressUnusable`.
     """
     began = monotonic()
+    hearing = asyncio.Event()
+    hooks = {name: hook for name, channel in channels.items() if (hook := channel.hook()) is not None}
     async with AsyncExitStack() as stack:
         parts = await stack.enter_async_context(app.opened(config, channels, now=now))
-        router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
         memories = {
             spec.database or app.DEFAULT_DATABASE: parts.stores[name].memory for name, spec in config.agents.items()
         }
@@ -76,22 +80,39 @@ async def serve(
         page = None
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
-                http.serving(report, host=config.settings.http.host, port=config.settings.http.port)
+                http.serving(
+                    report,
+                    host=config.settings.http.host,
+                    port=config.settings.http.port,
+                    hooks=tuple(hooks.values()),
+                    hearing=hearing.is_set,
+                )
             )
-        say(_greeting(config, channels, page))
+        # Above the page, which so says how it is until all is answered, and puts off what still comes.
+        router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
+        say(_greeting(config, channels, page, {name: hook.path for name, hook in hooks.items()}))
         for warning in warnings:
             say(f"Warning: {warning}")
 
         async def receive() -> None:
+            hearing.set()
             async with asyncio.TaskGroup() as group:
                 for channel in channels.values():
                     group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
 
+        erasing = asyncio.create_task(_erase_left(memories, sleep=sleep))
+        stack.callback(erasing.cancel)
+
+        async def stopped() -> None:
+            await stop.wait()
+            hearing.clear()
+
         code = await _first(
             receive(),
-            stop.wait(),
+            stopped(),
             _watch(report, minutes=config.settings.http.exit_after_minutes, monotonic=monotonic, sleep=sleep),
         )
+        hearing.clear()
         say("Ending: what was taken is answered first. Ctrl-C once more ends at once; the next start then goes on.")
     return code
 
@@ -231,6 +252,21 @@ async def _watch(
             return
 
 
+async def _erase_left(memories: Mapping[str, Service], *, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Once a day: what was said and learned in places that the bot left 30 days ago goes."""
+    await sleep(_SETTLED)
+    while True:
+        for name, memory in memories.items():
+            try:
+                erased = await memory.erase_left()
+            except StorageError as error:
+                log.error("left.not_erased", store=name, error=str(error), again_in=_DAY)
+                continue
+            if erased.chats:
+                log.warning("left.erased", store=name, chats=erased.chats, memories=erased.memories)
+        await sleep(_DAY)
+
+
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
@@ -246,13 +282,16 @@ def _age(at: int | None, now: int) -> int | None:
     return None if at is None else max(0, (now - at) // 1000)
 
 
-def _greeting(config: Config, channels: Mapping[str, Channel], page: str | None) -> str:
+def _greeting(config: Config, channels: Mapping[str, Channel], page: str | None, hooks: Mapping[str, str]) -> str:
+    """`hooks` are the paths of webhooks by their channels."""
     agents = "; ".join(describe(config, name) for name in config.agents)
-    return "\n".join(
-        (
-            f"Remora {version()} serves {', '.join(channels)}. Ctrl-C ends it.",
-            f"  agents: {agents}",
-            f"  data:   {config.data_dir}",
-            f"  health: {page or 'not served (http.enabled is false)'}",
-        )
-    )
+    lines = [
+        f"Remora {version()} serves {', '.join(channels)}. Ctrl-C ends it.",
+        f"  agents: {agents}",
+        f"  data:   {config.data_dir}",
+        f"  health: {page or 'not served (http.enabled is false)'}",
+    ]
+    if hooks:
+        at = f"{config.settings.http.host}:{config.settings.http.port}"
+        lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Puts a Telegram bot into the configuration: its token, its entry, its first person.
+"""Puts a bot into the configuration: its token, its entry, its first person, its servers.
 
 Invariants: the token itself stands in .env alone, which only its owner may read; config.yaml keeps its comments, its
 order and its other values, and is replaced as a whole, by a text that was found right; the code that lets the first
@@ -13,11 +13,11 @@ import io
 import re
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import resources
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import structlog
 from dotenv import set_key
@@ -26,15 +26,21 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.representer import RoundTripRepresenter
 
-from channels.base import Channel, ChannelError, CommandSpec, Inbound, Outbound, Place
+from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, Outbound, Place, Suggestion
 from gateway import policy
-from gateway.config import CONFIG_NAME, TELEGRAM_URL
+from gateway.config import CONFIG_NAME, DISCORD_URL, TELEGRAM_URL
 from gateway.phrases import Language
 
 log = structlog.get_logger(__name__)
 
+Platform: TypeAlias = Literal["telegram", "discord"]
+#: The address of each platform, which need not be written.
+URLS: Mapping[Platform, str] = {"telegram": TELEGRAM_URL, "discord": DISCORD_URL}
+
 #: Wrong codes after which a person is no longer heard.
 TRIES = 3
+#: Seconds in which a platform is reached, as a rule.
+_CONNECTING = 5.0
 #: Seconds that the first person has to send the code.
 PAIRING_SECONDS = 600.0
 #: Seconds after the greeting in which the channel tells its platform that the code was received: it does so by its
@@ -73,7 +79,9 @@ def keep_token(env_file: Path, name: str, token: str) -> None:
     file.chmod(0o600)
 
 
-def add_bot(file: Path, *, channel: str, name: str, base_url: str, check: Callable[[Path], object]) -> None:
+def add_bot(
+    file: Path, *, platform: Platform, channel: str, name: str, base_url: str, check: Callable[[Path], object]
+) -> None:
     """Write the bot with the id `channel` into the config `file`, its token being the variable `name`.
 
     An entry with this id keeps all else it says. A file that is not there is made from the shipped one. `check` gets
@@ -81,37 +89,25 @@ def add_bot(file: Path, *, channel: str, name: str, base_url: str, check: Callab
     """
 
     def change(settings: CommentedMap) -> None:
-        entry = _entry(settings, channel)
+        entry = _entry(settings, platform, channel)
         if entry is None:
             entry = CommentedMap(id=channel)
-            _bots(settings).append(entry)
+            _bots(settings, platform).append(entry)
         entry["token"] = f"${{{name}}}"
-        if base_url != TELEGRAM_URL or "base_url" in entry:
+        if base_url != URLS[platform] or "base_url" in entry:
             entry["base_url"] = base_url
 
     _rewrite(file, change, check)
 
 
-def let_in(file: Path, *, channel: str, person: str, check: Callable[[Path], object]) -> None:
+def let_in(file: Path, *, platform: Platform, channel: str, person: str, check: Callable[[Path], object]) -> None:
     """Write the number `person` into `allow` and `admins` of the bot with the id `channel`; as `add_bot` else."""
+    _rewrite(file, lambda settings: _list(settings, platform, channel, {"allow": [person], "admins": [person]}), check)
 
-    def change(settings: CommentedMap) -> None:
-        entry = _entry(settings, channel)
-        assert entry is not None  # it was written or found before somebody could be paired
-        for option in ("allow", "admins"):
-            people = entry.get(option)
-            if not people:
-                people = CommentedSeq()
-                people.fa.set_flow_style()
-                if option in entry:
-                    entry[option] = people
-                else:
-                    # Before the last option: what follows that, such as an empty line, ends the entry.
-                    entry.insert(len(entry) - 1, option, people)
-            if person not in map(str, people):
-                people.append(int(person))
 
-    _rewrite(file, change, check)
+def answer_in(file: Path, *, channel: str, servers: Sequence[str], check: Callable[[Path], object]) -> None:
+    """Write these ids into `servers` of the Discord bot with the id `channel`; as `add_bot` else."""
+    _rewrite(file, lambda settings: _list(settings, "discord", channel, {"servers": servers}), check)
 
 
 async def pair(
@@ -157,12 +153,33 @@ class _Setup:
         self._wrong: Counter[str] = Counter()
         self._told: set[str] = set()
         self._ids = count(1)
+        self._kept: dict[str, str] = {}
         self.first: Inbound | None = None
         self.paired = asyncio.Event()
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
         return ()
+
+    def admins(self, channel: str) -> Sequence[str]:
+        return ()
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        return ()
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        return None
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        return {name: value for name, value in self._kept.items() if name.startswith(prefix)}
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        # For this run alone: the bot that is started later begins anew.
+        for name, value in values.items():
+            if value is None:
+                self._kept.pop(name, None)
+            else:
+                self._kept[name] = value
 
     async def on_inbound(self, inbound: Inbound) -> None:
         person = inbound.author_id
@@ -188,7 +205,14 @@ class _Setup:
         try:
             for chunk in chunks:
                 await self._channel.send(
-                    Outbound(id=next(self._ids), place=inbound.place, text=chunk.text, markup=chunk.markup)
+                    Outbound(
+                        id=next(self._ids),
+                        place=inbound.place,
+                        text=chunk.text,
+                        markup=chunk.markup,
+                        ticket=inbound.ticket,
+                        made_at=inbound.sent_at,
+                    )
                 )
         except ChannelError as error:
             # Whoever sets the bot up reads the terminal; the answer in the chat is a courtesy.
@@ -200,13 +224,17 @@ class _Setup:
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         return None
 
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        return None
+
     async def settled(self, place: Place) -> None:
         return None
 
 
 async def _troubles(channel: Channel, say: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Tell each new trouble of the channel once."""
+    """Tell each new trouble of the channel once, but not that it is about to connect."""
     told = ""
+    await sleep(_CONNECTING)
     while True:
         trouble = channel.health().trouble
         if trouble and trouble != told:
@@ -271,17 +299,35 @@ def _shipped() -> str:
     return (inside if inside.is_file() else beside).read_text("utf-8")
 
 
-def _bots(settings: CommentedMap) -> Any:
-    """The list of bots, made where there is none."""
+def _bots(settings: CommentedMap, platform: Platform) -> Any:
+    """The list of a platform's bots, made where there is none."""
     channels = settings.get("channels")
     if not isinstance(channels, CommentedMap):
         channels = settings["channels"] = CommentedMap()
-    bots = channels.get("telegram")
+    bots = channels.get(platform)
     if not isinstance(bots, CommentedSeq) or not bots:
-        bots = channels["telegram"] = CommentedSeq()
+        bots = channels[platform] = CommentedSeq()
     return bots
 
 
-def _entry(settings: CommentedMap, channel: str) -> CommentedMap | None:
-    """The entry of the bot with this id; where none is written it is `telegram`."""
-    return next((bot for bot in _bots(settings) if str(bot.get("id", "telegram")) == channel), None)
+def _entry(settings: CommentedMap, platform: Platform, channel: str) -> CommentedMap | None:
+    """The entry of the bot with this id; where none is written it is the platform's name."""
+    return next((bot for bot in _bots(settings, platform) if str(bot.get("id", platform)) == channel), None)
+
+
+def _list(settings: CommentedMap, platform: Platform, channel: str, ids: Mapping[str, Sequence[str]]) -> None:
+    """Add ids to lists of an entry, by the names of its options; those that are there already stay once."""
+    entry = _entry(settings, platform, channel)
+    assert entry is not None  # it was written or found before there was anything to add
+    for option, new in ids.items():
+        listed = entry.get(option)
+        if not listed:
+            listed = CommentedSeq()
+            listed.fa.set_flow_style()
+            if option in entry:
+                entry[option] = listed
+            else:
+                # Before the last option: what follows that, such as an empty line, ends the entry.
+                entry.insert(len(entry) - 1, option, listed)
+        known = set(map(str, listed))
+        listed.extend(int(one) for one in new if one not in known)

@@ -30,8 +30,14 @@ _FLOORS = {
     "httpx": logging.WARNING,
     "urllib3": logging.WARNING,
     "aiogram": logging.INFO,
+    "markdown_it": logging.WARNING,
+    # It misses parts for voice, which nobody uses.
+    "discord.client": logging.ERROR,
+    # Their warnings of limits hold addresses with an interaction's token.
+    "discord.http": logging.ERROR,
+    "discord.webhook": logging.ERROR,
     "aiohttp": logging.INFO,
-    "discord": logging.INFO,
+    "discord": logging.WARNING,
     "websockets": logging.INFO,
 }
 #: Escape sequences in a log could repaint the operator's terminal; tab and newline belong to tracebacks.

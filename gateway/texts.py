@@ -12,11 +12,15 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from gateway.attachments import plain_name
 from gateway.phrases import Language
 from memory.errors import Derived, MemoryFault, NotCurrent, NotYours
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
+#: Letters of names that would be Markdown, and what stands for them; between letters an underscore is none.
+_MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 CATALOGUE: Mapping[Language, Mapping[str, str]] = {
@@ -30,7 +34,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "help.dead": "messages that could not be delivered; purge drops them",
         "start.done": "Hello, I am {name}. Just talk to me; I remember what you tell me about yourself. /help shows what I can do.",
         "first.private": "By the way, only if you like: what may I call you, which language do you prefer, and which timezone are you in?",
-        "first.group": "By the way: what is said to me here may be remembered, for this group only and never in your private chats. /memory shows it, /forget <id> removes one of yours. What is not addressed to me I neither answer nor keep.",
+        "first.group": "By the way: what is said to me here may be remembered, for this group only and never in your private chats; /memory shows it. To stay out of it just don't address me, for I neither answer nor keep what is not meant for me, and /forget <id> removes one of yours.",
         "stop.asked": "Stopping.",
         "stop.nothing": "There is nothing to stop: I am not answering anything here.",
         "stop.done": "Stopped. Your message is kept.",
@@ -51,6 +55,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "pair.welcome": "Welcome! You may talk to me now. /help shows what I can do.",
         "pair.wrong": "That code is not right, or it is no longer valid. Ask for a new one.",
         "pair.locked": "Too many wrong codes. Try again in an hour, or ask an admin to let you in by your id: {id}",
+        "not_here": "I don't take commands here, or not from you.",
         "stranger": "I am a private bot and don't know you yet. If my owner gave you a code, send it to me. Your id, for them: {id}",
         "bad.rate": "That is faster than I can listen: I leave out what you send until you slow down a little.",
         "again.ask": "I may not have been able to show you my answer to this. Shall I show it again?",
@@ -74,6 +79,19 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "help.correct": "put something right; the old version keeps its dates",
         "help.forget": "remove one memory",
         "help.why": "what entered my last reply, and where it is from",
+        "option.memory.action": "what to do; without it, list",
+        "option.memory.rest": "what to search for, the id of a memory, or the page of the list",
+        "option.remember.text": "what to keep",
+        "option.correct.id": "which memory",
+        "option.correct.value": "what it should say; leave it out to edit what it says now",
+        "option.forget.id": "which memory",
+        "option.allow.who": "a numeric user id, or here for this group; leave it out for the list",
+        "option.block.who": "a numeric user id, or here for this group; leave it out for the list",
+        "option.dead.action": "purge drops them all",
+        "form.remember.title": "Remember",
+        "form.remember.label": "What shall I keep?",
+        "form.correct.title": "Correct {id}",
+        "form.correct.label": "What it should say",
         "help.head": "Just talk to me. I remember what you tell me about yourself. Commands:",
         "command.unknown": "There is no command /{name}.{hint} /help lists them all.",
         "command.hint": " Did you mean /{name}?",
@@ -102,6 +120,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "memory.old_line": "{id}  {said} (told {date}, until {until})",
         "memory.not_found": "Nothing I remember matches “{query}”.",
         "memory.found": "Found:",
+        "memory.more_found": "There is more; name it more exactly to see it.",
         "memory.unknown_id": "I know no memory {id} here. /memory list shows the ids.",
         "memory.show": "{id}: {said}\n{kind}, {category} · {key} = {value}\nTold on {date}, {origin}{times}{state}",
         "memory.origin.extracted": "picked up from our talk",
@@ -151,6 +170,21 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "yes": "yes",
         "no": "no",
         "bad.unreadable": "There was nothing readable in that message, so I did nothing with it.",
+        "attach.image": "the picture",
+        "attach.audio": "the recording",
+        "attach.video": "the video",
+        "attach.file": "the file",
+        "attach.other": "the attachment",
+        "attach.too_large": "({name}: it is too large for me.)",
+        "attach.no_reader": "({name}: I can't read this kind of file.)",
+        "attach.unreadable": "({name}: it is damaged, or not what its name says.)",
+        "attach.unreachable": "({name}: I could not fetch it; please send it once more.)",
+        "attach.no_transcriber": "({name}: I can't listen to recordings.)",
+        "attach.not_transcribed": "({name}: I could not make out what is said.)",
+        "attach.empty": "({name}: there is no text in it.)",
+        "attach.off": "({name}: I don't read attachments.)",
+        "attach.locked": "({name}: it needs a password.)",
+        "attach.no_sight": "({name}: my model can't see pictures.)",
         "bad.queue": "You are faster than I am: {count} messages wait here already. This one was not taken; say it again in a moment.",
         "note.long": "The message has {length} characters; you see its first and last {shown}.",
         "long.told": "(Your message has {length} characters. All of it is kept, but the model saw only its beginning and end.)",
@@ -175,7 +209,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "help.dead": "未能送达的消息；purge 将其清除",
         "start.done": "你好，我是 {name}。直接跟我聊天就好，我会记住你说的关于自己的事。/help 查看我能做什么。",
         "first.private": "顺便问一句（不想答也没关系）：我该怎么称呼你？你习惯用哪种语言？在哪个时区？",
-        "first.group": "顺便说一下：在这里对我说的话可能会被记住，只用于本群，不会出现在你们的私聊里。/memory 可查看，/forget <编号> 可移除你自己的一条。没有对我说的话，我既不回答也不保存。",
+        "first.group": "顺便说一下：在这里对我说的话可能会被记住，只用于本群，不会出现在你们的私聊里，/memory 可查看。不想被记住，不对我说就行：没有对我说的话，我既不回答也不保存；/forget <编号> 可移除你自己的一条。",
         "stop.asked": "正在停止。",
         "stop.nothing": "没有可停止的：我没有在这里回答什么。",
         "stop.done": "已停止。你的消息已保存。",
@@ -196,6 +230,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "pair.welcome": "欢迎！现在你可以跟我说话了。/help 查看我能做什么。",
         "pair.wrong": "这个配对码不对，或已失效。请再要一个新的。",
         "pair.locked": "错误的配对码太多了。请一小时后再试，或请管理员用你的编号让你加入：{id}",
+        "not_here": "我在这里不接受命令，或不接受你的命令。",
         "stranger": "我是私人机器人，还不认识你。如果我的主人给了你配对码，请发给我。你的编号（给主人用）：{id}",
         "bad.rate": "你发得太快了，我听不过来：在你慢下来之前，我会略过你发的内容。",
         "again.ask": "我对这条消息的回答可能没有显示出来。要再显示一次吗？",
@@ -219,6 +254,19 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "help.correct": "更正一件事；旧的内容连同日期保留",
         "help.forget": "移除一条记忆",
         "help.why": "上一条回复用到了哪些记忆，出自哪里",
+        "option.memory.action": "做什么；不填则列出",
+        "option.memory.rest": "要搜索的词、记忆的编号，或列表的页码",
+        "option.remember.text": "要记住的内容",
+        "option.correct.id": "哪一条记忆",
+        "option.correct.value": "应该是什么；不填则编辑现在的内容",
+        "option.forget.id": "哪一条记忆",
+        "option.allow.who": "用户的数字编号，或 here 表示本群；不填则列出",
+        "option.block.who": "用户的数字编号，或 here 表示本群；不填则列出",
+        "option.dead.action": "purge 全部清除",
+        "form.remember.title": "记住",
+        "form.remember.label": "要我记住什么？",
+        "form.correct.title": "更正 {id}",
+        "form.correct.label": "应该是什么",
         "help.head": "直接跟我聊天就好，我会记住你说的关于自己的事。命令：",
         "command.unknown": "没有 /{name} 这个命令。{hint}输入 /help 查看全部。",
         "command.hint": "你是想用 /{name} 吗？",
@@ -246,6 +294,7 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "memory.old_line": "{id}  {said}（{date}说的，到{until}为止）",
         "memory.not_found": "我记得的事里没有与“{query}”相符的。",
         "memory.found": "找到：",
+        "memory.more_found": "还有更多；说得更具体些就能看到。",
         "memory.unknown_id": "这里没有编号为 {id} 的记忆。/memory list 可查看编号。",
         "memory.show": "{id}：{said}\n{kind}，{category} · {key} = {value}\n{date}说的，{origin}{times}{state}",
         "memory.origin.extracted": "从聊天中记下",
@@ -289,6 +338,21 @@ CATALOGUE: Mapping[Language, Mapping[str, str]] = {
         "yes": "是",
         "no": "否",
         "bad.unreadable": "那条消息里没有可读的内容，所以我没有处理它。",
+        "attach.image": "图片",
+        "attach.audio": "录音",
+        "attach.video": "视频",
+        "attach.file": "文件",
+        "attach.other": "附件",
+        "attach.too_large": "（{name}：对我来说太大了。）",
+        "attach.no_reader": "（{name}：我读不了这种文件。）",
+        "attach.unreadable": "（{name}：已损坏，或内容与名称不符。）",
+        "attach.unreachable": "（{name}：没能取到，请再发一次。）",
+        "attach.no_transcriber": "（{name}：我听不了录音。）",
+        "attach.not_transcribed": "（{name}：没能听清说了什么。）",
+        "attach.empty": "（{name}：里面没有文字。）",
+        "attach.off": "（{name}：我不读附件。）",
+        "attach.locked": "（{name}：需要密码才能打开。）",
+        "attach.no_sight": "（{name}：我的模型看不了图片。）",
         "bad.queue": "你比我快：这里已有 {count} 条消息在等。这一条没有收下，请稍后再说一次。",
         "note.long": "这条消息有 {length} 个字符；你看到的是开头和结尾各 {shown} 个。",
         "long.told": "（你的消息有 {length} 个字符，已全部保存，但模型只看到了开头和结尾。）",
@@ -339,6 +403,10 @@ class Texts:
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
             case _:
                 return self("memory.unknown_id", id=short_id)
+
+    def attachment(self, kind: str, name: str) -> str:
+        """What to call something that came with a message: by its name, where it has one, which is never Markdown."""
+        return _UNDERSCORE.sub("＿", plain_name(name).translate(_MARKS)) or self(f"attach.{kind}")
 
     def date(self, moment: int) -> str:
         """A moment (milliseconds UTC) as a date where the person lives."""

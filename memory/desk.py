@@ -8,19 +8,24 @@ taken up again after a crash either happened with its answer or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from memory import dates, keys, profile
 from memory.errors import Derived, NotCurrent, NotYours
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
 from memory.scope import Scope
-from memory.store import erasure, extractions, history, mailbox, memories, people, questions, recalls
+from memory.store import attachments, erasure, extractions, history, mailbox, memories, people, questions, recalls
+from memory.store.attachments import Attached
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
 from memory.store.questions import Question
+
+#: What history keeps of a message, from its words and what came beside them.
+Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,29 +150,31 @@ class Desk:
         memory = self._changeable(found)
         sources = memories.source_ids(self._tx, [memory.id])[memory.id]
         history.unlearn(self._tx, sources)
-        turns = recalls.turns_with(self._tx, memory.id)
-        history.unlearn(self._tx, history.replies_telling(self._tx, memory.value, sources=sources, turns=turns))
+        _unlearn_replies(self._tx, [memory], sources=sources)
         erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
         memories.delete(self._tx, [memory.id])
         self._after_change(memory)
         return memory
 
-    def amend(self, platform_ref: str, text: str, *, tokens: int) -> bool:
+    def amend(self, platform_ref: str, text: str, *, compose: Compose, count_tokens: Callable[[str], int]) -> bool:
         """This person has edited a message: its words change, and what it alone had taught goes, to be learned anew.
 
-        False when they said no such message here, or when it says that already.
+        `compose` makes what is kept of the new words and of what came beside them. False when they said no such message
+        here, or when it says that already.
         """
         session = self._context.session
         said = history.said_by(self._tx, session.id, self._context.speaker.id, platform_ref)
-        if said is None or said.text == text:
+        if said is None:
             return False
-        history.reword(self._tx, said.id, text, tokens=tokens, now=self._now)
+        text = compose(text, attachments.of_messages(self._tx, [said.id]).get(said.id, ()))
+        if said.text == text:
+            return False
+        history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
         # What the person has confirmed since stands by their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         memories.retract(self._tx, [memory.id for memory in taught])
-        for memory in taught:
-            self._after_change(memory)
+        self._after_change(*taught)
         extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
         return True
 
@@ -250,12 +257,56 @@ class Desk:
     def _today(self) -> str:
         return dates.local_date(self._now, self._context.timezone).isoformat()
 
-    def _after_change(self, memory: Memory) -> None:
-        """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
-        if memory.kind == "fact" and memory.owner_id in self._context.scope.own:
-            slot = keys.profile_slot(category=memory.category, key=memory.key)
-            profile.refresh(self._tx, self._context.scope, memory.owner_id, slot, now=self._now, new_id=self._new_id)
-        people.drop_snapshots(self._tx)
+    def _after_change(self, *changed: Memory) -> None:
+        _show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
+
+
+def retract(
+    tx: Transaction, session: Session, platform_refs: Sequence[str], *, now: int, new_id: Callable[[], str]
+) -> int:
+    """Messages of a session were deleted on its platform, by whomever: their words go, and what nobody said elsewhere.
+
+    What a memory drawn from them had replaced holds again; one that somebody has confirmed since stands by their word.
+    The bot's answers keep their words, but nothing is learned from them and they are not found again. Returns how many
+    messages there were: unknown ones, the bot's own and those erased before count as none.
+    """
+    deleted = history.said_here(tx, session.id, platform_refs)
+    if not deleted:
+        return 0
+    ids = [message.id for message in deleted]
+    # Also of those that were erased before: a turn that was under way may have learned from them since.
+    history.erase(tx, ids, now=now)
+    taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
+    _unlearn_replies(tx, taught, sources=ids)
+    for memory in taught:
+        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+    memories.retract(tx, [memory.id for memory in taught])
+    for author in {message.author_id for message in deleted if message.author_id is not None}:
+        _show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+    return sum(bool(message.text) for message in deleted)
+
+
+def _unlearn_replies(tx: Transaction, told: Sequence[Memory], *, sources: Collection[int]) -> None:
+    """What the bot answered to `sources`, or said of these memories elsewhere, is not learned from or found again."""
+    turns = [(memory.value, recalls.turns_with(tx, memory.id)) for memory in told]
+    history.unlearn(tx, history.replies_telling(tx, turns, sources=sources))
+
+
+def _show_change(
+    tx: Transaction, scope: Scope, changed: Sequence[Memory], *, now: int, new_id: Callable[[], str]
+) -> None:
+    """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
+    slots = {
+        (memory.owner_id, slot)
+        for memory in changed
+        if memory.kind == "fact"
+        and memory.owner_id in scope.own
+        and (slot := keys.profile_slot(category=memory.category, key=memory.key)) is not None
+    }
+    for owner_id, slot in sorted(slots):
+        profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+    if changed:
+        people.drop_snapshots(tx)
 
 
 def _as_told(draft: Draft) -> Draft:

@@ -1,13 +1,13 @@
-"""Who was let in or shut out in the chat, and the codes that let people in, as the gateway asks for them.
+"""Who was let in or shut out in the chat, the codes that let people in, and what channels remember, for the gateway.
 
-Invariant: each method is one transaction of `store/access.py`, whose rules hold.
+Invariant: each method is one transaction of `store/access.py` or `store/channel_state.py`, whose rules hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from memory.store import access
+from memory.store import access, channel_state
 from memory.store.access import Grant, Pairing, State, Subject, Taken
 from memory.store.database import Database
 
@@ -52,3 +52,11 @@ class Door:
         await self._database.write(
             lambda tx: access.move_group(tx, channel, chat, new_chat, configured=configured, now=self._now())
         )
+
+    async def kept(self, channel: str, prefix: str) -> dict[str, str]:
+        """What a channel had kept under names with that prefix."""
+        return await self._database.read(lambda reader: channel_state.kept(reader, channel, prefix))
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        """Remember these for a channel; None drops a name."""
+        await self._database.write(lambda tx: channel_state.keep(tx, channel, values))

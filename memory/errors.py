@@ -57,6 +57,12 @@ class NotFound(MemoryFault):
     code = "not_found"
 
 
+class Withdrawn(MemoryFault):
+    """The messages of a turn were taken back before it began; there is nothing to answer."""
+
+    code = "withdrawn"
+
+
 class NotYours(MemoryFault):
     """The row can be seen here, but only the one who said it, or whom it is about, may change it."""
 

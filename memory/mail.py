@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from memory.store import history, mailbox, people, questions
-from memory.store.database import Database, Transaction
+from memory.store import attachments, history, mailbox, people, questions
+from memory.store.attachments import Attached
+from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import Dead, Letter, Parcel, Piece
 
 
@@ -83,10 +84,10 @@ class Mail:
         """
 
         def act(tx: Transaction) -> list[Letter]:
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
             letters = mailbox.release(tx, session_key)
             if not letters:
                 self._notice(tx, session_key, inbox_id, gone)
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
             return letters
 
         letters = await self._database.write(act)
@@ -123,6 +124,33 @@ class Mail:
             mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
 
         await self._database.write(act)
+
+    async def attach(self, inbox_id: int, attached: Sequence[Attached]) -> None:
+        """Keep what came beside the words of a message, as it was understood."""
+        await self._database.write(lambda tx: attachments.keep(tx, inbox_id, attached, now=self._now()))
+
+    async def attached(self, inbox_id: int) -> tuple[Attached, ...]:
+        """What came beside the words of a message; nothing as long as it is not understood."""
+        return await self._database.read(lambda reader: attachments.of_inbox(reader, inbox_id))
+
+    async def withdraw(self, session_key: str, deleted: Callable[[str], bool]) -> list[int]:
+        """End the messages that wait in the session and whose payload was `deleted`; returns their rows.
+
+        Of those that failed before and are still kept the words go.
+        """
+
+        def found(reader: Reader) -> list[int]:
+            letters = (*mailbox.waiting(reader, session_key), *mailbox.kept(reader, session_key))
+            return [letter.id for letter in letters if deleted(letter.payload)]
+
+        def act(tx: Transaction) -> list[int]:
+            gone = found(tx)
+            mailbox.answered(tx, gone, error=None, now=self._now())
+            mailbox.blank(tx, gone)
+            return gone
+
+        # Most of what is deleted was never said to us: that must not cost a write.
+        return await self._database.write(act) if await self._database.read(found) else []
 
     async def dismiss(self, inbox_id: int) -> None:
         """End an inbox row that needs no answer."""
@@ -235,6 +263,10 @@ class Mail:
         """The platform's id of the placeholder that an earlier run of this turn has shown."""
         return await self._database.read(lambda reader: mailbox.shown_placeholder(reader, turn_id))
 
+    async def lost_placeholder(self, turn_id: int) -> Parcel | None:
+        """The placeholder of which nobody knows whether an earlier run of this turn has shown it."""
+        return await self._database.read(lambda reader: mailbox.lost_placeholder(reader, turn_id))
+
     async def dead(self, channel: str, *, limit: int) -> list[Dead]:
         """Rows of a channel (as in session keys) that could not be delivered, newest first."""
         return await self._database.read(lambda reader: mailbox.dead(reader, channel, limit=limit))
@@ -252,11 +284,10 @@ class Mail:
         """
 
         def act(tx: Transaction) -> None:
-            keys = people.present(tx, platform=platform, reference=chat, left_at=None if present else self._now())
-            if not present:
-                for key in keys:
-                    if key.startswith(f"{channel}:"):
-                        mailbox.give_up(tx, key, "blocked")
+            left_at = None if present else self._now()
+            keys = people.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
+            for key in () if present else keys:
+                mailbox.give_up(tx, key, "blocked")
 
         await self._database.write(act)
 
@@ -294,8 +325,12 @@ class Mail:
         kind: str,
         pieces: Sequence[Piece],
         reply_to: str | None,
+        edits: str | None = None,
     ) -> None:
-        """Queue an answer inside the transaction that makes it; it takes the place of the turn's placeholder."""
+        """Queue an answer inside the transaction that makes it; it takes the place of the shown message `edits`, or of
+
+        the turn's placeholder.
+        """
         mailbox.post(
             tx,
             session_key=session_key,
@@ -306,7 +341,7 @@ class Mail:
             reply_to=reply_to,
             run=self.run_id,
             now=self._now(),
-            edits=None if turn_id is None else mailbox.shown_placeholder(tx, turn_id),
+            edits=edits if turn_id is None else mailbox.shown_placeholder(tx, turn_id),
         )
 
     def _notice(

@@ -9,12 +9,13 @@ transaction; what an inbox row causes and the row's end are committed together.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memory import profile
-from memory.desk import Context, Desk, Shown
+from memory.desk import Compose, Context, Desk, Shown, retract
 from memory.door import Door
+from memory.errors import Withdrawn
 from memory.learn import extract, keep
 from memory.learn.ask import Mind
 from memory.learn.extract import Proposal
@@ -39,7 +40,20 @@ from memory.recall.recall import (
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
 from memory.recall.words import query_terms
-from memory.store import entities, extractions, history, mailbox, memories, passages, people, questions, recalls, usage
+from memory.store import (
+    attachments,
+    entities,
+    extractions,
+    history,
+    mailbox,
+    memories,
+    passages,
+    people,
+    questions,
+    recalls,
+    usage,
+)
+from memory.store.attachments import Attached, AttachedState
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
 from memory.store.entities import Entity
@@ -52,18 +66,23 @@ from memory.store.people import ChatKind
 from memory.store.questions import Question
 from memory.store.recalls import Entry
 from memory.store.usage import Spent
+from memory.upkeep import leave
+from memory.upkeep.leave import Erased
 
 __all__ = [
-    "Budget", "Context", "Dead", "Desk", "Door", "Draft", "Entity", "Entry", "Hit", "Letter", "Mail", "Memory",
-    "Message", "Parcel", "Passage", "Piece", "Proposal", "Question", "Recall", "Recalled", "Service", "Shown",
-    "Snapshot", "Source", "Spent", "Stats", "Status", "StoreHealth", "Triggers", "Utterance", "Weights", "Why",
-    "excerpt", "query_terms", "shares",
+    "Attached", "AttachedState", "Budget", "Context", "Dead", "Desk", "Door", "Draft", "Entity", "Entry", "Erased",
+    "Hit", "Letter", "Mail", "Memory", "Message", "Parcel", "Passage", "Piece", "Proposal", "Question", "Recall",
+    "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats", "Status", "StoreHealth", "Triggers",
+    "Utterance", "Weights", "Why", "excerpt", "query_terms", "shares",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS = 5 * 60 * 1000
+#: What a tool's call gives when there is nobody any more who has asked for it; read by the model.
+_TAKEN_BACK = "The person has deleted what they had asked; nothing was done."
 #: So long a message that came too late waits for somebody to ask for its answer.
 _HELD_MS = 7 * 24 * 3_600_000
+_DAY_MS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,13 +155,14 @@ class View:
     """What a turn's prompt is made of.
 
     `snapshot_taken_at` is set where the snapshot was taken for this turn, `trimmed_to` where older messages have just
-    left the window.
+    left the window. `attached` is what came with messages of the window, by their ids.
     """
 
     window: tuple[Message, ...]
     recall: Recall
     snapshot_taken_at: int | None = None
     trimmed_to: int | None = None
+    attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +170,8 @@ class Outcome:
     """How a turn ended. With an `error` code there is no answer in history, only a notice to the person.
 
     `learned` is what the turn's own messages say, where that is to be kept at once; None leaves it to a quiet moment.
-    `spent` is what was not booked with a step. `pieces` is what is shown, a physical message each.
+    `spent` is what was not booked with a step. `pieces` is what is shown, a physical message each. Of the session's
+    pictures the newest `pictures` are kept.
     """
 
     pieces: tuple[Piece, ...]
@@ -159,6 +180,7 @@ class Outcome:
     spent: Spent | None = None
     error: str | None = None
     reply_to: str | None = None
+    pictures: int = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,11 +380,35 @@ class Service:
         """Who speaks where; makes the rows for people and places seen for the first time."""
         return await self._database.write(lambda tx: self._context(tx, where, who))
 
-    async def begin_turn(self, where: Where, who: Who, said: Sequence[Said]) -> Turn:
-        """Claim the inbox rows of `said` for a new turn and put their messages into history."""
+    async def known(self, where: Where, who: Who) -> Context | None:
+        """The same of who has spoken before, where somebody has; a read, for what must change nothing. None else."""
+
+        def act(reader: Reader) -> Context | None:
+            speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
+            session = people.session_by_key(reader, where.session_key)
+            if speaker is None or session is None or session.agent_id != self._agent_ids[where.agent]:
+                return None
+            return Context(
+                session=session,
+                speaker=speaker,
+                scope=people.scope_of(reader, session, speaker.id),
+                timezone=speaker.timezone or self._timezones[session.agent_id],
+            )
+
+        return await self._database.read(act)
+
+    async def begin_turn(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
+        """Claim the inbox rows of `heard` for a new turn and put their messages into history.
+
+        Those that were ended meanwhile are left out; raises `Withdrawn` when none is left.
+        """
         now = self._now()
 
         def act(tx: Transaction) -> Turn:
+            waiting = mailbox.still_waiting(tx, [message.inbox_id for message in heard])
+            said = [message for message in heard if message.inbox_id in waiting]
+            if not said:
+                raise Withdrawn
             context = self._context(tx, where, who)
             turn_id = history.begin_turn(tx, context.session, now=now)
             mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
@@ -389,6 +435,8 @@ class Service:
                 ],
                 now=now,
             )
+            for message, message_id in zip(said, ids, strict=True):
+                attachments.join(tx, message.inbox_id, message_id)
             return Turn(
                 id=turn_id,
                 context=context,
@@ -436,8 +484,14 @@ class Service:
             messages = history.after(reader, session.id, session.window_after, limit=window_messages * 2)
             window = _fit(messages, keep=turn.said[0].id, tokens=window_tokens, count=window_messages)
             trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
+            attached = attachments.of_messages(reader, [message.id for message in window])
             if budget is None:
-                return View(window=tuple(window), recall=Recall(snapshot=Snapshot()), trimmed_to=trimmed_to)
+                return View(
+                    window=tuple(window),
+                    recall=Recall(snapshot=Snapshot()),
+                    trimmed_to=trimmed_to,
+                    attached=attached,
+                )
             snapshot, taken = self._snapshot(reader, turn.context, budget)
             found = recall(
                 reader,
@@ -453,6 +507,7 @@ class Service:
                 recall=found,
                 snapshot_taken_at=now if taken else None,
                 trimmed_to=trimmed_to,
+                attached=attached,
             )
 
         return await self._database.read(act)
@@ -481,7 +536,10 @@ class Service:
             if found is not None and found[1] is not None:
                 return found[1]
             said = tuple(message.id for message in turn.said)
-            result = act(Desk(tx, turn.context, now=self._now(), new_id=self._short_id, source_ids=said))
+            if history.between(tx, turn.context.session.id, said[0], said[-1]):
+                result = act(Desk(tx, turn.context, now=self._now(), new_id=self._short_id, source_ids=said))
+            else:
+                result = _TAKEN_BACK
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
             return result
 
@@ -493,12 +551,15 @@ class Service:
         session = turn.context.session
 
         def act(tx: Transaction) -> Unread:
+            # What was deleted while its turn went on teaches nothing, nor does the answer to it.
+            said = history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)
+            standing = {message.id for message in said}
             if outcome.utterances:
-                findable = all(message.recall for message in turn.said)
+                findable = all(message.recall and message.id in standing for message in turn.said)
                 utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
                 history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
             if outcome.learned is not None:
-                self._learn(tx, turn, outcome.learned)
+                self._learn(tx, turn, [one for one in outcome.learned if one.message_id in standing])
             if view is not None:
                 self._keep_view(tx, turn, view)
             if outcome.spent is not None:
@@ -515,6 +576,8 @@ class Service:
                 pieces=outcome.pieces,
                 reply_to=outcome.reply_to,
             )
+            if view is not None and any(one.data for beside in view.attached.values() for one in beside):
+                attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
             return extractions.unread(tx, session.id)
@@ -566,8 +629,13 @@ class Service:
 
     # What people do ---------------------------------------------------------------------------------------------
 
-    async def answer(self, context: Context, inbox_id: int, act: Callable[[Desk], Sequence[Piece]]) -> None:
-        """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row."""
+    async def answer(
+        self, context: Context, inbox_id: int, act: Callable[[Desk], Sequence[Piece]], *, edits: str | None = None
+    ) -> None:
+        """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row.
+
+        The answer takes the place of the shown message `edits`.
+        """
 
         def answered(tx: Transaction) -> None:
             pieces = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
@@ -579,6 +647,7 @@ class Service:
                 kind="message",
                 pieces=pieces,
                 reply_to=None,
+                edits=edits,
             )
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
@@ -606,16 +675,19 @@ class Service:
             )
         )
 
-    async def amend(self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str) -> bool:
+    async def amend(
+        self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose
+    ) -> bool:
         """A message was edited after its turn began: its words change, and what it alone had taught is learned anew.
 
-        Ends the inbox row. False when this person said no such message here, or when it says that already.
+        `compose` makes what is kept of its words and of what came beside them. Ends the inbox row. False when this
+        person said no such message here, or when it says that already.
         """
 
         def act(tx: Transaction) -> int | None:
             context = self._context(tx, where, who)
             desk = Desk(tx, context, now=self._now(), new_id=self._short_id)
-            amended = desk.amend(platform_ref, text, tokens=self._count_tokens(text))
+            amended = desk.amend(platform_ref, text, compose=compose, count_tokens=self._count_tokens)
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
             return context.session.id if amended else None
 
@@ -626,6 +698,41 @@ class Service:
         # What was retracted must not linger in the index until somebody searches.
         await index.keep_up(self._database)
         return True
+
+    async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
+        """Messages were deleted on the platform: what was said in them goes, and what was learned from them alone.
+
+        Returns how many that were; unknown ones, the bot's own and those erased before count as none.
+        """
+
+        def known(reader: Reader) -> people.Session | None:
+            session = people.session_by_key(reader, session_key)
+            if session is None or not people.is_on(reader, session, platform):
+                return None
+            return session if history.said_here(reader, session.id, platform_refs) else None
+
+        def act(tx: Transaction) -> int:
+            session = known(tx)
+            if session is None:
+                return 0
+            return retract(tx, session, platform_refs, now=self._now(), new_id=self._short_id)
+
+        # Most of what is deleted on a platform was never said to us: that must not cost a write.
+        if await self._database.read(known) is None:
+            return 0
+        count = await self._database.write(act)
+        if count:
+            # What was retracted must not linger in the index until somebody searches.
+            await index.keep_up(self._database)
+        return count
+
+    async def erase_left(self, days: int = 30) -> Erased:
+        """Erase what was said and learned in chats that the bot left more than `days` ago; for each start and daily.
+
+        Stopped half-way it goes on the next time; a chat to which the bot came back keeps what is still there.
+        """
+        now = self._now()
+        return await leave.erase_left(self._database, before=now - days * _DAY_MS, now=now)
 
     async def link(self, one: Context, other: Context) -> None:
         """The two who speak are one person: in private, each reads what either told. Contexts made before are stale."""
@@ -765,7 +872,7 @@ class Service:
         agent_id = self._agent_ids[where.agent]
         speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
         session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
-        people.heard_in(tx, session.chat_id)
+        people.heard_in(tx, session)
         if session.agent_id != agent_id:
             session = people.reassign(tx, session, agent_id)
         return Context(

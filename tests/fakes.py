@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from itertools import count
 
 from agents.llm import Completion, OnText, Request, ToolCall
+from gateway.attachments import Attachments
+from memory.learn.guard import clean
+from memory.learn.redact import redact
 
 #: 21 November 2026, 12:00 UTC, in milliseconds.
 NOON = 1_795_262_400_000
@@ -53,6 +57,18 @@ class ScriptedModel:
 
     async def aclose(self) -> None:
         return None
+
+
+def reader() -> Attachments:
+    """What understands attachments, without ears."""
+    return Attachments(
+        max_bytes=1_000_000,
+        fetch_seconds=5,
+        text_chars=50_000,
+        transcribe=None,
+        mask=lambda text: redact(clean(text)),
+        sleep=asyncio.sleep,
+    )
 
 
 def says(text: str) -> Completion:

@@ -38,6 +38,10 @@ _TEXTS = {
         "earlier": "Earlier, on {when}, you had told me: {said}.",
         "quoted": "On {when} {said}",
         "unknown": "I have nothing in memory that answers this.",
+        "attached": (
+            "I got {list}. No language model is configured, so I can't look into it: I only keep what it is called, and"
+            " its text where there is any."
+        ),
         "kept": "I have kept that in our conversation, but found no fact in it to remember.",
         "who": (
             "I am running offline, without a language model: I note what you tell me about yourself, answer from"
@@ -51,6 +55,9 @@ _TEXTS = {
         "earlier": "更早在{when}，你曾告诉我：{said}。",
         "quoted": "{when}，{said}",
         "unknown": "我的记忆里没有能回答这个问题的内容。",
+        "attached": (
+            "收到了：{list}。没有配置语言模型，所以我无法查看其中的内容：我只保留它的名称，以及其中的文字（如果有）。"
+        ),
         "kept": "我已把这句话留在对话里，但没有从中找到需要记住的事实。",
         "who": (
             "我现在离线运行，没有语言模型：我会记下你告诉我的关于你自己的事，根据记忆回答，"
@@ -67,7 +74,8 @@ class OfflineProvider:
     name = "offline"
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        texts = _TEXTS["zh" if _CHINESE.search(request.said) else "en"]
+        words = request.said.strip() or " ".join(request.attached)
+        texts = _TEXTS["zh" if _CHINESE.search(words) else "en"]
         first = not any(message.role == "assistant" for message in request.messages)
         text = _answer(request, texts)
         if first:
@@ -81,6 +89,14 @@ class OfflineProvider:
 
 
 def _answer(request: Request, texts: dict[str, str]) -> str:
+    attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
+    if not attached:
+        return _told(request, texts)
+    return f"{_told(request, texts)}\n{attached}" if request.said.strip() else attached
+
+
+def _told(request: Request, texts: dict[str, str]) -> str:
+    """What is said to the words."""
     lines = []
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))

@@ -10,39 +10,39 @@ OpenAI's API reference ("Chat", "Streaming"), with the departures of other serve
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
-import math
 import re
-import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import httpx
+import structlog
 
 from agents.llm import (
     BadCompletion,
     ChatMessage,
     Completion,
-    ContextOverflow,
-    ModelAuth,
     ModelError,
-    ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
     OnText,
+    Picture,
     Request,
     ToolCall,
     ToolSpec,
     Usage,
 )
+from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+
+log = structlog.get_logger(__name__)
 
 #: A departure from OpenAI's API that a server's refusal has taught us; kept for the life of the provider.
-Quirk: TypeAlias = Literal["stream_options", "max_tokens", "temperature", "response_format"]
+Quirk: TypeAlias = Literal["stream_options", "max_tokens", "temperature", "response_format", "pictures"]
 
 #: No answer is longer, its wrapping included; a server that sends on without end must not fill the memory.
 _MOST_BYTES = 64 * 1024 * 1024
@@ -56,30 +56,36 @@ _MOST_CALLS = 32
 _MOST_TOKENS = 1_000_000_000
 #: Ids of tool calls as the strictest vendors take them back: OpenAI at most 40 characters, Anthropic only these.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-#: Of a refusal only so much is read, and of its text only so many characters are shown.
-_MOST_ERROR_BYTES = 64 * 1024
-_MOST_QUOTED = 300
 #: Seconds to wait for the body's end after the answer's end: only then can the connection be reused.
 _DRAIN = 0.25
 #: What a message costs beside its text when we have to estimate; OpenAI's cookbook counts 3 to 4.
 _TOKENS_PER_MESSAGE = 4
+#: And a picture: OpenAI's guide to vision counts 765 for a photo in high detail.
+_TOKENS_PER_PICTURE = 800
 
-_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
-_MARKUP = re.compile(r"<[!a-z]", re.IGNORECASE)
-#: How servers say that a request is too long: OpenAI's code, then words of OpenAI, vLLM, llama.cpp, Gemini
-#: and others.
-_OVERFLOW = (
-    "context_length_exceeded",
-    "maximum context length",
-    "context length",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "input token count",
-    "too many tokens",
-    "reduce the length of the messages",
+#: What the model reads in place of a picture it is not shown.
+_UNSEEN = "[A picture was sent here that this model cannot see.]"
+#: A refusal with one of these is about the pictures.
+_ABOUT_PICTURES = re.compile(
+    r"image|picture|vision|multi-?modal|mmproj|content[ _]type|(?:must|should) be (?:a )?(?:valid )?string"
 )
+#: How servers say that their model takes no pictures at all: words of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp,
+#: DeepSeek, Groq and others.
+_BLIND = re.compile(
+    r"(?:not|n't|only|no|that|currently|yet) support|unsupported|supported by|mmproj|content[ _](?:part[ _])?type"
+    r"|unknown variant|(?:must|should) be (?:a )?(?:valid )?string|missing data required for image|at most 0 image"
+    r"|vision[a-z ]{0,30} not |(?:not|no)[a-z ]{0,30} (?:vision|multi-?modal)|multi-?modal[a-z ]{0,30} not "
+)
+#: And how they say that it is these pictures they do not take, whatever else they say: others may be taken.
+_BAD_PICTURE = re.compile(
+    r"invalid_image|invalid image|invalid base64|image_parse|unsupported image\b(?! input)|image format|image type"
+    r"|image size|formats|mime|media[ _]type|(?<!data:)image/[a-z]|too large|too big|too small|too many|exceed|maximum"
+    r"|dimension|resolution|pixels|aspect ratio|\d ?mb\b|decod|corrupt|truncat|damaged|could not|couldn't"
+    r"|failed to (?!deserialize)|unable to|cannot identify|can't identify|download|fetch|not valid|at most (?!0 )"
+    r"|safety|moderat|policy|flagged"
+)
+#: Words of a refusal that are looked at: some servers send the whole conversation back behind theirs.
+_MOST_SAID = 500
 
 
 class OpenAIProvider:
@@ -89,7 +95,8 @@ class OpenAIProvider:
     is the longest silence in seconds: while connecting, before the answer and between its parts. An answer's head
     that drips in may take twice as long.
     `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and
-    usage. Raises `ValueError` for a base_url that is no http address and for a key that can't be sent.
+    usage. A model that `sees` is shown the pictures of a message, any other is told that there were some. Raises
+    `ValueError` for a base_url that is no http address and for a key that can't be sent.
     """
 
     def __init__(
@@ -104,28 +111,18 @@ class OpenAIProvider:
         timeout: float,
         count_tokens: Callable[[str], int],
         label: str = "openai",
+        sees: bool = False,
     ) -> None:
-        try:
-            base = httpx.URL(base_url.strip())
-            url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions")
-        except httpx.InvalidURL as error:
-            raise ValueError(f"base_url of the model {model} is not a web address: {error}") from error
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ValueError(f"base_url of the model {model} must begin with http:// or https:// and name a host")
-        key = (key or "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise ValueError(f"the key for {url.host} holds characters no key has; copy it again")
         self._client = client
-        self._url = url
+        self._server = Server.at(base_url, "/chat/completions", model=model, key=key)
+        self._where = self._server.where
         self._model = model
-        self._key = key
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._timeout = timeout
         self._count_tokens = count_tokens
         self._label = label
-        self._host = f"{url.host}:{url.port}" if url.port else url.host
-        self._where = f"{self._host} (model {model})"
+        self._sees = sees
         self._quirks: set[Quirk] = set()
 
     @property
@@ -137,7 +134,7 @@ class OpenAIProvider:
         """Run the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
         response = await self._open(request)
         try:
-            answer = await self._read(response, on_text)
+            answer = await self._read(response, on_text, _asked(request))
         finally:
             await response.aclose()
         return self._completion(request, answer)
@@ -147,30 +144,42 @@ class OpenAIProvider:
 
     async def _open(self, request: Request) -> httpx.Response:
         """The response of an accepted request, its body unread; asks again when a refusal teaches a quirk."""
+        quirks = set(self._quirks) if self._sees else {*self._quirks, "pictures"}
         while True:
-            body = _body(request, self._model, self._temperature, self._max_tokens, self._quirks)
+            body = _body(request, self._model, self._temperature, self._max_tokens, quirks)
             response = await self._send(body)
             if response.is_success:
                 return response
             try:
-                raw = await _error_body(response, self._timeout)
+                raw = await error_body(response, self._timeout)
             finally:
                 await response.aclose()
-            refusal = _Refusal.parse(raw, self._key)
-            quirk = _quirk(response.status_code, refusal, body)
+            refusal = Refusal.parse(raw, self._server.key)
+            # Of a model's name that says "vision" nothing is to be learned.
+            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model, "").lower()
+            unseen = not refusal.overflow and _refuses_pictures(response.status_code, said, body)
+            quirk = "pictures" if unseen else _quirk(response.status_code, refusal, body)
             if quirk is None:
-                raise self._refused(response.status_code, response.headers, refusal)
+                told = refusal.apart_from(_asked(request))
+                raise self._server.refused(response.status_code, response.headers, told)
             # Ends, because a quirk takes its field out of the body and each is learned from a field in it.
+            quirks.add(quirk)
+            if quirk == "pictures" and not _is_blind(response.status_code, said):
+                continue
+            if quirk == "pictures" and quirk not in self._quirks:
+                log.warning("model.takes_no_pictures", model=self.name)
             self._quirks.add(quirk)
 
     async def _send(self, body: dict[str, Any]) -> httpx.Response:
-        headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-        if self._key:
-            headers["authorization"] = f"Bearer {self._key}"
+        headers = {
+            **self._server.headers,
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json",
+        }
         # Chat platforms have sent lone surrogates; they can't be written in UTF-8 and become question marks.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         request = self._client.build_request(
-            "POST", self._url, content=content, headers=headers, timeout=httpx.Timeout(self._timeout)
+            "POST", self._server.url, content=content, headers=headers, timeout=httpx.Timeout(self._timeout)
         )
         # httpx bounds each wait for a byte, so that a head coming byte by byte would never end.
         longest = 2 * self._timeout
@@ -183,12 +192,12 @@ class OpenAIProvider:
                 " overloaded: try later, or raise its timeout."
             ) from error
         except (httpx.RequestError, ssl.SSLError) as error:
-            raise self._unreachable(error) from error
+            raise self._server.unreachable(error, self._timeout) from error
 
-    async def _read(self, response: httpx.Response, on_text: OnText | None) -> _Answer:
+    async def _read(self, response: httpx.Response, on_text: OnText | None, asked: Sequence[str]) -> _Answer:
         """The whole answer, streamed or not: some servers give plain JSON to a request for a stream."""
         loop = asyncio.get_running_loop()
-        answer = _Answer(patience=loop.time() + self._timeout)
+        answer = _Answer(patience=loop.time() + self._timeout, asked=asked)
         plain = bytearray()
         streamed: bool | None = None
         async with aclosing(self._lines(response, answer)) as lines:
@@ -266,9 +275,9 @@ class OpenAIProvider:
             )
         if chunk.get("error"):
             # Servers that fail after the status line was sent have only the body left to say so.
-            refusal = _Refusal.of(chunk, self._key)
+            refusal = Refusal.of(chunk, self._server.key)
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
-            raise self._refused(status, {}, refusal)
+            raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
         text = answer.add(chunk)
         if answer.size > _MOST_TEXT:
             raise self._too_long()
@@ -304,6 +313,8 @@ class OpenAIProvider:
         count = self._count_tokens
         read = sum(_TOKENS_PER_MESSAGE + count(message.content) for message in request.messages)
         read += sum(count(call.name + call.arguments) for m in request.messages for call in m.tool_calls)
+        if self._sees and "pictures" not in self._quirks:
+            read += _TOKENS_PER_PICTURE * sum(len(message.pictures) for message in request.messages)
         read += sum(count(json.dumps(_tool(tool), ensure_ascii=False)) for tool in request.tools)
         written = count(text) + sum(count(call.name + call.arguments) for call in calls)
         return Usage(input_tokens=read, output_tokens=written, estimated=True)
@@ -329,57 +340,12 @@ class OpenAIProvider:
 
     def _no_answer(self, body: bytes | bytearray) -> ModelError:
         """What to say of a whole body that is no answer. Of its text only a page's title is quoted."""
-        text = body[:_MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
-        what = "nothing at all" if not text else _page(text) or "something else"
+        text = body[:MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
+        what = "nothing at all" if not text else page(text) or "something else"
         return BadCompletion(
             f"{self._where} accepted the request and sent {what} instead of an answer in JSON. Check"
             " that base_url leads to a chat completions API; for most servers it ends in /v1."
         )
-
-    def _unreachable(self, error: httpx.RequestError | ssl.SSLError) -> ModelError:
-        """What to say of a request that got no answer. httpx keeps the system's reason in the causes."""
-        causes = tuple(_causes(error))
-        tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-        seconds = f"{self._timeout:g} s"
-        if isinstance(error, httpx.ProxyError):
-            text = f"The proxy refused to connect to {self._where}. Check the proxy settings of this machine."
-        elif isinstance(error, httpx.ConnectTimeout):
-            text = (
-                f"No connection to {self._where} within {seconds}. Check base_url, the network and firewalls between."
-            )
-        elif isinstance(error, httpx.PoolTimeout):
-            text = (
-                f"All connections for {self._where} were busy for {seconds}. Too many turns run at once: try"
-                " later, or lower their number."
-            )
-        elif isinstance(error, httpx.TimeoutException):
-            text = (
-                f"{self._where} accepted the connection and was silent for {seconds}. The model may be"
-                " loading or overloaded: try later, or raise its timeout."
-            )
-        elif any(isinstance(cause, socket.gaierror) for cause in causes):
-            text = (
-                f"The name of {self._where} can't be resolved. Check the spelling of base_url, and this"
-                " machine's network and DNS."
-            )
-        elif tls is not None:
-            text = (
-                f"No trusted TLS connection to {self._where}: {_tls_reason(tls)}. Check that base_url has the"
-                " right scheme and name, that this machine's clock is right, and the server's certificate."
-            )
-        elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-            text = (
-                f"{self._where} refused the connection: nothing listens there. Start the model server, or"
-                " correct base_url."
-            )
-        elif isinstance(error, httpx.ConnectError):
-            text = f"No connection to {self._where}: {causes[-1]}. Check base_url and the network."
-        else:
-            text = (
-                f"{self._where} closed the connection without an answer. If this repeats, look at the"
-                " server's log and at proxies before it."
-            )
-        return ModelUnavailable(text)
 
     def _broken_off(self, error: httpx.RequestError | ssl.SSLError | TimeoutError) -> ModelError:
         """What to say of an answer that began and did not end."""
@@ -398,35 +364,6 @@ class OpenAIProvider:
             " look at the network and at proxies between."
         )
 
-    def _refused(self, status: int, headers: Mapping[str, str], refusal: _Refusal) -> ModelError:
-        """What to say of an HTTP status that is not success."""
-        said = refusal.quoted
-        # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
-        if status == 413 or (status in (400, 422, 500) and refusal.overflow):
-            return ContextOverflow(
-                f"The conversation is longer than {self._where} can read.{said} Shorten it with /compact or"
-                " /new, or set the model's context to its true size."
-            )
-        if status in (401, 403):
-            cause = "its key was not accepted" if self._key else "it wants a key and none is configured"
-            return ModelAuth(
-                f"{self._where} refused access ({status}): {cause}.{said} Set the key in the model's"
-                " configuration, and check that it may use this model."
-            )
-        if status == 429:
-            return ModelRateLimited(
-                f"{self._where} takes no more requests for now (429): too many, or the quota is spent.{said}"
-                " Wait, or look at the limits and the credit of the account.",
-                retry_after=_retry_after(headers),
-            )
-        if status == 408 or status >= 500:
-            return ModelUnavailable(
-                f"{self._where} failed on its side ({status}).{said} Try later; if it is your own server,"
-                " look at its log.",
-                retry_after=_retry_after(headers),
-            )
-        return ModelRefused(f"{self._where} {_refusal_cause(status)}.{said} {_refusal_remedy(status)}")
-
 
 @dataclass(slots=True)
 class _Call:
@@ -439,9 +376,13 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer as its chunks come in. `patience` is when it counts as stalled, on the loop's clock."""
+    """An answer as its chunks come in. `patience` is when it counts as stalled, on the loop's clock.
+
+    `asked` are the texts that it answers.
+    """
 
     patience: float
+    asked: Sequence[str] = ()
     text: list[str] = field(default_factory=list)
     #: The first half of a character that a server has cut between two chunks.
     half: str = ""
@@ -515,60 +456,13 @@ class _Answer:
             self.size += len(arguments)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Refusal:
-    """What a server said in the body of an error, without the key and without markup."""
-
-    text: str = ""
-    code: str = ""
-    param: str = ""
-
-    @classmethod
-    def parse(cls, raw: bytes, key: str) -> _Refusal:
-        """Read a body: JSON in one of the usual shapes, a web page, or plain text."""
-        text = raw.decode("utf-8", "replace")
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
-            parsed = _page(text) or text
-        return cls.of(parsed, key)
-
-    @classmethod
-    def of(cls, parsed: object, key: str) -> _Refusal:
-        """Read what the JSON of a body holds; its shape is not known, so each step may find anything."""
-        code = param = ""
-        if isinstance(parsed, list) and len(parsed) == 1:  # Gemini wraps the object in a list
-            parsed = parsed[0]
-        if isinstance(parsed, dict):
-            parsed = parsed.get("error") or parsed
-        if isinstance(parsed, dict):
-            code, param = str(parsed.get("code") or parsed.get("type") or ""), str(parsed.get("param") or "")
-            parsed = parsed.get("message") or parsed.get("detail") or parsed
-        text = parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False)
-        if key:
-            # Before it is shortened, or half a key could be left at the end.
-            text, code = text.replace(key, "[key]"), code.replace(key, "[key]")
-        return cls(text=" ".join(text.split()), code=code, param=param)
-
-    @property
-    def quoted(self) -> str:
-        """The server's words as a sentence to be set between two others; empty when it said nothing."""
-        text = self.text if len(self.text) <= _MOST_QUOTED else f"{self.text[:_MOST_QUOTED]}…"
-        return f" It said: “{text}”." if text else ""
-
-    @property
-    def overflow(self) -> bool:
-        words = f"{self.code} {self.text}".lower()
-        return any(phrase in words for phrase in _OVERFLOW)
-
-
 def _body(
-    request: Request, model: str, temperature: float | None, max_tokens: int | None, quirks: set[Quirk]
+    request: Request, model: str, temperature: float | None, max_tokens: int | None, quirks: Set[Quirk]
 ) -> dict[str, Any]:
     """The request as JSON; None and what the server is known not to take is left out."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, shown="pictures" not in quirks) for message in request.messages],
         "stream": True,
     }
     if "stream_options" not in quirks:
@@ -586,8 +480,14 @@ def _body(
     return body
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
+def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:
+    """The message as JSON, its pictures `shown` or named in words. Only a person's message can show any."""
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.pictures and shown and message.role == "user":
+        words = [{"type": "text", "text": message.content}] if message.content else []
+        wire["content"] = [*words, *(_part(picture) for picture in message.pictures)]
+    elif message.pictures:
+        wire["content"] = "\n".join([message.content, *(_UNSEEN for _ in message.pictures)]).lstrip("\n")
     if message.tool_calls:
         wire["content"] = message.content or None
         wire["tool_calls"] = [
@@ -599,6 +499,11 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     return wire
 
 
+def _part(picture: Picture) -> dict[str, Any]:
+    data = base64.b64encode(picture.data).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{picture.media_type};base64,{data}"}}
+
+
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {
         "type": "function",
@@ -606,7 +511,11 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _quirk(status: int, refusal: _Refusal, body: Mapping[str, Any]) -> Quirk | None:
+def _asked(request: Request) -> list[str]:
+    return [message.content for message in request.messages]
+
+
+def _quirk(status: int, refusal: Refusal, body: Mapping[str, Any]) -> Quirk | None:
     """The field this server does not take, when its refusal says so and the call can do without."""
     if status not in (400, 422):
         return None
@@ -623,6 +532,22 @@ def _quirk(status: int, refusal: _Refusal, body: Mapping[str, Any]) -> Quirk | N
     if "response_format" in body and "response_format" in words:
         return "response_format"
     return None
+
+
+def _refuses_pictures(status: int, said: str, body: Mapping[str, Any]) -> bool:
+    """Whether it is the pictures of this body that the server does not take; `said` are its words in lower case."""
+    if not any(isinstance(message["content"], list) for message in body["messages"]):
+        return False
+    if status == 413:
+        return True
+    # llama.cpp calls it a fault of its own (500) to be asked to look at a picture.
+    possible = status in (400, 404, 415, 422) or (status in (500, 501) and _BLIND.search(said) is not None)
+    return possible and _ABOUT_PICTURES.search(said) is not None
+
+
+def _is_blind(status: int, said: str) -> bool:
+    """Whether a server that refused pictures has said that its model takes none, and not that these are bad ones."""
+    return status != 413 and _BLIND.search(said) is not None and _BAD_PICTURE.search(said) is None
 
 
 def _starts_anew(call: _Call, call_id: object, name: object) -> bool:
@@ -691,84 +616,3 @@ def _usage(raw: Mapping[str, Any]) -> Usage | None:
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
-
-
-async def _error_body(response: httpx.Response, seconds: float) -> bytes:
-    """The beginning of a refusal's body; what can't be read in time is left out, for the status tells most."""
-    raw = b""
-    with suppress(httpx.RequestError, ssl.SSLError, TimeoutError):
-        async with asyncio.timeout(seconds):
-            async for chunk in response.aiter_bytes():
-                raw += chunk
-                if len(raw) >= _MOST_ERROR_BYTES:
-                    break
-    return raw[:_MOST_ERROR_BYTES]
-
-
-def _page(text: str) -> str | None:
-    """A short name for text that is a web page; None for other text."""
-    if not _MARKUP.search(text[:1000]):
-        return None
-    title = _TITLE.search(text)
-    return f"a web page titled {' '.join(title[1].split())}" if title else "a web page"
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait; None when it does not say.
-
-    RFC 9110 allows seconds or a date. The date is read against the server's own `date` header, so that no
-    clock has to be right; without that header it is ignored.
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        with suppress(KeyError, ValueError):
-            seconds = float(headers[name]) / unit
-            if math.isfinite(seconds):
-                return max(0.0, seconds)
-    try:
-        until, now = parsedate_to_datetime(headers["retry-after"]), parsedate_to_datetime(headers["date"])
-        return max(0.0, (until - now).total_seconds())
-    except (KeyError, ValueError, OverflowError, TypeError):  # TypeError: only one names a time zone
-        return None
-
-
-def _refusal_cause(status: int) -> str:
-    if 300 <= status < 400:
-        return f"answered with a redirect ({status}), which is not followed"
-    if status == 404:
-        return "knows no such model or address (404)"
-    if status == 402:
-        return "wants to be paid first (402)"
-    return f"refused the request ({status})"
-
-
-def _refusal_remedy(status: int) -> str:
-    if 300 <= status < 400:
-        return "Set base_url to the address the server really has."
-    if status == 404:
-        return "Check the model's name, and that base_url ends where the server's API begins, mostly in /v1."
-    if status == 402:
-        return "Top up the account, or use another model."
-    return "Check the model's settings against what the server supports."
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything it came from, outermost first, through groups of parallel attempts."""
-    seen: set[int] = set()
-    waiting: list[BaseException] = [error]
-    while waiting:
-        current = waiting.pop(0)
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        if isinstance(current, BaseExceptionGroup):
-            waiting.extend(current.exceptions)
-        waiting.extend(cause for cause in (current.__cause__, current.__context__) if cause is not None)
-
-
-def _tls_reason(error: ssl.SSLError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message
-    if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
-        return "the server does not speak TLS there, perhaps only http"
-    return (error.reason or "the handshake failed").replace("_", " ").lower()

@@ -60,7 +60,7 @@ def normal_form(name: str) -> str:
 
     "Dr. Chen", "CHEN" and "chen" are one; what an address stands for depends on neither `www.` nor its case.
     """
-    folded = _folded(name).lstrip("@#")
+    folded = _folded(name).lstrip("@# ")
     if folded.startswith(("http://", "https://", "www.")):
         return folded.split("://", 1)[-1].removeprefix("www.").rstrip("/")
     bare = _TITLE.sub("", folded).removesuffix("'s")

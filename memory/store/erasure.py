@@ -23,7 +23,8 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "steps": ("completion",),
     "effects": ("result",),
     "inbox": ("payload",),
-    "outbox": ("text", "markup"),
+    "outbox": ("text", "markup", "buttons", "ticket"),
+    "attachments": ("name", "text"),
     "channel_state": ("value",),
     "memories": ("subject", "topic", "key", "value", "tags"),
     "entities": ("name", "norm"),
@@ -31,6 +32,9 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "job_runs": ("result",),
     "job_items": ("undo",),
 }
+
+#: Columns of bytes that show what somebody sent.
+BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",)}
 
 #: Text columns that hold none: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
@@ -47,12 +51,13 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
     "effects": ("tool", "state"),
     "inbox": ("platform", "bot_id", "update_key", "session_key", "state", "error"),
-    "outbox": ("session_key", "kind", "reply_to", "state", "run", "platform_ref", "error", "buttons", "edits"),
+    "outbox": ("session_key", "kind", "reply_to", "state", "run", "platform_ref", "error", "edits"),
     "access": ("channel", "subject", "reference", "state", "granted_by"),
     "pairings": ("channel",),
     "pairing_tries": ("channel", "user_id"),
     "questions": ("purpose", "payload", "choices", "preset", "state", "answer"),
     "channel_state": ("channel", "name"),
+    "attachments": ("kind", "media_type", "state", "why"),
     "memories": ("short_id", "kind", "category", "flags", "origin", "local_date"),
     "entities": ("type",),
     "recalls": ("item", "placed", "parts"),

@@ -1,7 +1,8 @@
 """The work of learning: which stretch of which session is still to be read.
 
 Invariants: the buffer is the history itself: a session's messages above `extracted_to` are unread, and pieces of work
-are made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends; a
+are made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends; of
+a chat that the bot has left nothing is read until it is back; a
 backlog becomes several pieces, each small enough to be read at once; work ends as done, or parked after too many
 failures, and a parked piece never holds up the next.
 """
@@ -25,6 +26,11 @@ _NO_BUDGET = "budget"
 _READABLE = (
     "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
     " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
+)
+
+#: The bot is still in the session's chat.
+_PRESENT = (
+    "exists (select 1 from sessions s join chats c on c.id = s.chat_id where s.id = session_id and c.left_at is null)"
 )
 
 
@@ -68,12 +74,13 @@ def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
 
 
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
-    """Turn what is unread into pieces of work; False when there is nothing to read."""
+    """Turn what is unread into pieces of work; False when there is nothing to read, or the bot has left the chat."""
     rows = tx.all(
         "select m.id, m.role, m.author_id, m.tokens, c.kind = 'private' as private,"
         " coalesce(t.agent_id, s.agent_id) as agent_id from messages m join sessions s on s.id = m.session_id"
         " join chats c on c.id = s.chat_id left join turns t on t.id = m.turn_id"
-        f" where s.id = ? and m.id > s.extracted_to and m.erased_at is null and {_READABLE} order by m.id",
+        " where s.id = ? and c.left_at is null and m.id > s.extracted_to and m.erased_at is null"
+        f" and {_READABLE} order by m.id",
         (session_id,),
     )
     pieces: list[list[Row]] = []
@@ -124,10 +131,10 @@ def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
 
 
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
-    """The session's oldest piece of work that is due."""
+    """The session's oldest piece of work that is due; None as long as the bot is not there."""
     row = reader.one(
         "select id, session_id, first_id, last_id, attempts from extractions"
-        " where session_id = ? and state = 'pending' and not_before <= ? order by id limit 1",
+        f" where session_id = ? and state = 'pending' and not_before <= ? and {_PRESENT} order by id limit 1",
         (session_id, now),
     )
     return None if row is None else Work(**dict(row))
@@ -136,7 +143,8 @@ def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
 def next_due(reader: Reader, session_id: int) -> int | None:
     """When the session's next piece of work is to be read, milliseconds UTC; None without one."""
     row = reader.one(
-        "select min(not_before) as at from extractions where session_id = ? and state = 'pending'", (session_id,)
+        f"select min(not_before) as at from extractions where session_id = ? and state = 'pending' and {_PRESENT}",
+        (session_id,),
     )
     return None if row is None else row["at"]
 
@@ -224,11 +232,12 @@ def spent_since(reader: Reader, agent_id: int, since: int) -> int:
 
 
 def sessions_with_work(reader: Reader) -> list[int]:
-    """Sessions with unread messages or work that is not done: what a start has to take up."""
+    """Sessions with unread messages or work that is not done, where the bot still is: what a start has to take up."""
     rows = reader.all(
-        "select distinct session_id from extractions where state = 'pending'"
+        "select session_id from (select session_id from extractions where state = 'pending'"
         " union select s.id from sessions s where exists"
-        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)"
+        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1))"
+        f" where {_PRESENT}"
     )
     return [int(row["session_id"]) for row in rows]
 

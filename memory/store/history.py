@@ -6,6 +6,7 @@ a step is stored before its tools run and an effect with its result, so a turn c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -133,6 +134,30 @@ def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) 
     return None if row is None else message(row)
 
 
+def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[Message]:
+    """What people said here under these ids of the platform, those with it whose words are erased."""
+    rows = reader.all(
+        _MESSAGE + " where id in (select max(id) from messages where session_id = ? and role = 'user'"
+        # Ids start anew in a group that moved and under a new bot: the newest is meant.
+        " and platform_ref in (select value from json_each(?)) group by platform_ref) order by id",
+        (session_id, json.dumps(list(platform_refs))),
+    )
+    return [message(row) for row in rows]
+
+
+def erase(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
+    """Blank the words of these messages, with what came beside them: they are not read, learned or found any more."""
+    these = json.dumps(list(message_ids))
+    tx.run(
+        "update messages set text = '', tool_calls = null, learn = 0, recall = 0, erased_at = coalesce(erased_at, ?)"
+        " where id in (select value from json_each(?))",
+        (now, these),
+    )
+    tx.run("delete from attachments where message_id in (select value from json_each(?))", (these,))
+    for message_id in message_ids:
+        documents.changed(tx, documents.of_message(message_id))
+
+
 def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
     """A person has edited what they said."""
     tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
@@ -146,22 +171,22 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
         documents.changed(tx, documents.of_message(message_id))
 
 
-def replies_telling(reader: Reader, value: str, *, sources: Iterable[int], turns: Iterable[int]) -> list[int]:
-    """The bot's messages that answered `sources`, and those of `turns` that hold `value`."""
-    found: list[int] = []
-    for source in sources:
-        rows = reader.all(
-            "select id from messages where role <> 'user' and turn_id = (select turn_id from messages where id = ?)",
-            (source,),
-        )
-        found += [row["id"] for row in rows]
-    for turn in turns:
-        rows = reader.all(
-            "select id from messages where role <> 'user' and turn_id = ? and instr(lower(text), lower(?)) > 0",
-            (turn, value),
-        )
-        found += [row["id"] for row in rows]
-    return found
+def replies_telling(
+    reader: Reader, told: Iterable[tuple[str, Sequence[int]]], *, sources: Iterable[int]
+) -> frozenset[int]:
+    """The bot's messages that answered `sources`, and those that hold what was `told`: a value, and in which turns."""
+    answers = reader.all(
+        "select a.id from messages a where a.role <> 'user' and a.turn_id in"
+        " (select turn_id from messages where id in (select value from json_each(?)))",
+        (json.dumps(list(sources)),),
+    )
+    quotes = reader.all(
+        "select a.id from json_each(?) told, json_each(told.value, '$[1]') turn"
+        " join messages a on a.turn_id = turn.value"
+        " where a.role <> 'user' and instr(lower(a.text), lower(json_extract(told.value, '$[0]'))) > 0",
+        (json.dumps([(value, list(turns)) for value, turns in told]),),
+    )
+    return frozenset(row["id"] for row in (*answers, *quotes))
 
 
 def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:

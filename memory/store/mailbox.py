@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory.store import attachments
 from memory.store.database import Reader, Row, Transaction
 
 
@@ -37,7 +38,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """An outbox row: one physical message to show. Times are milliseconds UTC."""
+    """An outbox row: one physical message to show, the `chunk`th of its answer. Times are milliseconds UTC.
+
+    `ticket` is that of the inbox row it answers: a secret of its platform's; with `in_place` it takes the place of what
+    that is for.
+    """
 
     id: int
     session_key: str
@@ -51,6 +56,15 @@ class Parcel:
     run: str
     attempts: int
     created_at: int
+    chunk: int
+    ticket: str
+    in_place: int
+    error: str | None
+
+    @property
+    def may_be_shown(self) -> bool:
+        """Whether an earlier try of this row may have shown it."""
+        return self.error == "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +110,24 @@ def hold(tx: Transaction, inbox_id: int) -> None:
 
 
 def expire_held(tx: Transaction, *, before: int, now: int) -> None:
-    """Nobody has asked for an answer to these since they were received, before a time in milliseconds UTC."""
-    tx.run(
-        "update inbox set state = 'failed', error = 'stale', payload = '', finished_at = ?"
-        " where state = 'pending' and held = 1 and received_at < ?",
-        (now, before),
+    """Nobody has asked for an answer to these since they were received, before a time in milliseconds UTC.
+
+    Of those that failed before it the words go as well.
+    """
+    held = tx.all(
+        f"select id from inbox where {_OPEN} and state = 'pending' and held = 1 and received_at < ?", (before,)
     )
+    answered(tx, [row["id"] for row in held], error="stale", now=now)
+    failed = tx.all(
+        "select id from inbox where state = 'failed' and payload <> '' and coalesce(finished_at, 0) < ?", (before,)
+    )
+    blank(tx, [row["id"] for row in failed])
 
 
 def release(tx: Transaction, session_key: str) -> list[Letter]:
     """The session's held messages, oldest first, to be answered now."""
     rows = tx.all(
-        _LETTER + " where state = 'pending' and held = 1 and session_key = ? order by id",
+        f"{_LETTER} where {_OPEN} and state = 'pending' and held = 1 and session_key = ? order by id",
         (session_key,),
     )
     for row in rows:
@@ -117,13 +137,37 @@ def release(tx: Transaction, session_key: str) -> list[Letter]:
 
 def waiting(reader: Reader, session_key: str) -> list[Letter]:
     """The session's messages of which no turn has begun."""
-    rows = reader.all(_LETTER + " where state = 'pending' and session_key = ? order by id", (session_key,))
+    rows = reader.all(f"{_LETTER} where {_OPEN} and state = 'pending' and session_key = ? order by id", (session_key,))
     return [_letter(row) for row in rows]
+
+
+def kept(reader: Reader, session_key: str) -> list[Letter]:
+    """The session's messages that failed before they reached history, and whose words are kept for a while."""
+    rows = reader.all(
+        f"{_LETTER} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,)
+    )
+    return [_letter(row) for row in rows]
+
+
+def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
+    """Drop the words that ended messages have left in the mailbox, with what came beside them."""
+    for inbox_id in inbox_ids:
+        tx.run("update inbox set payload = '' where id = ?", (inbox_id,))
+        attachments.drop(tx, inbox_id)
 
 
 def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
     """Another payload for a message of which no turn has begun."""
     tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, inbox_id))
+
+
+def still_waiting(reader: Reader, inbox_ids: Sequence[int]) -> set[int]:
+    """Those of these messages that nobody has ended and no turn has claimed."""
+    rows = reader.all(
+        "select id from inbox where state = 'pending' and id in (select value from json_each(?))",
+        (json.dumps(list(inbox_ids)),),
+    )
+    return {row["id"] for row in rows}
 
 
 def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
@@ -145,6 +189,8 @@ def answered(
             " where id = ? and state in ('pending', 'claimed')",
             ("done" if error is None else "failed", error, now, int(keep_words), inbox_id),
         )
+        if not keep_words:
+            attachments.drop(tx, inbox_id)
 
 
 def bury(tx: Transaction, inbox_id: int, *, error: str, now: int) -> None:
@@ -165,15 +211,28 @@ def post(
     now: int,
     edits: str | None = None,
 ) -> None:
-    """Queue a message, one row per physical piece; the first turns the shown message `edits` into itself."""
+    """Queue a message, one row per physical piece; the first turns the shown message `edits` into itself.
+
+    The ticket of the inbox row it answers comes with each, as long as that row is open.
+    """
+    row = tx.one(
+        "select payload ->> '$.ticket' as ticket, payload ->> '$.pressed' as pressed from inbox"
+        " where id = ? and payload <> ''",
+        (inbox_id,),
+    )
+    ticket = row["ticket"] or "" if row is not None else ""
+    # The answer to a command stands where the command was given, that to a press beside the button.
+    in_place = bool(ticket) and row is not None and row["pressed"] is None
     for chunk, piece in enumerate(pieces):
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
-            " state, run, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+            " ticket, in_place, state, run, created_at)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
             (
                 session_key, turn_id, inbox_id, kind, chunk, piece.text, piece.markup,
                 json.dumps(piece.buttons) if piece.buttons else "",
-                reply_to if chunk == 0 else None, edits if chunk == 0 else None, run, now,
+                reply_to if chunk == 0 else None, edits if chunk == 0 else None, ticket,
+                int(in_place and chunk == 0), run, now,
             ),
         )  # fmt: skip
 
@@ -201,6 +260,16 @@ def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
     return None if row is None else row["platform_ref"]
 
 
+def lost_placeholder(reader: Reader, turn_id: int) -> Parcel | None:
+    """The placeholder of which nobody knows whether it was shown."""
+    row = reader.one(
+        f"select {_PARCEL} from outbox where turn_id = ? and kind = 'placeholder'"
+        " and (state = 'unknown' or error = 'orphan') order by id desc limit 1",
+        (turn_id,),
+    )
+    return None if row is None else _parcel(row)
+
+
 def sessions_with_mail(reader: Reader) -> list[str]:
     """Sessions with rows to send, or of whose fate nobody was told."""
     rows = reader.all(
@@ -217,7 +286,8 @@ def doubt(tx: Transaction) -> None:
 def in_doubt(reader: Reader, session_key: str) -> list[Parcel]:
     """A session's rows of unknown fate about which the person was not asked yet."""
     rows = reader.all(
-        f"select {_PARCEL} from outbox where session_key = ? and state = 'unknown' and offered = 0 order by id",
+        f"select {_PARCEL} from outbox where {_UNSENT} and session_key = ? and state = 'unknown' and offered = 0"
+        " order by id",
         (session_key,),
     )
     return [_parcel(row) for row in rows]
@@ -261,7 +331,7 @@ def take(tx: Transaction, session_key: str, *, now: int) -> Parcel | None:
     row = tx.one(
         "update outbox set state = 'sending', attempts = attempts + 1, created_at = min(created_at, ?1)"
         " where (not_before <= ?1 or created_at > ?1)"
-        " and id = (select min(id) from outbox where session_key = ?2 and state = 'pending')"
+        f" and id = (select min(id) from outbox where {_UNSENT} and session_key = ?2 and state = 'pending')"
         f" returning {_PARCEL}",
         (now, session_key),
     )
@@ -272,7 +342,7 @@ def due(reader: Reader, session_key: str, *, now: int) -> int | None:
     """When the session's next row may be sent, milliseconds UTC; None without one."""
     row = reader.one(
         "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
-        " where session_key = ?2 and state = 'pending' order by id limit 1",
+        f" where {_UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
         (now, session_key),
     )
     return None if row is None else int(row["not_before"])
@@ -280,14 +350,21 @@ def due(reader: Reader, session_key: str, *, now: int) -> int | None:
 
 def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
     tx.run(
-        "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '', markup = '' where id = ?",
+        "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '', markup = '', buttons = '',"
+        " ticket = ''"
+        " where id = ?",
         (platform_ref, now, outbox_id),
     )
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
     """Keep a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
-    tx.run("update outbox set state = ?, error = ?, not_before = ? where id = ?", (state, error, not_before, outbox_id))
+    tx.run(
+        # Once its fate was unknown, it may have been shown, whatever becomes of a later try.
+        "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
+        " ticket = iif(?1 = 'dead', '', ticket) where id = ?4",
+        (state, error, not_before, outbox_id),
+    )
 
 
 def say_anew(tx: Transaction, outbox_id: int) -> None:
@@ -298,7 +375,8 @@ def say_anew(tx: Transaction, outbox_id: int) -> None:
 def give_up(tx: Transaction, session_key: str, error: str) -> None:
     """Nothing can be shown in this place: its rows are dead."""
     tx.run(
-        "update outbox set state = 'dead', error = ? where session_key = ? and state in ('pending', 'sending')",
+        f"update outbox set state = 'dead', error = ?, ticket = '' where {_UNSENT} and session_key = ?"
+        " and state in ('pending', 'sending')",
         (error, session_key),
     )
 
@@ -367,10 +445,16 @@ def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | 
     return inbound["at"], outbound["at"]
 
 
+#: In the very words of the indexes of open rows, without which SQLite does not use them.
+_OPEN = "state in ('pending', 'claimed')"
+_UNSENT = "state in ('pending', 'sending', 'unknown')"
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"
-_PARCEL = "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at"
+_PARCEL = (
+    "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at, chunk, ticket,"
+    " in_place, error"
+)
 
 
 def _letter(row: Row) -> Letter:

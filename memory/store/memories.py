@@ -198,10 +198,8 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     What a removed row had replaced stays closed, and is then followed by that row's own successor, if any: forgetting
     a new home must not move anybody back into the old one.
     """
-    doomed = list(memory_ids)
-    for memory_id in doomed:
-        rows = tx.all("select memory_id from memory_parents where parent_id = ?", (memory_id,))
-        doomed += [row["memory_id"] for row in rows if row["memory_id"] not in doomed]
+    rows = tx.all(_GOING + " select id from going", (json.dumps(list(memory_ids)),))
+    doomed = [int(row["id"]) for row in rows]
     entities.release(tx, doomed)
     for memory_id in doomed:
         relinked = tx.all(
@@ -216,6 +214,28 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     return doomed
 
 
+def take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
+    """Delete rows with all derived from them, and bring back what else that was derived from, to be compressed anew.
+
+    Profile and directive set nothing aside, so nothing comes back for them. Returns the ids of every removed row.
+    """
+    others = tx.all(
+        _GOING + " select distinct p.parent_id, m.superseded_by in (select id from going) as replaced"
+        " from memory_parents p join memories d on d.id = p.memory_id join memories m on m.id = p.parent_id"
+        " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive')"
+        " and p.parent_id not in (select id from going)",
+        (json.dumps(list(memory_ids)),),
+    )
+    gone = delete(tx, memory_ids)
+    for row in others:
+        reopened = ", superseded_by = null, valid_until = null" if row["replaced"] else ""
+        tx.run(
+            f"update memories set archived_at = null, compressed_at = null{reopened} where id = ?", (row["parent_id"],)
+        )
+        _changed(tx, row["parent_id"])
+    return gone
+
+
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
     """Remove rows that should never have been written; what they had replaced holds for as long as they would have."""
     for memory_id in memory_ids:
@@ -226,7 +246,7 @@ def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
         )
         for row in reopened:
             _changed(tx, row["id"])
-    delete(tx, memory_ids)
+    take_apart(tx, memory_ids)
 
 
 def of_message_alone(reader: Reader, message_id: int) -> list[int]:
@@ -237,6 +257,22 @@ def of_message_alone(reader: Reader, message_id: int) -> list[int]:
         (message_id,),
     )
     return [row["memory_id"] for row in rows]
+
+
+def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
+    """The memories learned from these messages of which nobody's words stand elsewhere, whoever may see them.
+
+    The bot's own words don't count: they teach nothing of a person without that person's assent.
+    """
+    rows = reader.all(
+        f"select {_COLUMNS} from memories m where m.id in (select memory_id from memory_sources"
+        " where message_id in (select value from json_each(?1))) and not exists"
+        " (select 1 from memory_sources o join messages said on said.id = o.message_id where o.memory_id = m.id"
+        " and said.role = 'user' and said.erased_at is null"
+        " and said.id not in (select value from json_each(?1))) order by m.id",
+        (json.dumps(list(message_ids)),),
+    )
+    return [_memory(row) for row in rows]
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
@@ -452,6 +488,11 @@ _COLUMN_NAMES = (
 _COLUMNS = (
     ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
     + ", m.flags, (select name from identities where id = m.subject_id) as subject_name"
+)
+#: Ids of existing rows, given as a JSON list, and of all that was derived from them, in turn.
+_GOING = (
+    "with recursive going(id) as (select id from memories where id in (select value from json_each(?))"
+    " union select p.memory_id from memory_parents p join going g on p.parent_id = g.id)"
 )
 _LIVE = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 

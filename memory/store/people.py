@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store import documents, memories
+from memory.store import memories
 from memory.store.database import Reader, Row, Transaction
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -77,6 +77,12 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
     return _speaker(row, name)
 
 
+def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
+    """The identity behind a platform's user id; None when nobody has spoken under it."""
+    row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
+    return None if row is None else _speaker(row, row["name"])
+
+
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
     """The id of a chat, made on first sight."""
     row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
@@ -110,19 +116,32 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
     return made
 
 
-def present(tx: Transaction, *, platform: str, reference: str, left_at: int | None) -> list[str]:
-    """Note that the bot is in a chat, or since when (milliseconds UTC) it is not; returns the chat's session keys."""
+def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:
+    """Note that a channel's bot is in a chat, or since when (milliseconds UTC) it is not; returns its sessions there.
+
+    `channel` is named as in session keys: a chat is left when the last of its bots is gone. Platforms tell again and
+    again that a bot is shut out: the first time counts.
+    """
+    keys = _session_keys(tx, platform=platform, reference=reference)
+    own = [key for key in keys if key.startswith(f"{channel}:")]
     tx.run(
-        "update chats set left_at = ? where id ="
-        " (select chat_id from chat_aliases where platform = ? and reference = ?)",
-        (left_at, platform, reference),
+        "update sessions set left_at = iif(?1 is null, null, coalesce(left_at, ?1))"
+        " where key in (select value from json_each(?2))",
+        (left_at, json.dumps(own)),
     )
-    return _session_keys(tx, platform=platform, reference=reference)
+    tx.run(
+        "update chats set left_at = (select iif(count(*) = count(s.left_at), max(s.left_at), null) from sessions s"
+        " where s.chat_id = chats.id)"
+        " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
+        (platform, reference),
+    )
+    return own
 
 
-def heard_in(tx: Transaction, chat_id: int) -> None:
-    """Somebody speaks in a chat, so the bot is there, whatever was noted."""
-    tx.run("update chats set left_at = null where id = ? and left_at is not null", (chat_id,))
+def heard_in(tx: Transaction, session: Session) -> None:
+    """Somebody speaks in a session, so the bot is there, whatever was noted."""
+    tx.run("update chats set left_at = null where id = ? and left_at is not null", (session.chat_id,))
+    tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
 
 
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
@@ -182,6 +201,11 @@ def session_by_id(reader: Reader, session_id: int) -> Session:
     row = reader.one(_SESSION + " where s.id = ?", (session_id,))
     assert row is not None
     return _session(row)
+
+
+def is_on(reader: Reader, session: Session, platform: str) -> bool:
+    """Whether a session's chat is one of this platform's."""
+    return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
 
 
 def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
@@ -247,7 +271,7 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     tx.run("update identities set person_id = ? where id = ?", (alone_id, identity_id))
     drop_snapshots(tx)
     leaves = {int(row["id"]): row["identity_id"] == identity_id for row in together}
-    return _take_apart(tx, _of_both_sides(tx, leaves))
+    return memories.take_apart(tx, _of_both_sides(tx, leaves))
 
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
@@ -263,27 +287,6 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
     for row in rows:
         sides[row["memory_id"]] |= {leaves[owner] for owner in (row["own"], row["made_of"]) if owner in leaves}
     return [memory_id for memory_id, found in sides.items() if len(found) == 2]
-
-
-def _take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
-    """Delete derived memories, with all derived from them in turn, and bring the rest of their parents back."""
-    marks = ", ".join("?" for _ in memory_ids)
-    rows = tx.all(
-        f"with recursive going(id) as (select id from memories where id in ({marks})"
-        "   union select p.memory_id from memory_parents p join going g on p.parent_id = g.id)"
-        " select p.parent_id, m.superseded_by in (select id from going) as replaced from memory_parents p"
-        " join memories m on m.id = p.parent_id"
-        " where p.memory_id in (select id from going) and p.parent_id not in (select id from going)",
-        tuple(memory_ids),
-    )
-    gone = memories.delete(tx, memory_ids)
-    for row in rows:
-        reopened = ", superseded_by = null, valid_until = null" if row["replaced"] else ""
-        tx.run(
-            f"update memories set archived_at = null, compressed_at = null{reopened} where id = ?", (row["parent_id"],)
-        )
-        documents.changed(tx, documents.of_memory(row["parent_id"]))
-    return gone
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:

@@ -4,29 +4,75 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from channels.base import Button, Channel, CommandSpec, Inbound, Outbound, Place
+from channels.base import (
+    Attachment,
+    Button,
+    Channel,
+    ChannelError,
+    CommandSpec,
+    Form,
+    Inbound,
+    NotTaken,
+    Option,
+    Outbound,
+    Place,
+    Suggestion,
+    TooLarge,
+    rows,
+)
 from channels.console import ConsoleChannel
+from channels.discord import DiscordChannel
 from channels.telegram import TelegramChannel
+from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
 
 NOW = 1_700_000_000_000
 TIMEOUT = 20  # seconds until a channel that hangs fails its test
+
+COMMANDS = (
+    CommandSpec(name="help", help="what I can do", translated={"zh": "我会做什么"}, shared=True),
+    CommandSpec(name="keep", help="keep it", options=(Option(name="id", help="which", suggests=True),), forms=True),
+    CommandSpec(name="let", help="let in", admin=True, private=True, options=(Option(name="who", help="an id"),)),
+)
+FILE = b"the bytes of a file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """What a test does at the other end of a wire, beyond talking.
+
+    `attach` sends FILE with some words; `press` presses the button with that data under a message; `keyboard` is the
+    data of the buttons under it, row by row; `lose` has the next send take effect without an answer; `age` lets so many
+    seconds pass there; `fail` has every request fail until `mend`; `lock_out` makes the token worthless.
+    """
+
+    attach: Callable[[], Awaitable[object]]
+    press: Callable[[str, str], Awaitable[object]]
+    keyboard: Callable[[str], Awaitable[list[list[str]]]]
+    lose: Callable[[], Awaitable[object]]
+    age: Callable[[float], Awaitable[None]]
+    fail: Callable[[], Awaitable[object]]
+    mend: Callable[[], Awaitable[None]]
+    lock_out: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rig:
     """A channel and the person at its other end: `say` and `hang_up` are theirs, `screen` is what they see.
 
-    `hang_up` is None where people only fall silent, and a run ends with a shutdown.
+    `hang_up` is None where people only fall silent, and a run ends with a shutdown. `platform` is None where there is
+    none. `store` is what hosts keep for the channel.
     """
 
     channel: Channel
@@ -35,28 +81,58 @@ class Rig:
     say: Callable[[str], Awaitable[None]]
     hang_up: Callable[[], None] | None
     screen: Callable[[], Awaitable[str]]
+    platform: Platform | None = None
+    store: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Gateway:
-    """A host that keeps what it is told and, when it has an answer, sends it at once."""
+    """A host that keeps what it is told and, when it has an answer, sends it at once, in place of what was pressed."""
 
     channel: Channel
+    store: dict[str, str]
     answer: str | None = None
     said: list[Inbound] = field(default_factory=list)
     failure: Exception | None = None
-    commands: Sequence[CommandSpec] = (CommandSpec(name="help", help="what I can do"),)
+    commands: Sequence[CommandSpec] = COMMANDS
     taken: int = 0
     told: asyncio.Event = field(default_factory=asyncio.Event)
+    answering: list[asyncio.Task[str]] = field(default_factory=list)
+
+    def admins(self, channel: str) -> Sequence[str]:
+        return ()
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        return ()
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        return None
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        return {name: value for name, value in self.store.items() if name.startswith(prefix)}
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        for name, value in values.items():
+            self.store.pop(name, None)
+            if value is not None:
+                self.store[name] = value
 
     async def on_inbound(self, inbound: Inbound) -> None:
         self.said.append(inbound)
+        self.told.set()
         if self.failure is not None:
             raise self.failure
         if self.answer is not None:
-            await self.channel.send(Outbound(id=len(self.said), place=inbound.place, text=self.answer))
+            pressed = inbound.message_id if inbound.pressed is not None else None
+            answer = Outbound(
+                id=len(self.said), place=inbound.place, text=self.answer, edits=pressed, ticket=inbound.ticket
+            )
+            # Not awaited: a platform may have to hear first that the message was taken.
+            self.answering.append(asyncio.create_task(self.channel.send(answer)))
         self.taken += 1
-        self.told.set()
+
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        raise AssertionError(f"nobody deleted {message_ids}")
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
         raise AssertionError(f"nobody moved {chat}")
@@ -68,9 +144,11 @@ class Gateway:
         return None
 
     async def took(self, messages: int) -> None:
-        while self.taken < messages:
+        """Until so many messages came, or were refused, and every answer is shown."""
+        while len(self.said) < messages:
             self.told.clear()
             await self.told.wait()
+        await asyncio.gather(*self.answering)
 
 
 async def console(cleanup: AsyncExitStack, folder: Path) -> Rig:
@@ -114,7 +192,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
         await client.get(drop, params={"drop_pending_updates": True})
     channel = TelegramChannel(
-        id="telegram", token=platform.token, base_url=platform.url, now=lambda: NOW, poll_seconds=1, request_seconds=5
+        id="telegram", token=platform.token, base_url=platform.url, now=lambda: NOW, poll_seconds=1, request_seconds=2
     )
 
     async def say(text: str) -> None:
@@ -123,6 +201,11 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     async def screen() -> str:
         return "\n".join(await platform.texts(ada))
 
+    async def keyboard(message: str) -> list[list[str]]:
+        shown = (await platform.state())["chats"][str(ada)]["messages"]
+        [markup] = [one["reply_markup"] for one in shown if str(one["message_id"]) == message]
+        return [[button["callback_data"] for button in row] for row in markup["inline_keyboard"]]
+
     return Rig(
         channel=channel,
         place=Place(channel="telegram", chat=str(ada)),
@@ -130,15 +213,100 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         say=say,
         hang_up=None,
         screen=screen,
+        platform=Platform(
+            attach=lambda: platform.say("look", user=ada, document=FILE, filename="notes.txt"),
+            press=lambda message, data: platform.press(int(message), data, chat=ada, user=ada),
+            keyboard=keyboard,
+            lose=lambda: platform.fault("reset", at="after effect", method="sendMessage"),
+            age=platform.pass_time,
+            fail=lambda: platform.fault("reset", times=0),
+            mend=platform.heal,
+            lock_out=platform.revoke,
+        ),
     )
 
 
-@pytest.fixture(params=[console, telegram], ids=["console", "telegram"])
+async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
+    """A Discord bot, its platform, and somebody who has written to it before."""
+    platform = await cleanup.enter_async_context(discords.serving())
+    cleanup.enter_context(discords.reached(platform))
+    ada, now = 7, [NOW]
+    home = await platform.dm(ada)
+    store: dict[str, str] = {}
+
+    def bot() -> DiscordChannel:
+        return DiscordChannel(
+            id="discord",
+            token=platform.token,
+            base_url=platform.api_url,
+            now=lambda: now[0],
+            sleep=lambda _seconds: asyncio.sleep(0),
+            random=lambda: 0.0,
+            request_seconds=2,
+        )
+
+    async def met() -> None:
+        """An earlier run: what was said before the bot's very first session is not meant for it."""
+        if store:
+            return
+        earlier = bot()
+        host = Gateway(earlier, store)
+        running = asyncio.create_task(earlier.run(host))
+        async with asyncio.timeout(TIMEOUT):
+            await hearing(earlier)
+            await platform.say("/start", user=ada, name="Ada", sent_at=NOW / 1000 - 60)
+            await host.took(1)
+        running.cancel()
+        await asyncio.wait([running])
+
+    async def say(text: str, **more: Any) -> None:
+        await met()
+        await platform.say(text, user=ada, sent_at=NOW / 1000, **more)
+
+    async def screen() -> str:
+        return "\n".join(await platform.texts(home))
+
+    async def keyboard(message: str) -> list[list[str]]:
+        shown = await platform.message(int(message))
+        return [[button["custom_id"] for button in row["components"]] for row in shown["components"]]
+
+    async def press(message: str, data: str) -> None:
+        now[0] = int(time.time() * 1000)  # for Discord's ids tell the time, and how long one may answer
+        await platform.press(int(message), data, user=ada)
+
+    return Rig(
+        channel=bot(),
+        place=Place(channel="discord", chat=str(home)),
+        author=str(ada),
+        say=say,
+        hang_up=None,
+        screen=screen,
+        platform=Platform(
+            attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]),
+            press=press,
+            keyboard=keyboard,
+            lose=lambda: platform.fault("reset", at="after effect", method="send"),
+            age=platform.pass_time,
+            fail=lambda: platform.fault("reset", times=0),
+            mend=platform.heal,
+            lock_out=platform.revoke,
+        ),
+        store=store,
+    )
+
+
+@pytest.fixture(params=[console, telegram, discord], ids=["console", "telegram", "discord"])
 async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
     """One channel after the other; each builder takes an exit stack and an empty folder."""
     build: Callable[[AsyncExitStack, Path], Awaitable[Rig]] = request.param
     async with AsyncExitStack() as cleanup:
         yield await build(cleanup, tmp_path)
+
+
+async def hearing(channel: Channel) -> None:
+    """Until a running channel has got through to its platform."""
+    while channel.health().trouble or channel.health().contact is None:
+        await asyncio.sleep(0.01)
 
 
 async def run(rig: Rig, host: Gateway, *, messages: int) -> None:
@@ -160,7 +328,7 @@ async def run(rig: Rig, host: Gateway, *, messages: int) -> None:
 
 async def test_channel_hands_over_a_well_formed_inbound(rig: Rig) -> None:
     """Everything later, from policy to memory, goes by these fields."""
-    host = Gateway(rig.channel)
+    host = Gateway(rig.channel, rig.store)
     await rig.say("hello there")
     await run(rig, host, messages=1)
     [inbound] = host.said
@@ -178,7 +346,7 @@ async def test_channel_hands_over_a_well_formed_inbound(rig: Rig) -> None:
 
 async def test_channel_keeps_the_order_and_gives_each_message_its_own_key(rig: Rig) -> None:
     """The inbox drops a message whose key it knows, so equal texts still need different keys."""
-    host = Gateway(rig.channel)
+    host = Gateway(rig.channel, rig.store)
     for text in ("one", "same", "same"):
         await rig.say(text)
     await run(rig, host, messages=3)
@@ -189,7 +357,7 @@ async def test_channel_keeps_the_order_and_gives_each_message_its_own_key(rig: R
 
 async def test_channel_shows_a_sent_message_once(rig: Rig) -> None:
     """The plain case: an answer that comes whole."""
-    host = Gateway(rig.channel, answer="a plain answer")
+    host = Gateway(rig.channel, rig.store, answer="a plain answer")
     await rig.say("hello")
     await run(rig, host, messages=1)
     assert (await rig.screen()).count("a plain answer") == 1
@@ -237,14 +405,14 @@ async def test_channel_run_ends_when_the_person_is_gone(rig: Rig) -> None:
     """Without anybody at the other end the process must be able to stop."""
     if rig.hang_up is None:
         pytest.skip("people here only fall silent")
-    host = Gateway(rig.channel)
+    host = Gateway(rig.channel, rig.store)
     await run(rig, host, messages=0)
     assert host.said == []
 
 
 async def test_channel_run_ends_when_cancelled(rig: Rig) -> None:
     """A shutdown cancels the run while it waits for the person."""
-    running = asyncio.create_task(rig.channel.run(Gateway(rig.channel)))
+    running = asyncio.create_task(rig.channel.run(Gateway(rig.channel, rig.store)))
     await asyncio.sleep(0.05)  # long enough to be waiting; ending must not depend on it
     running.cancel()
     async with asyncio.timeout(TIMEOUT):
@@ -256,7 +424,7 @@ async def test_channel_run_ends_when_cancelled(rig: Rig) -> None:
 
 async def test_channel_does_not_hide_that_a_message_was_not_taken(rig: Rig) -> None:
     """When the store can't be written the message must not count as received."""
-    host = Gateway(rig.channel, failure=OSError("disk full"))
+    host = Gateway(rig.channel, rig.store, failure=OSError("disk full"))
     await rig.say("keep this")
     if rig.hang_up is not None:
         rig.hang_up()
@@ -277,40 +445,211 @@ async def test_channel_turns_a_placeholder_into_the_answer(rig: Rig) -> None:
     assert await rig.screen() == "The answer."
 
 
-async def test_channel_shows_buttons_where_it_says_so(rig: Rig) -> None:
-    """A question whose buttons are missing can't be answered by pressing."""
+async def test_channel_puts_an_edit_in_the_place_of_any_of_its_messages(rig: Rig) -> None:
+    """A page that is turned, a question that is answered: the message changes, and its buttons with it."""
+    if rig.channel.capabilities.stream != "edit":
+        pytest.skip("what is shown is not edited here")
+    shown = await rig.channel.send(
+        Outbound(id=1, place=rig.place, text="page 1", buttons=(Button(label="›", data="to:2"),))
+    )
+    back = Button(label="‹", data="to:1")
+    again = Outbound(id=2, place=rig.place, text="page 2", edits=shown, buttons=(back,))
+    assert await rig.channel.send(again) == shown
+    assert await rig.screen() == "page 2"
+    assert await _wire(rig).keyboard(shown) == [["to:1"]]
+
+
+async def test_channel_lays_buttons_in_rows_and_brings_back_what_is_pressed(rig: Rig) -> None:
+    """A question whose buttons are missing can't be answered; one whose data is cut is answered wrongly."""
     if not rig.channel.capabilities.buttons:
         pytest.skip("people type here")
-    yes = Button(label="Yes", data="y" * 64)
-    await rig.channel.send(Outbound(id=1, place=rig.place, text="Really?", buttons=(yes,)))
-    assert "Really?" in await rig.screen()
+    buttons = [Button(label=f"choice {n}", data=f"{n}" + "y" * 63) for n in range(7)]
+    shown = await rig.channel.send(Outbound(id=1, place=rig.place, text="Which?", buttons=tuple(buttons)))
+    laid = [[button.data for button in row] for row in rows(buttons)]
+    assert len(laid) > 1
+    assert await _wire(rig).keyboard(shown) == laid
+
+    host = Gateway(rig.channel, rig.store, answer="You chose 5.")
+    running = asyncio.create_task(rig.channel.run(host))
+    async with asyncio.timeout(TIMEOUT):
+        await hearing(rig.channel)
+        await _wire(rig).press(shown, buttons[5].data)
+        await host.took(1)
+    running.cancel()
+    await asyncio.wait([running])
+    [pressed] = host.said
+    assert (pressed.pressed, pressed.text, pressed.message_id) == (buttons[5].data, "", shown)
+    assert (pressed.author_id, pressed.place) == (rig.author, rig.place)
+    assert Inbound.from_json(pressed.to_json()) == pressed
+    assert await rig.screen() == "You chose 5."
 
 
-@pytest.mark.parametrize(
-    "text", ["short", "a *b* _c_ `d` <e> & [f](g) " * 400, "\U0001f41f" * 5_000, "# Head\n\n- item\n"]
-)
-async def test_channel_makes_messages_it_can_send(rig: Rig, text: str) -> None:
+async def test_channel_does_not_show_twice_a_row_whose_fate_was_unknown(rig: Rig) -> None:
+    """What may have been shown is told as such; where the row is known again, sending it again is safe, also later."""
+    if rig.platform is None:
+        pytest.skip("nothing comes between the channel and its screen")
+    for number, seconds in enumerate((0.0, 900.0), start=1):
+        # The platform grows older, the channel's clock does not: so the row is that much older.
+        made_at = NOW - round(seconds * 1_000)
+        row = Outbound(id=number, place=rig.place, text=f"answer {number}", made_at=made_at)
+        await rig.platform.lose()
+        with pytest.raises(ChannelError) as caught:
+            await rig.channel.send(row)
+        assert not caught.value.certain
+        await rig.platform.age(seconds)
+        if rig.channel.capabilities.resend == "same":
+            assert await rig.channel.send(replace(row, retried=True))
+        assert (await rig.screen()).count(f"answer {number}") == 1
+
+
+async def test_channel_hands_over_files_that_can_be_fetched_after_a_restart(rig: Rig) -> None:
+    """The bytes are fetched by what stands in the mailbox, and never more of them than allowed."""
+    if rig.platform is None:
+        pytest.skip("there are no files here")
+    host = Gateway(rig.channel, rig.store)
+    await rig.platform.attach()
+    await run(rig, host, messages=1)
+    inbound = Inbound.from_json(host.said[0].to_json())
+    assert inbound == host.said[0]
+    [found] = inbound.attachments
+    assert (inbound.text, found.kind, found.name) == ("look", "file", "notes.txt")
+    assert await rig.channel.fetch(inbound, found, limit=len(FILE)) == FILE
+    for limit in (len(FILE) - 1, 0):
+        with pytest.raises(TooLarge):
+            await rig.channel.fetch(inbound, found, limit=limit)
+        with pytest.raises(TooLarge):
+            await rig.channel.fetch(inbound, replace(found, size=None), limit=limit)
+
+
+async def test_channel_refuses_to_fetch_what_has_no_bytes(rig: Rig) -> None:
+    """Whatever stands in an old row, the one error that is expected comes of it."""
+    inbound = Inbound(
+        channel=rig.channel.id,
+        platform=rig.channel.platform,
+        bot_id="1",
+        update_key="1",
+        chat=rig.place.chat,
+        chat_kind="private",
+        author_id=rig.author,
+        author_name="Ada",
+        message_id="1",
+        text="",
+        sent_at=NOW,
+    )
+    for reference in ("", "nonsense", "{}", '{"url": 1}', "\0"):
+        with pytest.raises(ChannelError):
+            await rig.channel.fetch(inbound, Attachment(kind="file", name="a", reference=reference), limit=1_000)
+
+
+TEXTS = {
+    "short": "short",
+    "marks": "a *b* _c_ `d` <e> & [f](g) " * 400,
+    "fish": "\U0001f41f" * 5_000,
+    "head": "# Head\n\n- item\n",
+    "fence": "```python\n" + "print('```')\n" * 600 + "```",
+    "open fence": "````\n" + "x" * 9_000,
+    "table": "|a|b|\n|-|-|\n" + "|**1**|`2`|\n" * 700,
+    "nested": "\n".join("  " * (n % 9) + f"- _item_ **{n}**" for n in range(600)),
+    "quotes": ">" * 300 + " deep\n" * 500,
+    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 900,
+    "accents": "e\u0301\u0302" * 3_000,
+    "arabic": "\u202e\u0645\u0631\u062d\u0628\u0627 **x** " * 600,
+    "pings": "@everyone <@1> <#2> @remora_test_bot " * 200,
+    "links": "[a](https://example.org/" + "p" * 3_000 + ") " * 3,
+    "blank": " \n\t\n ",
+    "nothing": "",
+}
+
+
+async def test_channel_makes_messages_it_can_send(rig: Rig) -> None:
     """Delivery stores these rows and sends each as it is; what is not Markdown loses no character."""
-    for markdown in (True, False):
-        chunks = rig.channel.chunks(text, markdown=markdown)
-        assert chunks
-        for number, chunk in enumerate(chunks):
-            row = Outbound(id=number, place=rig.place, text=chunk.text, markup=chunk.markup)
-            assert await rig.channel.send(row)
-        if not markdown:
-            joined = "".join(chunk.text for chunk in chunks)
-            assert "".join(joined.split()) == "".join(text.split())
+    for name, text in TEXTS.items():
+        for markdown in (True, False):
+            chunks = rig.channel.chunks(text, markdown=markdown)
+            assert chunks, name
+            if not text.strip():
+                continue  # nobody has said that nothing can be shown
+            for number, chunk in enumerate(chunks):
+                row = Outbound(id=number, place=rig.place, text=chunk.text, markup=chunk.markup, made_at=NOW)
+                assert await rig.channel.send(row), name
+            if not markdown:
+                # A platform may need more characters, to show those of the text as they are.
+                shown = iter("".join(chunk.text for chunk in chunks))
+                assert all(letter in shown for letter in text if not letter.isspace()), name
 
 
 async def test_channel_may_be_asked_to_show_that_it_works(rig: Rig) -> None:
-    """Nothing that only decorates an answer may stop it."""
-    await rig.channel.typing(rig.place)
-    await rig.channel.typing(replace(rig.place, chat="nobody"))
+    """Nothing that only decorates an answer may stop it, also while the platform is down."""
+    shown = "1"
+    if rig.channel.capabilities.stream == "edit":
+        shown = await rig.channel.send(Outbound(id=1, place=rig.place, text="…"))
+    if rig.platform is not None:
+        await rig.platform.fail()
+    for place in (rig.place, replace(rig.place, chat="nobody"), replace(rig.place, chat="5")):
+        await rig.channel.typing(place)
+        if rig.channel.capabilities.stream == "edit":
+            await rig.channel.revise(place, shown, "The **ans")
+            await rig.channel.revise(place, "no id", "The **answ")
+    if rig.platform is not None:
+        await rig.platform.mend()
+        assert await rig.screen() == "…"
+
+
+async def test_channel_gives_a_message_again_that_was_not_taken(rig: Rig) -> None:
+    """A store that can't be written for a while costs time, and nothing else; a person at a terminal is told."""
+    refusing = Gateway(rig.channel, rig.store, failure=NotTaken("the disk is full"))
+    await rig.say("keep this")
+    await run(rig, refusing, messages=1)
+    if rig.platform is None:
+        assert "the disk is full" in await rig.screen()
+        return
+    taking = Gateway(rig.channel, rig.store)
+    await run(rig, taking, messages=1)
+    assert {inbound.update_key for inbound in refusing.said} == {taking.said[0].update_key}
+    assert taking.said[0].text == "keep this"
+
+
+async def test_channel_that_is_not_let_in_says_so(rig: Rig) -> None:
+    """Only the operator can help, and health is where they look; what is to be shown meanwhile was surely not shown."""
+    if rig.platform is None:
+        pytest.skip("there is nobody to let it in")
+    await rig.platform.lock_out()
+    with pytest.raises(ChannelError) as caught:
+        async with asyncio.timeout(TIMEOUT):
+            await rig.channel.run(Gateway(rig.channel, rig.store))
+    assert rig.channel.health().trouble == str(caught.value)
+    with pytest.raises(ChannelError) as refused:
+        await rig.channel.send(Outbound(id=1, place=rig.place, text="hello"))
+    assert refused.value.certain
+
+
+async def test_channel_that_can_not_reach_its_platform_says_so(rig: Rig) -> None:
+    """An outage is no refusal: it is tried again, and health is red until it is over."""
+    if rig.platform is None:
+        pytest.skip("there is no platform to reach")
+    await rig.platform.fail()
+    running = asyncio.create_task(rig.channel.run(Gateway(rig.channel, rig.store)))
+    async with asyncio.timeout(TIMEOUT):
+        while not rig.channel.health().trouble or "ended" in rig.channel.health().trouble:
+            await asyncio.sleep(0.01)
+    running.cancel()
+    [ended] = await asyncio.gather(running, return_exceptions=True)
+    assert isinstance(ended, asyncio.CancelledError) or (isinstance(ended, ChannelError) and ended.retryable)
+    await rig.platform.mend()
+    await rig.say("hello")
+    host = Gateway(rig.channel, rig.store)
+    await run(rig, host, messages=1)
+    assert [inbound.text for inbound in host.said] == ["hello"]
 
 
 async def test_channel_tells_when_its_platform_last_answered(rig: Rig) -> None:
     """Health is red for a channel to which nothing comes."""
     assert rig.channel.health().trouble == ""
     await rig.say("hello")
-    await run(rig, Gateway(rig.channel), messages=1)
+    await run(rig, Gateway(rig.channel, rig.store), messages=1)
     assert rig.channel.health().contact in (None, NOW)
+
+
+def _wire(rig: Rig) -> Platform:
+    assert rig.platform is not None
+    return rig.platform

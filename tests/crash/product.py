@@ -6,8 +6,8 @@
                                              the first commit of a transaction with a statement that holds HOLDING
     wait                                     the exit status of the last life, when it has ended
 
-Invariants: what is imported is shared, by fork, and nothing else: reading aiogram's models takes longer than all the
-rest of a start; the last life ends with this process's input.
+Invariants: what is imported is shared, by fork, and nothing else: reading the platforms' models takes longer than all
+the rest of a start; the last life ends with this process's input.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import channels.telegram  # noqa: F401 - before the forks
+import channels.discord
+import channels.telegram  # noqa: F401 - both before the forks
 from channels.supervision import supervise
 from gateway import app, telemetry
 from gateway.config import Config, load

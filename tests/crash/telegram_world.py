@@ -3,526 +3,118 @@
 `python -m tests.crash.telegram_world --kills 200` kills at every named point and at random under both timing models,
 prints one JSON line and exits 1 when a promise is broken (the files of that world are then kept).
 
-Invariants: every message tells one thing that no other tells; what is counted is what stands in the chats at the
-platform, what its model was asked, and the rows of the dead process's own database, read from a copy so that nobody but
-the bot ever recovers or checkpoints it; a kill counts only when the bot has polled, or was at the very point.
+Invariants: those of world.py; the bot listens when it polls.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import json
-import os
-import random
-import re
-import shutil
-import signal
-import sqlite3
 import sys
-import tempfile
-import time
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
-from tests.platforms.telegram.client import JSON, Control, Moment, running
+from tests.crash.world import (
+    COMMITS,
+    JSON,
+    MODEL_MS,
+    MOMENTS,
+    PLACEHOLDER,
+    RATE,
+    START,
+    Chats,
+    Deed,
+    Effect,
+    Place,
+    Point,
+    Tally,
+    World,
+    around,
+    main,
+    play,
+    timing,
+)
+from tests.platforms.telegram.client import Control, running
 
-ROOT = Path(__file__).parents[2]
 BOT = "123456789:" + "Aa0_-" * 7
-Effect: TypeAlias = Literal["arrival", "mixed"]
-Deed: TypeAlias = Literal["quick", "slow", "press"]
-
-LATENCY_MS = 50
-MODEL_MS = 300
-#: Messages a second while the bot is killed at random.
-RATE = 15
-#: At least so many messages in each of the two worlds.
-MESSAGES = 1_000
-#: Seconds a slow answer takes beyond the others, so that a placeholder is shown first.
-_SLOW = 0.7
-_SLOWLY = "Slowly: "
 _PEOPLE = range(5_001, 5_041)
 _PLAIN_GROUP, _FORUM, _OTHER_FORUM = -5_001, -1_001_000_000_001, -1_001_000_000_002
-_THING = re.compile(r"thing\d{5}")
-_PLACEHOLDER = "…"
-#: Seconds for the bot to come to its first poll, to a point where it dies, to an end of its work.
-_START, _POINT, _END = 60, 20, 60
-#: Seconds a life lasts at least and at most after its first poll, when it is ended at random.
-_LIVES = (0.1, 3.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """A moment to die: at a request (`method`, `at`), or around a commit whose transaction holds a text.
-
-    After some the bot comes to `rest`: a turn that ends the process eight times is given up, as it should be.
-    """
-
-    name: str
-    deed: Deed = "quick"
-    method: str = ""
-    at: Moment = "before effect"
-    text: str | None = None
-    when: Literal["", "before", "after"] = ""
-    holding: str = ""
-    rest: bool = False
+_CALLED = "@remora_test_bot"
 
 
 def _points() -> Iterator[Point]:
-    moments: Sequence[Moment] = get_args(Moment)
-    for at in moments:
+    for at in MOMENTS:
         yield Point(name=f"sendMessage {at}", method="sendMessage", at=at, text="Answer to")
-    for at in moments:
+    for at in MOMENTS:
         yield Point(name=f"getUpdates {at}", method="getUpdates", at=at)
-        yield Point(name=f"placeholder {at}", method="sendMessage", at=at, text=_PLACEHOLDER, deed="slow")
+        yield Point(name=f"placeholder {at}", method="sendMessage", at=at, text=PLACEHOLDER, deed="slow")
         yield Point(name=f"editMessageText {at}", method="editMessageText", at=at, text="Answer to", deed="slow")
         yield Point(name=f"answerCallbackQuery {at}", method="answerCallbackQuery", at=at, deed="press")
         yield Point(name=f"model {at}", method="model", at=at)
         yield Point(name=f"extract {at}", method="extract", at=at, rest=True)
-    for name, deed, holding in _COMMITS:
-        yield Point(name=f"before commit {name}", deed=deed, when="before", holding=holding)
-        rest = name in ("begin turn", "step", "sent", "show again")
-        yield Point(name=f"after commit {name}", deed=deed, when="after", holding=holding, rest=rest)
+    *asked, extracting, extracted = COMMITS
+    yield from around((*asked, *_OFFERS, extracting, extracted))
 
 
-#: The commits of a message's way, by a text that only they hold.
-_COMMITS: Sequence[tuple[str, Deed, str]] = (
-    ("receive", "quick", "insert into inbox"),
-    ("begin turn", "quick", "insert into turns"),
-    ("place holder", "slow", "'placeholder', 0"),
-    ("step", "quick", "insert into steps"),
-    ("finish", "quick", "update turns set state"),
-    ("sent", "quick", "set state = 'sent'"),
-    ("take", "quick", "set state = 'sending'"),
-    # What was taken and not sent is now in doubt.
+#: What was taken and not sent is in doubt: its answer is offered.
+_OFFERS: Sequence[tuple[str, Deed, str]] = (
     ("offer", "quick", "offered = 1 where"),
     ("show again", "press", "set state = 'pending', offered = 0"),
-    ("schedule extraction", "quick", "insert into extractions"),
-    ("keep extracted", "quick", "update extractions set state = 'done'"),
 )
 POINTS: Sequence[Point] = tuple(_points())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What became of a world. `integrity` is "ok" or what SQLite says.
+class TelegramWorld(World[Control]):
+    """Forty people: private chats, a group, and two forums with topics."""
 
-    `sends_unanswered`: messages being shown (no edits) when the bot died whose showing it had not kept;
-    `models_unanswered`: model requests likewise. `overpaid`: requests repeated though their answer was kept; `failed`:
-    messages for which a failure was shown in place of an answer, which is no loss; `notices`: offers to show an answer
-    again that stand in the chats.
-    """
-
-    messages: int = 0
-    kills: int = 0
-    lost: int = 0
-    doubled: int = 0
-    memory_lost: int = 0
-    memory_doubled: int = 0
-    orphans: int = 0
-    notices: int = 0
-    sends_unanswered: int = 0
-    repaid: int = 0
-    models_unanswered: int = 0
-    overpaid: int = 0
-    failed: int = 0
-    integrity: str = "ok"
-
-    def __add__(self, other: Tally) -> Tally:
-        sums = {
-            each.name: getattr(self, each.name) + getattr(other, each.name)
-            for each in fields(self)
-            if each.name != "integrity"
-        }
-        return Tally(**sums, integrity=self.integrity if self.integrity != "ok" else other.integrity)
-
-    def broken(self) -> list[str]:
-        """The promises that were not kept, in words."""
-        zero = ("lost", "doubled", "memory_lost", "memory_doubled", "overpaid")
-        said = [f"{name}: {getattr(self, name)}" for name in zero if getattr(self, name)]
-        if self.orphans + self.notices > self.sends_unanswered:
-            said.append(f"{self.orphans} orphans + {self.notices} notices > {self.sends_unanswered} sends unanswered")
-        if self.repaid > self.models_unanswered:
-            said.append(f"{self.repaid} repaid > {self.models_unanswered} model requests unanswered")
-        if self.integrity != "ok":
-            said.append(f"integrity: {self.integrity}")
-        return said
-
-    def line(self) -> str:
-        return json.dumps({name: value for name, value in asdict(self).items() if name not in ("overpaid", "failed")})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where people talk: a private chat has one author."""
-
-    chat: int
-    thread: int | None
-    authors: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A message of a person."""
-
-    thing: str
-    place: Place
-    message_id: int
-
-
-@dataclass(slots=True)
-class Asked:
-    """An answer that was asked for by its button: how often it stood there before, and how often that was pressed."""
-
-    before: int
-    presses: int = 0
-
-
-@dataclass(slots=True, kw_only=True)
-class Chats:
-    """What the bot has shown, as it stands: answers by the last thing of what they answer."""
-
-    shown: Counter[tuple[int, int | None, str]] = field(default_factory=Counter)
-    orphans: int = 0
-    #: (chat, message id, button's data, id of the message it replies to)
-    offers: list[tuple[int, int, str, int | None]] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)
-
-
-class World:
-    """One platform with one bot. `folder` holds the bot's configuration, data and log."""
-
-    def __init__(self, folder: Path, platform: Control, launcher: asyncio.subprocess.Process, *, seed: int) -> None:
-        """`launcher` is `tests.crash.product`."""
-        self.folder = folder
-        self.platform = platform
-        self._launcher = launcher
-        self.kills = 0
-        self._chance = random.Random(seed)
-        self._places: list[Place] = []
-        self._told: dict[str, Told] = {}
-        self._asked_again: dict[str, Asked] = {}
-        self._pressed: Counter[tuple[int, int]] = Counter()
-        self._sends_unanswered = 0
-        self._asked: Counter[str] = Counter()
-        self._unanswered: Counter[str] = Counter()
-        self._pid: int | None = None
+    @property
+    def model_url(self) -> str:
+        return self.platform.model_url
 
     async def build(self) -> None:
-        """People, groups and topics, and the bot's configuration."""
         everybody = list(_PEOPLE)
-        self._places = [Place(chat=person, thread=None, authors=[person]) for person in everybody]
+        self.places = [Place(chat=person, authors=[person]) for person in everybody]
         await self.platform.group(_PLAIN_GROUP, kind="group", title="Walkers")
-        self._places.append(Place(chat=_PLAIN_GROUP, thread=None, authors=everybody[:5]))
+        self.places.append(Place(chat=_PLAIN_GROUP, authors=everybody[:5], called=_CALLED))
         for n, forum in enumerate((_FORUM, _OTHER_FORUM)):
             await self.platform.group(forum, title=f"Forum {n}", forum=True)
             authors = everybody[5 + 5 * n : 10 + 5 * n]
             topics = [await self.platform.topic(forum, f"Topic {t}") for t in range(2)]
-            self._places += [Place(chat=forum, thread=thread, authors=authors) for thread in (None, *topics)]
+            self.places += [
+                Place(chat=forum, thread=thread, authors=authors, called=_CALLED) for thread in (None, *topics)
+            ]
         await self._slow_down()
-        (self.folder / "agents").mkdir()
-        (self.folder / "agents" / "assistant.yaml").write_text(
-            "name: assistant\nlanguage: en\n"
-            f"models: [{{provider: openai, model: m, base_url: '{self.platform.model_url}'}}]\n"
-        )
         groups = f"groups: [{_PLAIN_GROUP}, {_FORUM}, {_OTHER_FORUM}]"
-        (self.folder / "config.yaml").write_text(
-            "data_dir: data\nembedding: {provider: none}\nrecall: {mode: classic}\nhttp: {enabled: false}\n"
-            "log: {level: info, format: json, file: remora.log}\n"
-            "memory: {quiet_seconds: 0.4}\n"
-            "limits: {burst_seconds: 0, placeholder_seconds: 0.5, concurrent_turns: 32, queue: 10000,"
-            " person_messages_per_minute: 10000, person_burst: 1000}\n"
-            "channels:\n  telegram:\n"
-            f"    - {{token: '{BOT}', base_url: '{self.platform.url}', allow: {everybody}, {groups}}}\n"
+        self.configure(
+            f"telegram:\n    - {{token: '{BOT}', base_url: '{self.platform.url}', allow: {everybody}, {groups}}}"
         )
 
-    # People.
+    async def tell(self, text: str, place: Place, author: int) -> tuple[Place, int]:
+        words = f"{place.called} {text}".strip()
+        said = await self.platform.say(words, user=author, chat=place.chat, thread=place.thread)
+        return place, said.message_id
 
-    async def say(self, *, slow: bool = False, place: Place | None = None) -> str:
-        """Somebody somewhere tells something new; the thing."""
-        place = place or self._chance.choice(self._places)
-        thing = f"thing{len(self._told):05}"
-        called = "@remora_test_bot " if place.chat < 0 else ""
-        author = self._chance.choice(place.authors)
-        # Entered before it is said: nothing may be said that is not counted.
-        self._told[thing] = Told(thing=thing, place=place, message_id=0)
-        said = await self.platform.say(
-            f"{called}{_SLOWLY if slow else ''}I like {thing}", user=author, chat=place.chat, thread=place.thread
-        )
-        self._told[thing] = Told(thing=thing, place=place, message_id=said.message_id)
-        return thing
+    async def click(self, message_id: int, data: str, *, chat: int, user: int) -> None:
+        await self.platform.press(message_id, data, chat=chat, user=user)
 
-    async def talk(self, rate: float, *, until: asyncio.Event) -> None:
-        """People talk; every tenth message needs a slow answer."""
-        while not until.is_set():
-            await self.say(slow=self._chance.random() < 0.1)
-            await asyncio.sleep(1 / rate)
-
-    async def press(self, *, most: int, old: bool = False) -> int:
-        """People press so many of the buttons "show again" that nobody pressed yet, or in vain; returns how many.
-
-        With `old` somebody presses any of them, of which nothing is to come but a word.
-        """
-        state = await self.platform.state()
-        chats, batch = _chats(state), _batches(state["model"]["asked"])
-        said = {(told.place.chat, told.message_id): told for told in self._told.values()}
-        pressed = 0
-        for chat, message_id, data, answers in chats.offers:
-            told = None if answers is None else said.get((chat, answers))
-            key = None if told is None else batch.get(told.thing)
-            stands = 0 if told is None or key is None else chats.shown[(chat, told.place.thread, key)]
-            in_vain = key is not None and not stands
-            if pressed == most or not (old or in_vain or not self._pressed[(chat, message_id)]):
-                continue
-            self._pressed[(chat, message_id)] += 1
-            if key is not None:
-                self._asked_again.setdefault(key, Asked(stands)).presses += 1
-            person = next(place.authors[0] for place in self._places if place.chat == chat)
-            await self.platform.press(message_id, data, chat=chat, user=person)
-            pressed += 1
-        return pressed
-
-    # The bot.
-
-    async def start(self, point: Point | None = None) -> int:
-        """Start the bot, one that dies at `point` when that is around a commit; its process id."""
-        at = f" {point.when} {point.holding}" if point is not None and point.when else ""
-        self._pid = int(await self._launch(f"start{at}"))
-        return self._pid
-
-    async def kill(self) -> None:
-        """SIGKILL, now."""
-        assert self._pid is not None
-        os.kill(self._pid, signal.SIGKILL)
-        await self._died(await self._launch("wait"))
-
-    async def die_at(self, point: Point) -> None:
-        """One life of the bot, up to `point`. Raises `AssertionError` when it does not come there."""
-        if point.when:
-            await self._do(point)
-        pid = await self.start(point)
-        if not point.when:
-            # Before what makes answers slow: of two faults the first one made happens.
-            await self.platform.heal()
-            await self.platform.fault("kill", method=point.method, at=point.at, text=point.text, pid=pid)
-            await self._slow_down()
-            await self._do(point)
-        ended = asyncio.ensure_future(self._launch("wait"))
-        try:
-            async with asyncio.timeout(_POINT):
-                # Again and again: an answer may have come in another way than by this point, a poll without anything to
-                # tell has no end.
-                while not (await asyncio.wait([ended], timeout=1))[0]:
-                    await self._do(point)
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise AssertionError(f"the bot lived on at: {point.name}; see {self.folder}") from None
-        await self._died(ended.result())
-
-    async def live(self, seconds: float, polls: int) -> None:
-        """Run until `seconds` after the first poll, the `polls`th of this world."""
-        await self.start()
-        await self.platform.wait(method="getUpdates", count=polls, timeout=_START)
-        await asyncio.sleep(seconds)
-
-    async def polls(self) -> int:
+    async def listened(self) -> int:
         return int((await self.platform.state())["requests"].get("getUpdates", 0))
 
-    async def storm(self, kills: int, *, messages: int, rate: float) -> None:
-        """Kill at random, while people talk, until the world has seen so many kills and messages."""
-        enough = asyncio.Event()
-        talking = asyncio.create_task(self.talk(rate, until=enough))
-        try:
-            while self.kills < kills:
-                await self.live(self._chance.uniform(*_LIVES) / 2, await self.polls() + 1)
-                if self._chance.random() < 0.3:
-                    await self.press(most=1)
-                await asyncio.sleep(self._chance.uniform(*_LIVES) / 2)
-                await self.kill()
-                _note(f"  {self.kills} kills, {len(self._told)} messages")
-            while len(self._told) < messages and not talking.done():
-                await asyncio.sleep(0.1)
-        finally:
-            enough.set()
-            await talking
+    async def listens(self, count: int) -> None:
+        await self.platform.wait(method="getUpdates", count=count, timeout=START)
 
-    async def rest(self) -> None:
-        """A life in which the bot does all it has to do."""
-        await self.start()
-        await self._rested()
-        await self._end()
-
-    async def settle(self) -> Tally:
-        """Let the bot come to rest, press every button, start it once more, and count."""
-        await self.start()
-        await self._rested()
-        for _ in range(3):
-            if not await self.press(most=10_000):
-                break
-            await self._rested()
-        await self._end()
-        await self.rest()
-        return await self._count()
-
-    def end(self) -> None:
-        """Leave no bot behind."""
-        if self._pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-
-    async def _end(self) -> None:
-        """End the resting bot; not a kill that counts."""
-        self.end()
-        await self._launch("wait")
-        self._pid = None
-
-    async def _launch(self, command: str) -> str:
-        """Ask the launcher."""
-        assert self._launcher.stdin is not None and self._launcher.stdout is not None
-        self._launcher.stdin.write(f"{command}\n".encode())
-        return (await self._launcher.stdout.readline()).decode().strip()
-
-    async def _slow_down(self) -> None:
-        """Have slow messages answered slowly."""
-        await self.platform.fault("delay", method="model", text=_SLOWLY, seconds=_SLOW, times=0)
-
-    async def _do(self, point: Point) -> None:
-        if point.deed == "press":
-            await self.press(most=1) or await self.press(most=1, old=True)
-        else:
-            await self.say(slow=point.deed == "slow")
-
-    async def _died(self, code: str) -> None:
-        """Look at what the process left."""
-        assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
-        self._pid = None
-        self.kills += 1
-        await asyncio.sleep(0.05)  # the platform takes up what was in the wires
-        asked = Counter[str]((await self.platform.state())["model"]["asked"])
-        with self._autopsy() as database:
-            self._sends_unanswered += _one(
-                database, "select count(*) from outbox where state = 'sending' and edits is null"
-            )
-            texts = defaultdict[int, list[str]](list)
-            for turn, text in database.execute(
-                "select t.id, m.text from turns t join messages m on m.turn_id = t.id and m.role = 'user'"
-                " where t.state = 'running' and not exists (select 1 from steps s where s.turn_id = t.id) order by m.id"
-            ):
-                texts[turn].append(text)
-        for text in map("\n".join, texts.values()):
-            if asked[text] > self._asked[text]:
-                self._unanswered[text] += 1
-        self._asked = asked
-
-    @contextmanager
-    def _autopsy(self) -> Iterator[sqlite3.Connection]:
-        """A copy of the dead process's database, as its next start will find it."""
-        with tempfile.TemporaryDirectory() as folder:
-            for suffix in ("", "-wal"):
-                with suppress(FileNotFoundError):
-                    shutil.copy(self.folder / "data" / f"remora.db{suffix}", folder)
-            with closing(sqlite3.connect(Path(folder) / "remora.db")) as database:
-                yield database
-
-    async def _rested(self) -> None:
-        """Wait until the bot has nothing left to do."""
-        await self.platform.wait(delivered=True, timeout=_END)
-        left: dict[str, int] = {}
-        asked = False
-        began = time.monotonic()
-        while not left or any(left.values()):
-            await asyncio.sleep(0.2)
-            left = self._left()
-            if time.monotonic() - began > _END and not asked and self._pid is not None:
-                os.kill(self._pid, signal.SIGUSR2)
-                asked = True
-            # A background call that got lost ends after 90 s and is made again a minute later.
-            if time.monotonic() - began > 4 * _END:
-                raise AssertionError(f"not done within {4 * _END} s: {left}; see {self.folder}")
-        await self.platform.wait(idle=0.3, timeout=_END)
-
-    def _left(self) -> dict[str, int]:
-        """What the running bot still has to do, by its database."""
-        uri = f"{(self.folder / 'data' / 'remora.db').as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
-            return {
-                "messages": _one(database, "select count(*) from inbox where state in ('pending', 'claimed')"),
-                "rows": _one(
-                    database,
-                    "select count(*) from outbox where state in ('pending', 'sending')"
-                    " or (state = 'unknown' and offered = 0)",
-                ),
-                "pieces": _one(database, "select count(*) from extractions where state = 'pending'"),
-                "unread": _one(
-                    database,
-                    "select count(*) from messages m join sessions s on s.id = m.session_id"
-                    " where m.id > s.extracted_to and m.learn = 1",
-                ),
-            }
-
-    # What is left of it all.
-
-    async def _count(self) -> Tally:
-        state = await self.platform.state()
-        chats, batch = _chats(state), _batches(state["model"]["asked"])
-        asked: dict[str, int] = state["model"]["asked"]
-        with self._autopsy() as database:
-            (integrity,) = database.execute("pragma integrity_check").fetchone()
-            rows = database.execute(
-                "select value, count(*), sum(reinforced_count) from memories where kind = 'fact' group by value"
-            )
-            facts = {value: (count, reinforced) for value, count, reinforced in rows}
-            reported = {
-                thing
-                for (text,) in database.execute(
-                    "select m.text from messages m join outbox o on o.turn_id = m.turn_id and o.kind = 'notice'"
-                    " where m.role = 'user' and o.state = 'sent'"
-                )
-                for thing in _THING.findall(text)
-            }
-        lost, doubled = [], []
-        for told in self._told.values():
-            key = batch.get(told.thing)
-            if told.thing not in reported and not chats.shown[(told.place.chat, told.place.thread, key or "")]:
-                lost.append(told.thing)
-        for (_, _, key), count in chats.shown.items():
-            again = self._asked_again.get(key)
-            more = count - 1 if again is None else max(0, again.before - 1, count - again.before - again.presses)
-            doubled += [key] * more
-        # Two turns over one message would have been two questions to the model.
-        doubled += [
-            thing for thing, many in Counter(t for text in asked for t in _THING.findall(text)).items() if many > 1
-        ]
-        gone = [thing for thing in self._told if thing not in facts]
-        twice = [value for value, (count, reinforced) in facts.items() if count > 1 or reinforced]
-        overpaid = {text: many - 1 - self._unanswered[text] for text, many in asked.items()}
-        overpaid = {text: many for text, many in overpaid.items() if many > 0}
-        for name, found in {
-            "lost": lost, "doubled": doubled, "memory lost": gone, "memory doubled": twice, "overpaid": list(overpaid),
-            "failed": sorted(reported), "other words": sorted(set(chats.other)),
-        }.items():  # fmt: skip
-            if found:
-                _note(f"  {name}: {found[:20]}")
-        return Tally(
-            messages=len(self._told),
-            kills=self.kills,
-            lost=len(lost),
-            doubled=len(doubled),
-            memory_lost=len(gone),
-            memory_doubled=len(twice),
-            orphans=chats.orphans,
-            notices=len(chats.offers),
-            sends_unanswered=self._sends_unanswered,
-            repaid=sum(asked.values()) - len(asked),
-            models_unanswered=self._unanswered.total(),
-            overpaid=sum(overpaid.values()),
-            failed=len(reported),
-            integrity=str(integrity),
-        )
+    def read(self, state: JSON) -> Chats:
+        chats = Chats()
+        for chat, known in state["chats"].items():
+            for message in known["messages"]:
+                if not message["by_bot"] or message["deleted"]:
+                    continue
+                rows = message.get("reply_markup", {}).get("inline_keyboard", [])
+                data = [button["callback_data"] for row in rows for button in row]
+                thread = message.get("message_thread_id") if message.get("is_topic_message") else None
+                answers: dict[str, Any] = message.get("reply_to_message") or {}
+                text = str(message.get("text", ""))
+                chats.add(int(chat), thread, message["message_id"], text, data, answers.get("message_id"))
+        return chats
 
 
 async def world(
@@ -537,114 +129,11 @@ async def world(
     seed: int = 1,
 ) -> Tally:
     """Kill the bot at each of `points`, then at random until there were so many, and count."""
-    timing = ("--latency-ms", str(LATENCY_MS), "--model-ms", str(model_ms), "--effect", effect, "--seed", str(seed))
-    async with running(*timing, token=BOT) as platform, _launcher(folder) as launcher:
-        made = World(folder, platform, launcher, seed=seed)
-        await made.build()
-        try:
-            for point in points:
-                await made.die_at(point)
-                _note(f"  {made.kills} kills: {point.name}")
-                if point.rest:
-                    await made.rest()
-            if made.kills < kills:
-                await made.storm(kills, messages=messages, rate=rate)
-            return await made.settle()
-        finally:
-            made.end()
-
-
-@asynccontextmanager
-async def _launcher(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    with (folder / "errors.log").open("ab") as errors:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "tests.crash.product", str(folder / "config.yaml")),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            # Threads do not survive a fork.
-            env={**os.environ, "NO_PROXY": "*", "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"},
-            cwd=ROOT,
-        )
-    try:
-        yield process
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), 2)
-        except TimeoutError:
-            # It waits for a life that nobody ended.
-            process.kill()
-            await process.wait()
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
-def _one(database: sqlite3.Connection, sql: str) -> int:
-    return int(database.execute(sql).fetchone()[0])
-
-
-def _batches(asked: Iterable[str]) -> dict[str, str]:
-    """Each thing with the last one of the burst it was asked in, which is what the model's answer names."""
-    batches: dict[str, str] = {}
-    for text in asked:
-        things = _THING.findall(text)
-        batches |= dict.fromkeys(things, things[-1] if things else "")
-    return batches
-
-
-def _chats(state: JSON) -> Chats:
-    chats = Chats()
-    for chat, known in state["chats"].items():
-        for message in known["messages"]:
-            if not message["by_bot"] or message["deleted"]:
-                continue
-            text = str(message.get("text", ""))
-            data = [
-                b["callback_data"] for row in message.get("reply_markup", {}).get("inline_keyboard", []) for b in row
-            ]
-            thread = message.get("message_thread_id") if message.get("is_topic_message") else None
-            answer = re.match(r"Answer to: .*(thing\d{5})$", text.partition("\n")[0])
-            if answer is not None:
-                chats.shown[(int(chat), thread, answer[1])] += 1
-            elif text == _PLACEHOLDER:
-                chats.orphans += 1
-            elif data and data[0].startswith("again:"):
-                answers: dict[str, Any] = message.get("reply_to_message") or {}
-                chats.offers.append((int(chat), message["message_id"], data[0], answers.get("message_id")))
-            else:
-                chats.other.append(text)
-    return chats
-
-
-async def _main(kills: int, seed: int) -> int:
-    total, broken = Tally(), []
-    effects: Sequence[Effect] = get_args(Effect)
-    for n, effect in enumerate(effects):
-        folder = Path(tempfile.mkdtemp(prefix=f"remora-crash-{effect}-"))
-        _note(f"effect {effect}, files in {folder}")
-        share = kills // len(effects) + (n < kills % len(effects))
-        tally = await world(folder, effect=effect, points=POINTS[:share], kills=share, messages=MESSAGES, seed=seed + n)
-        _note(f"effect {effect}: {tally}")
-        told = tally.broken()
-        broken += [f"effect {effect}: {one}; files kept in {folder}" for one in told]
-        total += tally
-        if not told:
-            shutil.rmtree(folder)
-    sys.stdout.write(f"{total.line()}\n")
-    for one in broken:
-        _note(one)
-    return 1 if broken else 0
+    serving = running(*timing(effect, model_ms, seed), token=BOT)
+    return await play(
+        TelegramWorld, serving, folder, points=points, kills=kills, messages=messages, rate=rate, seed=seed
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.crash.telegram_world", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="over both timing models, the named points included")
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    sys.exit(asyncio.run(_main(asked.kills, asked.seed)))
+    sys.exit(main("tests.crash.telegram_world", __doc__, POINTS, world))

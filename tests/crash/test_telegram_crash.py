@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.crash.telegram_world import POINTS, Tally, world
+from tests.crash.telegram_world import POINTS, world
+from tests.crash.world import Tally
 
 
 async def test_killed_at_every_named_point_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_a_tally_names_what_was_broken() -> None:
     fine = Tally(messages=9, kills=3, orphans=1, notices=2, sends_unanswered=3, repaid=1, models_unanswered=1)
     assert fine.broken() == []
     for bad in (
-        Tally(lost=1), Tally(doubled=1), Tally(memory_lost=1), Tally(memory_doubled=1), Tally(overpaid=1),
+        Tally(lost=1), Tally(doubled=1), Tally(misplaced=1), Tally(memory_lost=1), Tally(memory_doubled=1), Tally(overpaid=1),
         Tally(orphans=1, notices=1, sends_unanswered=1), Tally(repaid=2, models_unanswered=1), Tally(integrity="torn"),
     ):  # fmt: skip
         assert len((fine + bad).broken()) == 1 or bad.orphans or bad.repaid

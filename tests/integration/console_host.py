@@ -20,14 +20,16 @@ from pathlib import Path
 
 from channels.base import ChannelError, CommandSpec, Inbound, Outbound, Place
 from channels.console import ConsoleChannel
+from tests.hosts import QuietHost
 
 
-class ScriptedGateway:
+class ScriptedGateway(QuietHost):
     """Answers each message inside `settled`, as the real one does."""
 
     commands = (CommandSpec(name="help", help="what I can do"), CommandSpec(name="greet", help="say hello"))
 
     def __init__(self, channel: ConsoleChannel) -> None:
+        super().__init__()
         self.channel = channel
         self.said: list[str] = []
         self.go_on = asyncio.Event()
@@ -35,10 +37,6 @@ class ScriptedGateway:
 
     async def on_inbound(self, inbound: Inbound) -> None:
         self.said.append(inbound.text)
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
 
     async def settled(self, place: Place) -> None:
         turn, text = len(self.said), self.said[-1]

@@ -1,38 +1,34 @@
-"""Setting a Telegram bot up: what is written where, and who is let in."""
+"""Setting a bot up: what is written where, and who is let in."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from channels.base import (
-    Capabilities,
-    ChannelRefused,
-    ChannelUnavailable,
-    Chunk,
-    Health,
-    Host,
-    Inbound,
-    Outbound,
-    Place,
-)
+from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Health, Host, Inbound, Outbound
 from gateway import setup
-from gateway.config import ConfigError, TelegramSettings, load
+from gateway.config import ConfigError, DiscordSettings, TelegramSettings, load
 from tests.fakes import NOON
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 TOKEN = "123456789:" + "Aa0_-" * 7
+DISCORD = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gh0st-." + "Aa0_-" * 7 + "xyz"
+PERSON = "345678901234567890"
 CODE = "CDFG-2345"
 
 
 def bots(file: Path) -> tuple[TelegramSettings, ...]:
     return load(file, {}, file.parent).settings.channels.telegram
+
+
+def discords(file: Path) -> tuple[DiscordSettings, ...]:
+    return load(file, {}, file.parent).settings.channels.discord
 
 
 def fine(file: Path) -> object:
@@ -44,7 +40,14 @@ def add(folder: Path, *, channel: str = "telegram", base_url: str = "https://api
     file = folder / "config.yaml"
     name = setup.variable(channel)
     setup.keep_token(folder / ".env", name, TOKEN if channel == "telegram" else TOKEN.replace("1", "2"))
-    setup.add_bot(file, channel=channel, name=name, base_url=base_url, check=fine)
+    setup.add_bot(file, platform="telegram", channel=channel, name=name, base_url=base_url, check=fine)
+    return file
+
+
+def add_discord(folder: Path, *, base_url: str = "https://discord.com/api/v10") -> Path:
+    file = folder / "config.yaml"
+    setup.keep_token(folder / ".env", "DISCORD_TOKEN", DISCORD)
+    setup.add_bot(file, platform="discord", channel="discord", name="DISCORD_TOKEN", base_url=base_url, check=fine)
     return file
 
 
@@ -75,12 +78,12 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
     """One entry holds all that is to be said of a bot."""
     file = add(tmp_path)
     before = file.read_text()
-    setup.let_in(file, channel="telegram", person="7", check=fine)
+    setup.let_in(file, platform="telegram", channel="telegram", person="7", check=fine)
     assert added(before, file.read_text()) == ["      allow: [7]", "      admins: [7]"]
     entry = file.read_text().split("  telegram:\n    - id", 1)[1].split("http:", 1)[0].rstrip()
     assert "allow: [7]" in entry and "\n\n" not in entry
-    setup.let_in(file, channel="telegram", person="7", check=fine)
-    setup.let_in(file, channel="telegram", person="8", check=fine)
+    setup.let_in(file, platform="telegram", channel="telegram", person="7", check=fine)
+    setup.let_in(file, platform="telegram", channel="telegram", person="8", check=fine)
     (bot,) = bots(file)
     assert (bot.allow, bot.admins) == (("7", "8"), ("7", "8"))
 
@@ -162,7 +165,9 @@ def test_a_new_text_that_does_not_load_leaves_the_old_one(tmp_path: Path) -> Non
     file.write_text("data_dir: x\n")
     file.chmod(0o640)
     with pytest.raises(ConfigError):
-        setup.add_bot(file, channel="telegram", name="NOWHERE", base_url="https://api.telegram.org", check=fine)
+        setup.add_bot(
+            file, platform="telegram", channel="telegram", name="NOWHERE", base_url=setup.URLS["telegram"], check=fine
+        )
     assert file.read_text() == "data_dir: x\n"
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
     add(tmp_path)
@@ -178,6 +183,7 @@ def test_a_config_behind_a_link_is_changed_there(tmp_path: Path) -> None:
     file.symlink_to(real)
     setup.add_bot(
         file,
+        platform="telegram",
         channel="telegram",
         name="T",
         base_url="https://api.telegram.org",
@@ -186,10 +192,62 @@ def test_a_config_behind_a_link_is_changed_there(tmp_path: Path) -> None:
     assert file.is_symlink() and "${T}" in real.read_text()
 
 
+def test_a_bot_on_discord_stands_beside_one_on_telegram(tmp_path: Path) -> None:
+    """Each in its own list, with its own variable; the order in which they were set up does not matter."""
+    file = add_discord(add(tmp_path / "one").parent)
+    assert added(SHIPPED.read_text(), file.read_text()) == [
+        "  telegram:",
+        "    - id: telegram",
+        "      token: ${TELEGRAM_TOKEN}",
+        "  discord:",
+        "    - id: discord",
+        "      token: ${DISCORD_TOKEN}",
+    ]
+    other = add(add_discord(tmp_path / "two").parent)
+    assert load(other, {}, tmp_path).settings == load(file, {}, tmp_path).settings
+    (bot,) = discords(file)
+    assert bot.token.get_secret_value() == DISCORD and DISCORD not in file.read_text()
+
+
+def test_the_person_and_the_servers_are_written_into_their_own_bot(tmp_path: Path) -> None:
+    """A number lost in rounding would let nobody in, or somebody else."""
+    file = add_discord(add(tmp_path).parent, base_url="http://127.0.0.1:8082/api/v10")
+    before = file.read_text()
+    setup.let_in(file, platform="discord", channel="discord", person=PERSON, check=fine)
+    servers = ["234567890123456789", "234567890123456790"]
+    setup.answer_in(file, channel="discord", servers=servers, check=fine)
+    setup.answer_in(file, channel="discord", servers=servers[:1], check=fine)
+    assert added(before, file.read_text()) == [
+        f"      allow: [{PERSON}]",
+        f"      admins: [{PERSON}]",
+        f"      servers: [{', '.join(servers)}]",
+    ]
+    (bot,), (telegram,) = discords(file), bots(file)
+    assert (bot.allow, bot.admins, bot.servers) == ((PERSON,), (PERSON,), tuple(servers))
+    assert bot.base_url == "http://127.0.0.1:8082/api/v10"
+    assert telegram.allow == ()
+
+
+def test_an_id_of_another_platforms_bot_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """Their sessions would be one."""
+    file = add(tmp_path)
+    before = file.read_text()
+    with pytest.raises(ConfigError, match="has the id telegram"):
+        setup.add_bot(
+            file,
+            platform="discord",
+            channel="telegram",
+            name="D",
+            base_url=setup.URLS["discord"],
+            check=lambda new: load(new, {"D": DISCORD}, tmp_path),
+        )
+    assert file.read_text() == before
+
+
 # --- who is let in ---
 
 
-class Wire:
+class Wire(Channel):
     """A platform that says a script and keeps the answers by person."""
 
     id = "telegram"
@@ -199,18 +257,13 @@ class Wire:
     def __init__(self, *script: Inbound | Exception) -> None:
         self.script = script
         self.answers: list[tuple[str, str]] = []
+        self.tickets: list[tuple[str, int]] = []
         self.taken = 0
         self.state = Health()
         self.fail_sends = False
 
-    def reachable(self, place: Place) -> bool:
-        return True
-
     def health(self) -> Health:
         return self.state
-
-    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
-        return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
         for step in self.script:
@@ -220,19 +273,11 @@ class Wire:
             self.taken += 1
         await asyncio.Event().wait()
 
-    async def append(self, place: Place, turn: int, text: str) -> None:
-        raise AssertionError("nothing grows here")
-
-    async def revise(self, place: Place, reference: str, text: str) -> None:
-        raise AssertionError("nothing grows here")
-
-    async def typing(self, place: Place) -> None:
-        return None
-
     async def send(self, outbound: Outbound) -> str:
         if self.fail_sends:
             raise ChannelUnavailable("the wire is cut")
         self.answers.append((outbound.place.chat, outbound.text))
+        self.tickets.append((outbound.ticket, outbound.made_at))
         return str(outbound.id)
 
 
@@ -300,6 +345,29 @@ async def test_three_wrong_codes_shut_a_person_out_and_nobody_else() -> None:
     assert await paired(wire, seconds=10) == "7"
     answers = [chat for chat, _ in wire.answers]
     assert answers == ["6", "6", "6", "7", "7"]
+
+
+async def test_a_code_sent_as_a_command_is_answered_in_its_place() -> None:
+    """Where a platform has commands of its own, the answer needs the ticket, and the time it is good for."""
+    wire = Wire(replace(said(f"/start {CODE}"), ticket="t-1"))
+    assert await paired(wire, seconds=10) == "7"
+    assert wire.tickets == [("t-1", NOON)]
+
+
+async def test_what_a_channel_keeps_while_pairing_is_kept_for_that_run_alone() -> None:
+    """There is no store yet, and channels look things up before they hear anybody."""
+
+    class Keeper(Wire):
+        async def run(self, host: Host) -> None:
+            assert host.commands == () and host.admins(self.id) == ()
+            await host.keep(self.id, {"last:1": "5", "last:2": "6", "x": "7"})
+            await host.keep(self.id, {"last:2": None, "last:3": None})
+            self.found = await host.kept(self.id, "last:")
+            await super().run(host)
+
+    wire = Keeper(said(CODE))
+    assert await paired(wire, seconds=10) == "7"
+    assert wire.found == {"last:1": "5"}
 
 
 async def test_only_the_first_is_let_in() -> None:

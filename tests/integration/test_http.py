@@ -1,14 +1,17 @@
-"""The health page over real sockets."""
+"""The health page and webhooks over real sockets."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
+from channels.base import Hook, NotTaken
 from gateway.http import AddressUnusable, ChannelReport, Report, StoreReport, address, ask, serving, told
 from tests.loopback import Answer, Asked
 from tests.loopback import serving as answering
@@ -166,3 +169,156 @@ async def test_asking_where_nobody_listens_finds_nothing() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         assert await asyncio.to_thread(ask, "127.0.0.1", free.getsockname()[1]) is None
+
+
+# --- webhooks ---
+
+
+class Receiver:
+    """A channel's end of a webhook: what it was handed, and what it says to it."""
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.hook = Hook(path="/wire/in", limit=limit, take=self.take)
+        self.taken: list[tuple[Mapping[str, str], bytes]] = []
+        self.status = 200
+        self.hearing = True
+        self.error: Exception | None = None
+        self.began = asyncio.Event()
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+        self.url = ""
+
+    async def take(self, headers: Mapping[str, str], body: bytes) -> int:
+        self.began.set()
+        await self.goes_on.wait()
+        self.taken.append((headers, body))
+        if self.error is not None:
+            raise self.error
+        return self.status
+
+    async def post(self, content: bytes | AsyncIterator[bytes], **headers: str) -> httpx.Response:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return await client.post(self.url, content=content, headers=headers)
+
+    async def raw(self, request: bytes) -> bytes:
+        """What comes back until the other end closes; the request is never completed."""
+        url = httpx.URL(self.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(request)
+        async with asyncio.timeout(20):
+            said = await reader.read()
+        writer.close()
+        return said
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    async with serving(
+        Page().now,
+        host="127.0.0.1",
+        port=0,
+        hooks=[receiver.hook],
+        hearing=lambda: receiver.hearing,
+        body_seconds=0.2,
+    ) as page:
+        receiver.url = page.replace("/healthz", "/wire/in")
+        yield receiver
+
+
+async def test_a_delivery_is_handed_over_and_answered_as_it_was_taken(receiver: Receiver) -> None:
+    """The platform repeats whatever is not answered well, so the channel's word must reach it unchanged."""
+    for status in (200, 204, 401, 503):
+        receiver.status = status
+        answer = await receiver.post(b'{"a": 1}', **{"X-Secret-Token": "S", "Host": "bot.example.org"})
+        assert (answer.status_code, answer.content) == (status, b"")
+    headers, body = receiver.taken[0]
+    assert body == b'{"a": 1}'
+    assert headers["x-secret-token"] == "S" and all(name == name.lower() for name in headers)
+
+
+async def test_nothing_but_a_post_is_taken(receiver: Receiver) -> None:
+    """A browser led there must do nothing."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
+            assert (await client.request(method, receiver.url)).status_code == 405
+        assert (await client.post(receiver.url + "/x")).status_code == 404
+    assert receiver.taken == []
+
+
+async def test_a_body_at_the_limit_is_taken_and_one_beyond_is_not(receiver: Receiver) -> None:
+    """Whether its length is told before or not."""
+
+    async def pieces(size: int) -> AsyncIterator[bytes]:
+        for _ in range(size // 100):
+            yield b"x" * 100
+        yield b"x" * (size % 100)
+
+    assert (await receiver.post(b"x" * 1000)).status_code == 200
+    assert (await receiver.post(pieces(1000))).status_code == 200
+    assert (await receiver.post(b"x" * 1001)).status_code == 413
+    assert (await receiver.post(pieces(1001))).status_code == 413
+    assert [len(body) for _, body in receiver.taken] == [1000, 1000]
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_waited_for(receiver: Receiver) -> None:
+    """The line is closed: it would take as long as the sender likes."""
+    said = await receiver.raw(b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 413 ")
+    assert receiver.taken == []
+
+
+async def test_a_body_that_does_not_come_is_given_up(receiver: Receiver) -> None:
+    """Anybody could hold lines open, for nothing."""
+    said = await receiver.raw(b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert receiver.taken == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (NotTaken("the disk is full of Ada's letters"), {"event": "hook.failed", "code": "not_taken"}),
+        (ValueError("not a number: Ada's letters"), {"event": "hook.crashed", "code": "ValueError"}),
+    ],
+)
+async def test_a_delivery_that_fails_is_told_by_its_code_alone(
+    receiver: Receiver, error: Exception, told: dict[str, str]
+) -> None:
+    """The platform delivers it again; what somebody said must not get into the log by the way of an error."""
+    receiver.error = error
+    with capture_logs() as logs:
+        answer = await receiver.post(b"Ada's letters")
+    assert (answer.status_code, answer.content) == (500, b"")
+    (line,) = logs
+    assert told.items() <= line.items() and line["path"] == "/wire/in"
+    assert "Ada" not in str(logs)
+    assert ("at" in line) is ("crashed" in told["event"])
+
+
+async def test_while_nothing_is_heard_a_delivery_is_put_off(receiver: Receiver) -> None:
+    """The process starts or ends: the platform brings it again."""
+    receiver.hearing = False
+    answer = await receiver.post(b"early")
+    assert (answer.status_code, answer.content) == (503, b"")
+    receiver.hearing = True
+    assert (await receiver.post(b"later")).status_code == 200
+    assert [body for _, body in receiver.taken] == [b"later"]
+
+
+async def test_at_the_end_a_delivery_in_hand_is_finished() -> None:
+    """It was perhaps committed: without an answer it would come again for nothing."""
+    receiver = Receiver()
+    receiver.goes_on.clear()
+    async with AsyncExitStack() as stack:
+        page = await stack.enter_async_context(serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook]))
+        receiver.url = page.replace("/healthz", "/wire/in")
+        posting = asyncio.create_task(receiver.post(b"x"))
+        await receiver.began.wait()
+        ending = asyncio.create_task(stack.aclose())
+        await asyncio.sleep(0)
+        receiver.goes_on.set()
+        async with asyncio.timeout(20):
+            answer = await posting
+            await ending
+    assert answer.status_code == 200

@@ -43,7 +43,7 @@ from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.service import Service, Triggers, Where, Who
 from memory.store import driver as drivers
-from tests.fakes import Clock, calls, counting_ids, says
+from tests.fakes import Clock, calls, counting_ids, reader, says
 from tests.faults import IO_ERROR, Faults
 
 FULL = "database or disk is full"
@@ -250,6 +250,7 @@ class Life:
             door=memory.door,
             policy=Policy({phone.id: rules}, monotonic=lambda: clock() / 1000),
             buckets=Buckets(per_minute=6_000, burst=1_000_000_000, monotonic=lambda: 0.0),  # nobody says too much
+            attachments=reader(),
             clean=clean,
             redact=redact,
             new_code=lambda: "CDFG-2345",

@@ -7,6 +7,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import trustme
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply
 from llmock.scenarios import ToolCall as MockCall
+from structlog.testing import capture_logs
 
 from agents.llm import (
     BadCompletion,
@@ -27,6 +29,7 @@ from agents.llm import (
     ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
+    Picture,
     Provider,
     Request,
     ToolCall,
@@ -58,6 +61,7 @@ async def provider_at(
     timeout: float = 5.0,
     verify: ssl.SSLContext | bool = False,
     connections: int = 100,
+    sees: bool = False,
 ) -> AsyncIterator[OpenAIProvider]:
     limits = httpx.Limits(max_connections=connections)
     async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits) as client:
@@ -70,6 +74,7 @@ async def provider_at(
             max_tokens=max_tokens,
             timeout=timeout,
             count_tokens=count_tokens,
+            sees=sees,
         )
 
 
@@ -1167,6 +1172,167 @@ async def test_an_answer_compressed_wrongly_is_an_error() -> None:
     error = await failure_of(WHOLE, headers="content-encoding: gzip\r\n")
     assert isinstance(error, BadCompletion)
     assert "compressed" in str(error)
+
+
+# --- pictures ------------------------------------------------------------------------------------------------------
+
+CAT = Picture(media_type="image/png", data=b"\x89PNG\r\n\x1a\n")
+CAT_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+LOOK = Request(messages=(ChatMessage(role="user", content="Who is this?", pictures=(CAT, CAT)),))
+UNSEEN = "[A picture was sent here that this model cannot see.]"
+NAMED = f"Who is this?\n{UNSEEN}\n{UNSEEN}"
+
+
+def shown(served: Wire) -> list[Any]:
+    """The content of the last message of each request."""
+    return [request["messages"][-1]["content"] for request in served.requests]
+
+
+async def test_a_model_that_sees_is_shown_the_pictures() -> None:
+    """After the words, as the API wants it; other messages stay plain text."""
+    wordless = replace(LOOK.messages[0], content="")
+    request = Request(messages=(*HELLO.messages, wordless, LOOK.messages[0]))
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url, sees=True) as provider:
+        await provider.complete(request)
+    assert [message["content"] for message in served.requests[0]["messages"]] == [
+        "Say hello to Ada.",
+        [CAT_PART, CAT_PART],
+        [{"type": "text", "text": "Who is this?"}, CAT_PART, CAT_PART],
+    ]
+
+
+async def test_a_model_that_does_not_see_is_told_of_pictures() -> None:
+    """It would else answer as if there were none."""
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url) as provider:
+        await provider.complete(LOOK)
+        await provider.complete(Request(messages=(replace(LOOK.messages[0], content="", pictures=(CAT,)),)))
+    assert shown(served) == [NAMED, UNSEEN]
+
+
+async def test_only_a_persons_message_shows_pictures() -> None:
+    """Vendors take them nowhere else."""
+    message = ChatMessage(role="assistant", content="Look:", pictures=(CAT,))
+    async with wire(replies(WHOLE)) as served, provider_at(served.base_url, sees=True) as provider:
+        await provider.complete(Request(messages=(message,)))
+    assert shown(served) == [f"Look:\n{UNSEEN}"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("400 Bad Request", "Invalid content type. image_url is only supported by certain models."),
+        ("400 Bad Request", "this model does not support image input"),
+        ("400 Bad Request", "Model does not support images. Please use a model that does."),
+        ("400 Bad Request", "Image inputs are not supported by this model."),
+        ("400 Bad Request", "messages[0].content must be a string"),
+        ("400 Bad Request", "'messages.0' : for 'role:user' ('messages.0.content' : value must be a string)"),
+        ("400 Bad Request", "facebook/opt-125m is not a multimodal model None"),
+        ("400 Bad Request", "At most 0 image(s) may be provided in one request."),
+        ("400 Bad Request", "this model is missing data required for image input"),
+        (
+            "400 Bad Request",
+            "Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text`",
+        ),
+        ("404 Not Found", "No endpoints found that support image input"),
+        ("415 Unsupported Media Type", "vision is not enabled"),
+        ("422 Unprocessable Entity", "image_url: Input should be a valid string"),
+        ("500 Internal Server Error", "image input is not supported - hint: you may need to provide the mmproj"),
+        ("500 Internal Server Error", 'Unsupported content part type: "image_url"; [{"url": "data:image/png;base64,iV'),
+    ],
+)
+async def test_a_server_that_takes_no_pictures_is_asked_without_them(status: str, message: str) -> None:
+    """`sees` was set for a model that does not; the answer still comes, the next call knows, and the log says so."""
+    async with (
+        wire(refuses_once({"error": {"message": message}}, WHOLE, status)) as served,
+        provider_at(served.base_url, sees=True) as provider,
+    ):
+        with capture_logs() as lines:
+            assert (await provider.complete(LOOK)).text == "Hello Ada."
+            await provider.complete(LOOK)
+    assert shown(served)[1:] == [NAMED, NAMED]
+    assert lines == [{"event": "model.takes_no_pictures", "log_level": "warning", "model": "openai/gpt-4o"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("400 Bad Request", "You uploaded an unsupported image. Please make sure your image is valid."),
+        (
+            "400 Bad Request",
+            "Your image has to be of one of the following formats, others are not supported: png, jpeg",
+        ),
+        ("400 Bad Request", "Invalid base64 image_url."),
+        ("400 Bad Request", "At most 1 image(s) may be provided in one request."),
+        ("400 Bad Request", "Your input image may contain content that is not allowed by our safety system."),
+        ("400 Bad Request", "The image was flagged by moderation. If this is wrong, only support can help."),
+        ("400 Bad Request", "messages.5.content.1.image.source.base64: image exceeds 5 MB maximum"),
+        ("400 Bad Request", "At least one of the image dimensions exceed max allowed size: 8000 pixels"),
+        ("400 Bad Request", "Provided image is not valid."),
+        ("400 Bad Request", "Unable to process input image. Please retry."),
+        ("400 Bad Request", "cannot identify image file <_io.BytesIO object>"),
+        ("400 Bad Request", "Failed to download multimodal content"),
+        ("400 Bad Request", "Could not fetch the image"),
+        ("400 Bad Request", "The content type of the image is unsupported: image/heic"),
+        ("400 Bad Request", "Something about an image that nobody has heard before"),
+        ("413 Payload Too Large", "Request body too large"),
+        ("500 Internal Server Error", "Unsupported image format: failed to decode"),
+    ],
+)
+async def test_one_bad_picture_does_not_blind_the_model(status: str, message: str) -> None:
+    """The next picture may be taken."""
+    async with (
+        wire(refuses_once({"error": {"message": message}}, WHOLE, status)) as served,
+        provider_at(served.base_url, sees=True) as provider,
+    ):
+        with capture_logs() as lines:
+            assert (await provider.complete(LOOK)).text == "Hello Ada."
+            await provider.complete(LOOK)
+    assert lines == []
+    seen = [{"type": "text", "text": "Who is this?"}, CAT_PART, CAT_PART]
+    assert shown(served) == [seen, NAMED, seen]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        ("404 Not Found", "model gpt-4o not found", ModelRefused),
+        ("400 Bad Request", "maximum context length is 8192 tokens, images included", ContextOverflow),
+        ("500 Internal Server Error", "image worker crashed", ModelUnavailable),
+    ],
+)
+async def test_a_refusal_that_is_not_about_pictures_stays_one(
+    status: str, message: str, kind: type[ModelError]
+) -> None:
+    """Without the pictures it would be refused just the same, or answered blindly."""
+    async with (
+        wire(replies({"error": {"message": message}}, status=status)) as served,
+        provider_at(served.base_url, sees=True) as provider,
+    ):
+        assert type(await failure(provider, LOOK)) is kind
+    assert len(served.requests) == 1
+
+
+async def test_a_models_name_says_nothing_of_pictures() -> None:
+    """A model that is not there yet may be there tomorrow, and see."""
+    name = "llama-3.2-vision"
+    gone = {"error": {"message": f"model '{name}' not found, try pulling it first"}}
+    async with (
+        wire(replies(gone, status="404 Not Found")) as served,
+        provider_at(served.base_url, model=name, sees=True) as provider,
+    ):
+        with pytest.raises(ModelRefused, match="knows no such model"):
+            await provider.complete(LOOK)
+    assert len(served.requests) == 1
+
+
+async def test_pictures_count_where_the_server_does_not_tell() -> None:
+    """Only where they were sent."""
+    async with wire(replies(WHOLE)) as served:
+        async with provider_at(served.base_url, sees=True) as provider:
+            seen = (await provider.complete(LOOK)).usage.input_tokens
+        async with provider_at(served.base_url) as provider:
+            named = (await provider.complete(LOOK)).usage.input_tokens
+    assert seen - named == 1_600
 
 
 # --- ends from our own side ----------------------------------------------------------------------------------------

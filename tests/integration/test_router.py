@@ -25,7 +25,7 @@ from memory.learn.redact import redact
 from memory.service import Service, Triggers, Where, Who
 from memory.store.database import Database
 from tests.conftest import private
-from tests.fakes import Clock, ScriptedModel, calls, counting_ids
+from tests.fakes import Clock, ScriptedModel, calls, counting_ids, reader
 
 numbers = count(1)
 
@@ -110,6 +110,7 @@ class Bench:
             door=self.memories["remora.db"].door,
             policy=Policy({self.screen.id: self.rules}, monotonic=lambda: self.clock() / 1000),
             buckets=Buckets(per_minute=30, burst=10, monotonic=lambda: 0.0),
+            attachments=reader(),
             clean=clean,
             redact=redact,
             new_code=lambda: "CDFG-2345",

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
 import pytest
 
-from channels.base import Capabilities, ChannelUnavailable, Chunk, Health, Host, Inbound, Outbound, Place
+from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Hook, Host, Inbound, Outbound
+from gateway import app
 from gateway.config import Config, load
 from gateway.http import AddressUnusable
-from gateway.serve import GRACE, SILENCE, judge, serve
+from gateway.serve import GRACE, SILENCE, judge, serve, version
 from memory.errors import StoreInUse
 from memory.service import StoreHealth
-from tests.fakes import NOON
+from tests.fakes import NOON, Clock
 
 WELL = StoreHealth(oldest_inbox=None, oldest_outbox=None, damage=None, wal_bytes=0)
 
 
-class Wire:
+class Wire(Channel):
     """A platform as a queue: what is put into `said` comes in, what goes out is kept in `sent`.
 
     It is called console, for there everybody may speak.
     """
 
+    id = ""
     platform = "wire"
     capabilities = Capabilities(resend="mark", burst_seconds=0)
 
@@ -37,17 +39,12 @@ class Wire:
         self.receiving = asyncio.Event()
         self.failures = failures
         self.state = Health(contact=NOON)
+        self.sending = asyncio.Event()
         self.held = asyncio.Event()
         self.held.set()
 
-    def reachable(self, place: Place) -> bool:
-        return True
-
     def health(self) -> Health:
         return self.state
-
-    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
-        return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
         if self.failures:
@@ -74,20 +71,23 @@ class Wire:
                 )
             )
 
-    async def append(self, place: Place, turn: int, text: str) -> None:
-        raise AssertionError("nothing grows here")
-
-    async def revise(self, place: Place, reference: str, text: str) -> None:
-        raise AssertionError("nothing grows here")
-
-    async def typing(self, place: Place) -> None:
-        return None
-
     async def send(self, outbound: Outbound) -> str:
+        self.sending.set()
         await self.held.wait()
         self.sent.append(outbound.text)
         self.answered.set()
         return str(outbound.id)
+
+
+class Hooked(Wire):
+    """A platform that delivers over HTTP."""
+
+    def hook(self) -> Hook:
+        return Hook(path="/wire", limit=100, take=self.take)
+
+    async def take(self, headers: Mapping[str, str], body: bytes) -> int:
+        await self.said.put(body.decode())
+        return 202
 
 
 class Operator:
@@ -218,6 +218,47 @@ async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: i
     assert red.status_code == 503 and red.json()["reasons"] == ["console: the wire is cut"]
 
 
+async def test_a_webhook_is_taken_where_the_health_page_is(tmp_path: Path, unused_tcp_port: int) -> None:
+    """A bot that is delivered to needs no second port; the start says where its proxy must lead to."""
+
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    wire, operator = Hooked(), Operator()
+    serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
+    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+        await until(wire.receiving, serving)
+        assert f"  hooks:  console at /wire, taken at 127.0.0.1:{unused_tcp_port}" in operator.lines
+        answer = await client.post(f"http://127.0.0.1:{unused_tcp_port}/wire", content="/help")
+        await until(wire.answered, serving)
+        operator.stop.set()
+        assert await serving == 0
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert "/help" in wire.sent[0]
+
+
+async def test_while_it_ends_deliveries_are_put_off_and_health_is_still_told(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """Nothing new is taken, but a proxy and a service manager must not think it dead while it answers the rest."""
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    wire, operator = Hooked(), Operator()
+    wire.held.clear()
+    serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+        await until(wire.receiving, serving)
+        assert (await client.post(f"{url}/wire", content="/help")).status_code == 202
+        await wire.sending.wait()
+        operator.stop.set()
+        while not any(line.startswith("Ending") for line in operator.lines):
+            await asyncio.sleep(0.01)
+        late = await client.post(f"{url}/wire", content="late")
+        page = await client.get(f"{url}/healthz")
+        wire.held.set()
+        assert await serving == 0
+    assert (late.status_code, page.json()["version"]) == (503, version())
+    assert len(wire.sent) == 1 and wire.said.empty()
+
+
 async def test_a_taken_port_ends_the_start(tmp_path: Path, unused_tcp_port: int) -> None:
     """A bot whose health nobody can see would look dead to its service manager."""
     config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
@@ -225,6 +266,37 @@ async def test_a_taken_port_ends_the_start(tmp_path: Path, unused_tcp_port: int)
     async with server:
         with pytest.raises(AddressUnusable):
             await serve(config, {"console": Wire()}, stop=asyncio.Event(), say=lambda _: None)
+
+
+async def test_what_was_said_where_the_bot_is_no_more_goes_after_thirty_days(config: Config, clock: Clock) -> None:
+    """Nobody there can ask for it any longer."""
+    wire = Wire()
+    async with app.running(config, {"console": wire}, now=clock) as router, asyncio.timeout(20):
+        receiving = asyncio.create_task(wire.run(router))
+        wire.said.put_nowait("I live in Quaxolia.")
+        await wire.answered.wait()
+        receiving.cancel()
+        await router.on_presence("console", "7", present=False)
+    assert b"Quaxolia" in (config.data_dir / "remora.db").read_bytes()
+    clock.move(days=31)
+    looked, operator = asyncio.Event(), Operator()
+    days = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal days
+        days += seconds == 86_400
+        if days:
+            looked.set()
+            await asyncio.Event().wait()
+
+    serving = asyncio.create_task(
+        serve(config, {"console": Wire()}, stop=operator.stop, say=operator.say, now=clock, sleep=sleep)
+    )
+    async with asyncio.timeout(20):
+        await until(looked, serving)
+        operator.stop.set()
+        assert await serving == 0
+    assert b"Quaxolia" not in (config.data_dir / "remora.db").read_bytes()
 
 
 @pytest.mark.parametrize(("minutes", "ends"), [(1, True), (0, False)])
@@ -237,6 +309,8 @@ async def test_bad_health_for_too_long_ends_it_only_if_configured(tmp_path: Path
 
     async def sleep(seconds: float) -> None:
         nonlocal passed
+        if seconds > 30:
+            await asyncio.Event().wait()  # what is done once a day has no part in this
         passed += seconds
         if passed > 600:
             operator.stop.set()

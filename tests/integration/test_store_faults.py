@@ -83,10 +83,10 @@ async def test_an_open_cancelled_at_any_moment_leaves_nothing_behind(tmp_path: P
     await database.close()
     for _ in range(1_000):
         # A connection's thread ends a moment after it has said so.
-        if threading.active_count() == threads:
+        if threading.active_count() <= threads:
             break
         await asyncio.sleep(0.01)
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".lock")) == ["remora.db"]
 
 

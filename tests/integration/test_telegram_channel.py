@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,12 +26,14 @@ from channels.base import (
     ChannelUnavailable,
     CommandSpec,
     EditGone,
+    Form,
     Inbound,
     Moved,
     NotTaken,
     Outbound,
     Place,
     PlaceGone,
+    Suggestion,
 )
 from channels.telegram import RateLimited, TelegramChannel, probe
 from tests.fakes import Clock
@@ -49,11 +51,34 @@ class Host:
 
     commands: Sequence[CommandSpec] = (CommandSpec(name="help", help="what I can do"),)
     said: list[Inbound] = field(default_factory=list)
+    bosses: Sequence[str] = ()
+    memory: dict[str, str] = field(default_factory=dict)
     moved: list[tuple[str, str, str]] = field(default_factory=list)
     presence: list[tuple[str, bool]] = field(default_factory=list)
     refusals: list[Exception] = field(default_factory=list)
     gate: asyncio.Event | None = None
     told: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def admins(self, channel: str) -> Sequence[str]:
+        return self.bosses
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        return ()
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        return None
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        return {name: value for name, value in self.memory.items() if name.startswith(prefix)}
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        for name, value in values.items():
+            self.memory.pop(name, None)
+            if value is not None:
+                self.memory[name] = value
+
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        raise AssertionError("Telegram does not tell of deleted messages")
 
     async def on_inbound(self, inbound: Inbound) -> None:
         self.said.append(inbound)
@@ -180,7 +205,7 @@ async def test_private_message_comes_with_all_the_gateway_goes_by(telegram: Cont
 
 
 async def test_message_without_words_comes_with_an_empty_text(telegram: Control, host: Host) -> None:
-    """The person is told that pictures are not understood, which is better than silence."""
+    """A picture or a sticker alone is said too; a caption is the text."""
     await telegram.say(user=ADA, sticker=b"RIFF")
     await telegram.say("look at this", user=ADA, photo=b"\xff\xd8")
     assert [inbound.text for inbound in await host.hears(2)] == ["", "look at this"]
@@ -939,9 +964,10 @@ async def test_menu_is_offered_once(telegram: Control) -> None:
         await host.hears()
         await telegram.wait(method="setMyCommands")
         await telegram.wait(idle=0.2)
-    offered = (await telegram.state())["commands"]["default/"]
-    assert [command["command"] for command in offered] == ["help", "long"]
-    assert len(await telegram.requests("setMyCommands")) == 1
+    menus = (await telegram.state())["commands"]
+    assert sorted(menus) == ["all_group_chats/", "all_private_chats/"]
+    assert {tuple(command["command"] for command in menu) for menu in menus.values()} == {("help", "long")}
+    assert len(await telegram.requests("setMyCommands")) == 2
 
 
 async def test_error_of_the_host_is_not_swallowed(telegram: Control) -> None:

@@ -8,6 +8,8 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, cast
 
@@ -15,28 +17,39 @@ import httpx
 import pytest
 import telegram
 from aiogram import Bot as AiogramBot
+from aiogram import Dispatcher
 from aiogram import exceptions as aiogram_errors
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.enums import ChatMemberStatus
 from aiogram.types import (
     BotCommand,
+    BotCommandScopeAllChatAdministrators,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+    BotCommandScopeChatAdministrators,
+    BotCommandScopeChatMember,
     BufferedInputFile,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
+    Message,
     MessageEntity,
     ReactionTypeEmoji,
     ReplyParameters,
 )
 from aiogram.utils.serialization import deserialize_telegram_object_to_python
+from aiogram.webhook.aiohttp_server import SimpleRequestHandler
+from aiohttp import web
 from telegram import error as ptb_errors
 from telegram.request import HTTPXRequest
 
 from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
 from memory.learn.answer import read_answer
-from tests.platforms.telegram import Control, running, serving
+from tests.platforms.telegram import Control, File, running, serving
+from tests.platforms.telegram.client import ControlError
 
 ADA, BEN, GROUP, FORUM = 7, 8, -50, -1005
 JSON = dict[str, Any]
@@ -64,16 +77,22 @@ class Client(Protocol):
     async def delete(self, chat: int, message: int) -> bool: ...
     async def answer(self, callback: str) -> bool: ...
     async def act(self, chat: int, thread: int | None = None) -> bool: ...
-    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool: ...
-    async def commands(self, language: str | None = None) -> dict[str, str]: ...
+    async def set_commands(
+        self, commands: dict[str, str], language: str | None = None, scope: JSON | None = None
+    ) -> bool: ...
+    async def commands(self, language: str | None = None, scope: JSON | None = None) -> dict[str, str]: ...
+    async def delete_commands(self, language: str | None = None, scope: JSON | None = None) -> bool: ...
+    async def draft(self, chat: int, draft: int, text: str, **more: Any) -> bool: ...
+    async def keyboard(self, chat: int, message: int, rows: list[list[str]]) -> JSON: ...
     async def chat(self, chat: int) -> JSON: ...
     async def member(self, chat: int, user: int) -> str: ...
     async def leave(self, chat: int) -> bool: ...
     async def file(self, file_id: str) -> bytes: ...
     async def photo(self, chat: int, data: bytes, caption: str) -> JSON: ...
     async def react(self, chat: int, message: int, emoji: str) -> bool: ...
-    async def webhook(self, url: str) -> bool: ...
-    async def webhook_url(self) -> str: ...
+    async def webhook(self, url: str, **more: Any) -> bool: ...
+    async def no_webhook(self) -> bool: ...
+    async def webhook_info(self) -> JSON: ...
     async def aclose(self) -> None: ...
 
 
@@ -108,13 +127,27 @@ class Aiogram:
     async def act(self, chat: int, thread: int | None = None) -> bool:
         return bool(await _heard(self.bot.send_chat_action(chat, "typing", message_thread_id=thread)))
 
-    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool:
+    async def set_commands(
+        self, commands: dict[str, str], language: str | None = None, scope: JSON | None = None
+    ) -> bool:
         given = [BotCommand(command=name, description=text) for name, text in commands.items()]
-        return bool(await _heard(self.bot.set_my_commands(given, language_code=language)))
+        return bool(await _heard(self.bot.set_my_commands(given, **_scoped(scope, language))))
 
-    async def commands(self, language: str | None = None) -> dict[str, str]:
-        got = await _heard(self.bot.get_my_commands(language_code=language))
+    async def commands(self, language: str | None = None, scope: JSON | None = None) -> dict[str, str]:
+        got = await _heard(self.bot.get_my_commands(**_scoped(scope, language)))
         return {one.command: one.description for one in got}
+
+    async def delete_commands(self, language: str | None = None, scope: JSON | None = None) -> bool:
+        return bool(await _heard(self.bot.delete_my_commands(**_scoped(scope, language))))
+
+    async def draft(self, chat: int, draft: int, text: str, **more: Any) -> bool:
+        given = self.bot.send_message_draft(chat_id=chat, draft_id=draft, text=text, **self._more(more))
+        return bool(await _heard(given))
+
+    async def keyboard(self, chat: int, message: int, rows: list[list[str]]) -> JSON:
+        markup = self._more({"rows": rows})["reply_markup"] if rows else None
+        done = self.bot.edit_message_reply_markup(chat_id=chat, message_id=message, reply_markup=markup)
+        return _dumped(await _heard(done))
 
     async def chat(self, chat: int) -> JSON:
         return _dumped(await _heard(self.bot.get_chat(chat)))
@@ -137,11 +170,14 @@ class Aiogram:
         given = self.bot.set_message_reaction(chat, message, reaction=[ReactionTypeEmoji(emoji=emoji)])
         return bool(await _heard(given))
 
-    async def webhook(self, url: str) -> bool:
-        return bool(await _heard(self.bot.set_webhook(url)))
+    async def webhook(self, url: str, **more: Any) -> bool:
+        return bool(await _heard(self.bot.set_webhook(url, **more)))
 
-    async def webhook_url(self) -> str:
-        return str((await _heard(self.bot.get_webhook_info())).url)
+    async def no_webhook(self) -> bool:
+        return bool(await _heard(self.bot.delete_webhook()))
+
+    async def webhook_info(self) -> JSON:
+        return _dumped(await _heard(self.bot.get_webhook_info()))
 
     async def aclose(self) -> None:
         await self.bot.session.close()
@@ -153,6 +189,9 @@ class Aiogram:
         if "buttons" in more:
             row = [InlineKeyboardButton(text=data, callback_data=data) for data in more["buttons"]]
             out["reply_markup"] = InlineKeyboardMarkup(inline_keyboard=[row])
+        if "rows" in more:
+            rows = [[InlineKeyboardButton(text=one.title(), callback_data=one) for one in row] for row in more["rows"]]
+            out["reply_markup"] = InlineKeyboardMarkup(inline_keyboard=rows)
         if "reply_to" in more:
             out["reply_parameters"] = ReplyParameters(
                 message_id=more["reply_to"], allow_sending_without_reply=more.get("without")
@@ -200,12 +239,26 @@ class Ptb:
     async def act(self, chat: int, thread: int | None = None) -> bool:
         return bool(await _read(self.bot.send_chat_action(chat, "typing", message_thread_id=thread)))
 
-    async def set_commands(self, commands: dict[str, str], language: str | None = None) -> bool:
-        return bool(await _read(self.bot.set_my_commands(list(commands.items()), language_code=language)))
+    async def set_commands(
+        self, commands: dict[str, str], language: str | None = None, scope: JSON | None = None
+    ) -> bool:
+        given = self.bot.set_my_commands(list(commands.items()), scope=_named(scope), language_code=language)
+        return bool(await _read(given))
 
-    async def commands(self, language: str | None = None) -> dict[str, str]:
-        got = await _read(self.bot.get_my_commands(language_code=language))
+    async def commands(self, language: str | None = None, scope: JSON | None = None) -> dict[str, str]:
+        got = await _read(self.bot.get_my_commands(scope=_named(scope), language_code=language))
         return {one.command: one.description for one in got}
+
+    async def delete_commands(self, language: str | None = None, scope: JSON | None = None) -> bool:
+        return bool(await _read(self.bot.delete_my_commands(scope=_named(scope), language_code=language)))
+
+    async def draft(self, chat: int, draft: int, text: str, **more: Any) -> bool:
+        return bool(await _read(self.bot.send_message_draft(chat, draft, text, **self._more(more))))
+
+    async def keyboard(self, chat: int, message: int, rows: list[list[str]]) -> JSON:
+        markup = self._more({"rows": rows})["reply_markup"] if rows else None
+        done = await _read(self.bot.edit_message_reply_markup(chat, message, reply_markup=markup))
+        return done.to_dict()  # type: ignore[no-any-return]
 
     async def chat(self, chat: int) -> JSON:
         return (await _read(self.bot.get_chat(chat))).to_dict()  # type: ignore[no-any-return]
@@ -226,11 +279,14 @@ class Ptb:
     async def react(self, chat: int, message: int, emoji: str) -> bool:
         return bool(await _read(self.bot.set_message_reaction(chat, message, reaction=emoji)))
 
-    async def webhook(self, url: str) -> bool:
-        return bool(await _read(self.bot.set_webhook(url)))
+    async def webhook(self, url: str, **more: Any) -> bool:
+        return bool(await _read(self.bot.set_webhook(url, **more)))
 
-    async def webhook_url(self) -> str:
-        return str((await _read(self.bot.get_webhook_info())).url)
+    async def no_webhook(self) -> bool:
+        return bool(await _read(self.bot.delete_webhook()))
+
+    async def webhook_info(self) -> JSON:
+        return (await _read(self.bot.get_webhook_info())).to_dict()  # type: ignore[no-any-return]
 
     async def aclose(self) -> None:
         for request in self.requests:
@@ -243,6 +299,9 @@ class Ptb:
         if "buttons" in more:
             row = [telegram.InlineKeyboardButton(data, callback_data=data) for data in more["buttons"]]
             out["reply_markup"] = telegram.InlineKeyboardMarkup([row])
+        if "rows" in more:
+            rows = [[telegram.InlineKeyboardButton(one.title(), callback_data=one) for one in r] for r in more["rows"]]
+            out["reply_markup"] = telegram.InlineKeyboardMarkup(rows)
         if "reply_to" in more:
             out["reply_parameters"] = telegram.ReplyParameters(
                 more["reply_to"], allow_sending_without_reply=more.get("without")
@@ -383,7 +442,7 @@ async def test_of_two_pollers_the_older_is_sent_away(client: Client, platform: C
 async def test_a_webhook_and_polling_exclude_each_other(client: Client, platform: Control) -> None:
     """A bot moved from a webhook must be told, not left deaf."""
     await client.webhook("https://example.org/hook")
-    assert await client.webhook_url() == "https://example.org/hook"
+    assert (await client.webhook_info())["url"] == "https://example.org/hook"
     with pytest.raises(Refusal, match="can't use getupdates method while webhook is active") as refused:
         await client.updates()
     assert refused.value.kind == "conflict"
@@ -640,6 +699,364 @@ async def test_in_privacy_mode_a_bot_hears_in_groups_what_is_meant_for_it(client
     assert [u["message"]["text"] for u in await client.updates()] == ["/help", "@remora_test_bot hi", "this"]
 
 
+async def test_a_photo_comes_in_several_sizes_and_a_file_says_what_it_is(client: Client, platform: Control) -> None:
+    """What an adapter tells a model of an attachment, it has from here."""
+    await platform.say(user=ADA, file=File(kind="photo", data=b"original", text="big", pixels=(4000, 3000)))
+    await platform.say("a table", user=ADA, document=b"a,b", filename="t.csv", mime="text/csv")
+    await platform.say(user=ADA, document=b"png", filename="shot.png")
+    for kind in ("voice", "audio", "video", "video_note", "animation", "sticker"):
+        await platform.say(user=ADA, file=File(kind=kind, data=kind.encode(), seconds=9, emoji="🦊"))
+    photo, table, shot, voice, audio, video, note, animation, sticker = (u["message"] for u in await client.updates())
+    sizes = photo["photo"]
+    assert [(s["width"], s["height"]) for s in sizes] == [
+        (90, 67), (320, 240), (800, 600), (1280, 960), (2560, 1920), (4000, 3000)
+    ]  # fmt: skip
+    assert photo["caption"] == "big" and await client.file(sizes[-1]["file_id"]) == b"original"
+    assert await client.file(sizes[1]["file_id"]) == b"320x240"
+    assert (table["document"]["mime_type"], table["document"]["file_size"], table["caption"]) == (
+        "text/csv", 3, "a table"
+    )  # fmt: skip
+    assert shot["document"]["mime_type"] == "image/png"
+    assert voice["voice"]["duration"] in (9, timedelta(seconds=9)) and voice["voice"]["mime_type"] == "audio/ogg"
+    assert await client.file(audio["audio"]["file_id"]) == b"audio"
+    assert video["video"]["width"] and note["video_note"]["length"]
+    assert animation["animation"]["file_id"] == animation["document"]["file_id"], "old clients see a document"
+    assert sticker["sticker"]["emoji"] == "🦊"
+
+
+async def test_things_that_are_no_files_come_as_themselves(client: Client, platform: Control) -> None:
+    """A bot that knows no polls still has to hear of one."""
+    await platform.say(user=ADA, location=(52.5, 13.4))
+    await platform.say(user=ADA, venue="Cafe Moon", location=(1.0, 2.0))
+    await platform.say(user=ADA, contact="Ben")
+    await platform.say(user=ADA, poll="Tea?")
+    await platform.say(user=ADA, dice="🎲")
+    place, venue, contact, poll, dice = (u["message"] for u in await client.updates())
+    assert (place["location"]["latitude"], place["location"]["longitude"]) == (52.5, 13.4)
+    assert venue["venue"]["title"] == "Cafe Moon" and venue["location"]["longitude"] == 2.0
+    assert contact["contact"]["first_name"] == "Ben" and poll["poll"]["question"] == "Tea?"
+    assert dice["dice"]["emoji"] == "🎲"
+
+
+async def test_a_file_above_the_limit_is_not_given_out(client: Client, platform: Control) -> None:
+    """Twenty megabytes are Telegram's own limit; a size that is not told shows only in the download."""
+    most = 20 * 1024 * 1024
+    await platform.say(user=ADA, file=File(kind="document", data=b"head", file_size=most + 1))
+    await platform.say(user=ADA, file=File(kind="document", data=b"head", file_size=5_000, size_told=False))
+    big, silent = (u["message"]["document"] for u in await client.updates())
+    assert big["file_size"] == most + 1
+    with pytest.raises(Refusal, match="file is too big"):
+        await client.file(big["file_id"])
+    assert not silent.get("file_size")
+    assert await client.file(silent["file_id"]) == b"head".ljust(5_000, b"\0")
+
+
+async def test_a_download_can_fail_in_every_way(platform: Control) -> None:
+    """Gone, cut off, slow and denied, each of which must leave a bot standing."""
+    await platform.say(user=ADA, document=b"0123456789" * 100)
+    bot = Aiogram(platform.url, platform.token)
+    file_id = (await bot.updates())[0]["message"]["document"]["file_id"]
+    path = (await bot.bot.get_file(file_id)).file_path
+    url = f"{platform.url}/file/bot{platform.token}/{path}"
+    async with httpx.AsyncClient(trust_env=False, verify=False) as http:
+        assert (await http.get(f"{platform.url}/file/bot1:wrong/{path}")).status_code == 401
+        assert (await http.get(url + "x")).status_code == 404
+        await platform.fault("refuse", method="download", status=404, description="Not Found")
+        assert (await http.get(url)).json() == {"ok": False, "error_code": 404, "description": "Not Found"}
+        await platform.fault("cut", method="download")
+        with pytest.raises(httpx.RemoteProtocolError):
+            await http.get(url)
+        await platform.fault("drip", method="download", seconds=0.1)
+        async with http.stream("GET", url) as response:
+            pieces = [piece async for piece in response.aiter_raw()]
+        assert b"".join(pieces) == b"0123456789" * 100 and len(pieces) > 1
+        assert len((await http.get(url)).content) == 1000
+    fates = [(one["status"], one["fault"]) for one in await platform.requests("download")]
+    assert fates == [(404, ""), (404, "refuse"), (200, "cut"), (200, "drip"), (200, "")]
+    await bot.aclose()
+
+
+async def test_an_album_is_an_update_for_each_of_its_parts(client: Client, platform: Control) -> None:
+    """Nothing tells a bot how many parts there are, nor that they come in one poll."""
+    files = [File(kind="photo", text="ours"), File(kind="video"), File(kind="photo")]
+    album = await platform.album(files, user=ADA)
+    parts = [update["message"] for update in await client.updates()]
+    assert [part["media_group_id"] for part in parts] == [album.media_group] * 3
+    assert [part["message_id"] for part in parts] == [said.message_id for said in album.parts]
+    assert parts[0]["caption"] == "ours" and not parts[1].get("caption") and "video" in parts[1]
+    last = album.parts[-1].update_id
+    assert last is not None
+    await client.updates(last + 1)
+
+    sending = asyncio.create_task(platform.album(files, user=ADA, pause=0.3))
+    first = await client.updates(last + 1, timeout=10)
+    assert len(first) < 3, "the next part is on its way"
+    await sending
+    assert len(await client.updates(last + 1)) == 3
+
+
+async def test_two_albums_can_come_interleaved(client: Client, platform: Control) -> None:
+    """Groups are told apart by their id alone."""
+    files = [File(kind="document", filename=f"{n}.txt") for n in range(3)]
+    sent = (platform.album(files, user=ADA, pause=0.2), platform.album(files, user=BEN, chat=GROUP, pause=0.2))
+    first, second = await asyncio.gather(*sent)
+    assert first.media_group != second.media_group
+    order = [update["message"]["media_group_id"] for update in await client.updates()]
+    assert order.count(first.media_group) == order.count(second.media_group) == 3
+    assert order not in (sorted(order), sorted(order, reverse=True)), "neither comes whole before the other"
+
+
+@pytest.mark.parametrize("kinds", [["photo"], ["photo", "document"], ["photo"] * 11, ["voice", "voice"]])
+async def test_what_telegram_does_not_group_is_no_album(platform: Control, kinds: list[Any]) -> None:
+    """A test must not stand on an album that can't be sent."""
+    with pytest.raises(ControlError):
+        await platform.album([File(kind=kind) for kind in kinds], user=ADA)
+    assert (await platform.state())["chats"] == {}
+
+
+async def test_a_menu_is_the_narrowest_that_is_set(client: Client, platform: Control) -> None:
+    """Scope before language, language before none: what an admin, a member and a stranger see."""
+    await platform.say("hi", user=ADA)
+    await platform.say("hi", user=BEN, chat=GROUP, language="de")
+    await platform.status(GROUP, ADA, "administrator")
+    assert await platform.menu(ADA) == {}
+    await client.set_commands({"all": "for all"})
+    await client.set_commands({"alle": "fuer alle"}, "de")
+    assert await platform.menu(ADA) == await platform.menu(ADA, chat=GROUP) == {"all": "for all"}
+    assert await platform.menu(BEN, chat=GROUP) == {"alle": "fuer alle"}
+    await client.set_commands({"private": "p"}, scope={"type": "all_private_chats"})
+    await client.set_commands({"group": "g"}, scope={"type": "all_group_chats"})
+    assert await platform.menu(ADA, language="de") == {"private": "p"}, "the scope goes before the language"
+    await client.set_commands({"privat": "p"}, "de", scope={"type": "all_private_chats"})
+    assert await platform.menu(ADA, language="de-AT") == {"privat": "p"}
+    await client.set_commands({"mine": "m"}, scope={"type": "chat", "chat_id": ADA})
+    assert await platform.menu(ADA, language="de") == {"mine": "m"} and await platform.menu(BEN) == {"privat": "p"}
+    assert await platform.menu(ADA, chat=GROUP) == {"group": "g"}
+    await client.set_commands({"admin": "a"}, scope={"type": "all_chat_administrators"})
+    assert await platform.menu(ADA, chat=GROUP) == {"admin": "a"}
+    assert await platform.menu(BEN, chat=GROUP) == {"group": "g"}
+    await client.set_commands({"here": "h"}, scope={"type": "chat", "chat_id": GROUP})
+    assert await platform.menu(ADA, chat=GROUP) == {"here": "h"}
+    await client.set_commands({"ruler": "r"}, scope={"type": "chat_administrators", "chat_id": GROUP})
+    await client.set_commands({"ben": "b"}, scope={"type": "chat_member", "chat_id": GROUP, "user_id": BEN})
+    assert await platform.menu(ADA, chat=GROUP) == {"ruler": "r"}
+    assert await platform.menu(BEN, chat=GROUP) == {"ben": "b"}
+    assert await client.commands(scope={"type": "chat", "chat_id": GROUP}) == {"here": "h"}
+    await client.delete_commands(scope={"type": "chat_member", "chat_id": GROUP, "user_id": BEN})
+    assert await platform.menu(BEN, chat=GROUP) == {"here": "h"}
+
+
+@pytest.mark.parametrize(
+    ("language", "scope", "words"),
+    [
+        ("zh-hans", None, "invalid language code specified"),
+        (None, {"type": "chat", "chat_id": 999}, "chat not found"),
+        (None, {"type": "chat_administrators", "chat_id": ADA}, "can't use specified scope in private chats"),
+        (None, {"type": "chat_member", "chat_id": GROUP, "user_id": 999}, "user not found"),
+    ],
+)
+async def test_a_menu_for_nobody_is_refused(
+    client: Client, platform: Control, language: str | None, scope: JSON | None, words: str
+) -> None:
+    """An admin who never wrote to the bot has no chat to set a menu for."""
+    await platform.say("hi", user=ADA)
+    await platform.say("hi", user=ADA, chat=GROUP)
+    with pytest.raises(Refusal) as refused:
+        await client.set_commands({"help": "h"}, language, scope)
+    assert refused.value.kind == "bad" and words in refused.value.words
+    assert (await platform.state())["commands"] == {}
+
+
+async def test_a_draft_is_seen_until_the_message_comes(client: Client, platform: Control) -> None:
+    """A growing answer leaves nothing behind: no message, and no draft beside the message."""
+    await platform.say("hi", user=ADA)
+    for text in ("", "An", "An ans", "An answ"):
+        assert await client.draft(ADA, 77, text)
+    assert await platform.drafts(ADA) == ["", "An", "An ans", "An answ"]
+    assert await platform.drafts(ADA, standing=True) == ["An answ"]
+    assert await platform.texts(ADA) == []
+    await client.send(ADA, "An answer")
+    assert await platform.drafts(ADA, standing=True) == [] and await platform.texts(ADA) == ["An answer"]
+    await client.draft(ADA, 78, "Forgotten", entities=[{"type": "bold", "offset": 0, "length": 3}])
+    assert (await platform.state())["standing"][0]["entities"][0]["type"] == "bold"
+    await platform.pass_time(31)
+    assert await platform.drafts(ADA, standing=True) == []
+
+
+async def test_a_draft_is_refused_where_there_is_none(client: Client, platform: Control) -> None:
+    """Groups have no drafts, nor have all bots; a bot has to go on without."""
+    await platform.say("hi", user=ADA)
+    await platform.say("hi", user=ADA, chat=GROUP)
+    for chat, draft, text, words in (
+        (GROUP, 1, "x", "textdraft_peer_invalid"),
+        (ADA, 0, "x", "must be non-zero"),
+        (ADA, 1, "x" * 4097, "message is too long"),
+    ):
+        with pytest.raises(Refusal) as refused:
+            await client.draft(chat, draft, text)
+        assert refused.value.kind == "bad" and words in refused.value.words
+    await platform.allow_drafts(allowed=False)
+    with pytest.raises(Refusal, match="textdraft_peer_invalid"):
+        await client.draft(ADA, 1, "x")
+    await platform.allow_drafts()
+    await client.draft(ADA, 1, "x")
+    assert await platform.drafts(ADA) == ["x"] and await platform.drafts(GROUP) == []
+    await platform.fault("flood", method="sendMessageDraft", retry_after=25)
+    for _ in range(2):
+        with pytest.raises(Refusal, match="too many requests"):
+            await client.draft(ADA, 1, "xy")
+    assert [one["method"] for one in (await platform.state())["violations"]] == ["sendMessageDraft"]
+
+
+async def test_a_keyboard_has_rows_and_can_be_changed_alone(client: Client, platform: Control) -> None:
+    """Buttons are pressed as people see them, and only those that are there."""
+    await platform.say("hi", user=ADA)
+    sent = await client.send(ADA, "which?", rows=[["tea", "milk"], ["none"]])
+    message = sent["message_id"]
+    keyboard = (await platform.state())["chats"][str(ADA)]["messages"][-1]["reply_markup"]["inline_keyboard"]
+    assert [[button["text"] for button in row] for row in keyboard] == [["Tea", "Milk"], ["None"]]
+    await platform.press(message, label="None", chat=ADA, user=ADA)
+    assert (await client.updates())[-1]["callback_query"]["data"] == "none"
+    changed = await client.keyboard(ADA, message, [["more"]])
+    assert changed["text"] == "which?"
+    for data, label in (("tea", None), (None, "Tea"), (None, None)):
+        with pytest.raises(ControlError):
+            await platform.press(message, data, label=label, chat=ADA, user=ADA)
+    with pytest.raises(Refusal, match="message is not modified"):
+        await client.keyboard(ADA, message, [["more"]])
+    await platform.press(message, "more", chat=ADA, user=ADA)
+    assert "reply_markup" not in await client.keyboard(ADA, message, [])
+
+
+@pytest.mark.parametrize(
+    ("url", "more", "words"),
+    [
+        ("http://example.org/hook", {}, "an https url must be provided"),
+        ("https://example.org:8080/hook", {}, "only on ports 80, 88, 443 or 8443"),
+        ("https://example.org/hook", {"secret_token": "not allowed!"}, "unallowed characters"),
+        ("https://example.org/hook", {"secret_token": "x" * 257}, "secret token is too long"),
+    ],
+)
+async def test_a_webhook_that_can_not_be_is_refused(client: Client, url: str, more: JSON, words: str) -> None:
+    """An operator's mistake shows at the start, not in silence later."""
+    with pytest.raises(Refusal) as refused:
+        await client.webhook(url, **more)
+    assert refused.value.kind == "bad" and words in refused.value.words
+    assert (await client.webhook_info())["url"] == ""
+
+
+async def test_a_webhook_gets_what_a_poll_would(client: Client, platform: Control) -> None:
+    """aiogram's own webhook server and python-telegram-bot's own parser take what is posted."""
+    async with posted("/hook/tg") as (host, posts):
+        await platform.say("before", user=ADA)
+        await platform.webhook(host)
+        await client.webhook("https://bot.example.org/hook/tg?x=1", secret_token="s3cret", allowed_updates=["message"])
+        said = await platform.say("hello", user=ADA, photo=b"jpeg")
+        await platform.wait(delivered=True)
+        assert [post.update["update_id"] for post in posts][-1] == said.update_id
+        assert {post.headers["x-telegram-bot-api-secret-token"] for post in posts} == {"s3cret"}
+        assert {post.headers["host"] for post in posts} == {"bot.example.org"} and posts[0].query == "x=1"
+        parsed = [telegram.Update.de_json(post.update, None) for post in posts]
+        assert [one.message.text or one.message.caption for one in parsed if one.message] == ["before", "hello"]
+        info = await client.webhook_info()
+        assert (info["pending_update_count"], info["max_connections"]) == (0, 40)
+        assert not info.get("last_error_message")
+        with pytest.raises(Refusal, match="webhook is active"):
+            await client.updates()
+        await client.no_webhook()
+        later = await platform.say("later", user=ADA)
+        assert [update["update_id"] for update in await client.updates()] == [later.update_id]
+        assert len(posts) == 2
+
+
+async def test_a_refused_update_comes_again_and_holds_up_its_own_chat_only(client: Client, platform: Control) -> None:
+    """Order by chat and nothing lost: what a bot that answers 503 builds on."""
+    async with posted("/hook") as (host, posts):
+        posts.refuse = {"first": 2}
+        await platform.say("first", user=ADA)
+        await platform.say("second", user=ADA)
+        await platform.say("other", user=BEN)
+        await platform.webhook(host, second=0.05)
+        await client.webhook("https://example.org/hook")
+        await platform.wait(delivered=True)
+        mine = [text for text in posts.texts if text != "other"]
+        assert mine == ["first", "first", "first", "second"] and posts.texts.count("other") == 1
+        assert posts.texts.index("other") < len(posts.texts) - 1
+        info = await client.webhook_info()
+        assert info["last_error_message"] == "Wrong response from the webhook: 503 Service Unavailable"
+        assert info["last_error_date"]
+        tried = (await platform.state())["webhook"]["attempts"]
+        assert [one["number"] for one in tried if one["error"]] == [1, 2]
+        await client.webhook("https://example.org/hook")
+        assert not (await client.webhook_info()).get("last_error_message"), "setting it anew forgets the error"
+
+
+async def test_what_nobody_takes_waits_and_is_counted(client: Client, platform: Control) -> None:
+    """A bot that is down finds its updates when it is up, and getWebhookInfo tells of it meanwhile."""
+    await client.webhook("https://example.org/hook")
+    await platform.say("lost?", user=ADA)
+    await platform.wait(method="webhook", count=2)
+    info = await client.webhook_info()
+    assert info["pending_update_count"] == 1 and "failed to resolve host" in info["last_error_message"].lower()
+    await platform.webhook("http://127.0.0.1:9")
+    seen = (await platform.state())["requests"]["webhook"]
+    await platform.wait(method="webhook", count=seen + 2)
+    assert (await client.webhook_info())["last_error_message"] == "Connection refused"
+    async with posted("/hook") as (host, posts):
+        await platform.webhook(host)
+        await platform.wait(delivered=True)
+        assert posts.texts == ["lost?"]
+
+
+async def test_a_lost_answer_brings_the_update_again(platform: Control) -> None:
+    """The bot took it, and Telegram did not hear so: the same update id has to do no harm."""
+    bot = Aiogram(platform.url, platform.token)
+    async with posted("/hook") as (host, posts):
+        await platform.fault("reset", at="after effect", method="webhook", text="twice")
+        await platform.webhook(host)
+        await bot.webhook("https://example.org/hook")
+        said = await platform.say("twice", user=ADA)
+        await platform.wait(delivered=True)
+        assert [post.update["update_id"] for post in posts] == [said.update_id] * 2
+        await platform.redeliver(confirmed=1)
+        await platform.wait(delivered=True)
+        assert posts.texts == ["twice"] * 3
+    await bot.aclose()
+
+
+async def test_a_process_is_killed_while_it_handles_a_post(platform: Control) -> None:
+    """What it had not taken comes again to whoever listens next."""
+    bot = Aiogram(platform.url, platform.token)
+    victim = await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(30)")
+    async with posted("/hook") as (host, posts):
+        posts.seconds = 0.2
+        await platform.fault("kill", at="before effect", method="webhook", pid=victim.pid, seconds=0.05)
+        await platform.webhook(host)
+        await bot.webhook("https://example.org/hook")
+        await platform.say("hi", user=ADA)
+        assert await victim.wait() == -signal.SIGKILL
+        await platform.wait(delivered=True)
+        assert [kill["method"] for kill in (await platform.state())["kills"]] == ["webhook"]
+        assert posts.texts == ["hi"]
+    await bot.aclose()
+
+
+async def test_no_more_posts_are_open_than_the_bot_allows(platform: Control) -> None:
+    """Parts of one album and messages of one chat come one by one, chats at once, up to the limit."""
+    bot = Aiogram(platform.url, platform.token)
+    async with posted("/hook") as (host, posts):
+        posts.seconds = 0.1
+        await platform.webhook(host)
+        await bot.webhook("https://example.org/hook", max_connections=2)
+        for user in (ADA, BEN, 9, 10):
+            await platform.say("hi", user=user)
+        await platform.album([File(kind="photo"), File(kind="photo")], user=ADA)
+        await platform.wait(delivered=True)
+        assert posts.most_open == (await platform.state())["webhook"]["most_open"] == 2
+        assert posts.most_open_of_a_chat == 1 and len(posts) == 6
+    await bot.aclose()
+
+
 async def test_bots_of_one_platform_do_not_meet() -> None:
     """State is by token: two channels of one product must not hear each other."""
     async with serving(("1:one", "2:two")) as one:
@@ -799,6 +1216,78 @@ async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> No
     assert counted["answered"]["What is up?\nI like tea"] == 2 and counted["extractions"] == 1
 
 
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One request that came to a bot's webhook."""
+
+    headers: dict[str, str]
+    query: str
+    update: JSON
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Posts(list[Post]):
+    """All of them. A text in `refuse` is answered with 503 so many times; each takes `seconds`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refuse: dict[str, int] = {}
+        self.seconds = 0.0
+        self.refused = 0
+        self.most_open = self.most_open_of_a_chat = 0
+        self._open: list[int] = []
+
+    @property
+    def texts(self) -> list[str]:
+        return [post.update["message"].get("text", "") for post in self]
+
+    async def take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        update = await request.json()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.append(Post(headers, request.query_string, update))
+        chat = update["message"]["chat"]["id"]
+        self._open.append(chat)
+        self.most_open = max(self.most_open, len(self._open))
+        self.most_open_of_a_chat = max(self.most_open_of_a_chat, self._open.count(chat))
+        await asyncio.sleep(self.seconds)
+        self._open.remove(chat)
+        left = self.refuse.get(update["message"].get("text", ""), 0)
+        if left:
+            self.refuse[update["message"]["text"]] = left - 1
+            self.refused += 1
+            return web.Response(status=503)
+        return await handler(request)
+
+
+@asynccontextmanager
+async def posted(path: str) -> AsyncIterator[tuple[str, Posts]]:
+    """aiogram's webhook server on a free port: its address, and what came."""
+    posts, bot, dispatcher = Posts(), AiogramBot("1:nobody"), Dispatcher()
+    heard: list[int] = []
+
+    async def hear(message: Message) -> None:
+        heard.append(message.message_id)
+
+    @web.middleware
+    async def look(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await posts.take(request, handler)
+
+    dispatcher.message.register(hear)
+    application = web.Application(middlewares=[look])
+    SimpleRequestHandler(dispatcher, bot, handle_in_background=False).register(application, path=path)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}", posts
+        assert len(heard) == len(posts) - posts.refused, "aiogram read all it was given"
+    finally:
+        await runner.cleanup()
+        await bot.session.close()
+
+
 async def sender(url: str, token: str) -> Process:
     """A process that sends one message when it is told to, says so, and goes on for a while."""
     program = (
@@ -810,6 +1299,23 @@ async def sender(url: str, token: str) -> Process:
         "print('end')\n"
     )
     return await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdin=PIPE, stdout=PIPE)
+
+
+def _scoped(scope: JSON | None, language: str | None) -> JSON:
+    """The arguments aiogram wants: a scope of None is none to it."""
+    kinds = {
+        "chat": BotCommandScopeChat,
+        "chat_administrators": BotCommandScopeChatAdministrators,
+        "chat_member": BotCommandScopeChatMember,
+        "all_private_chats": BotCommandScopeAllPrivateChats,
+        "all_group_chats": BotCommandScopeAllGroupChats,
+        "all_chat_administrators": BotCommandScopeAllChatAdministrators,
+    }
+    return {"scope": None if scope is None else kinds[scope["type"]](**scope), "language_code": language}
+
+
+def _named(scope: JSON | None) -> telegram.BotCommandScope | None:
+    return None if scope is None else telegram.BotCommandScope.de_json(scope, None)
 
 
 async def _heard(call: Awaitable[Any]) -> Any:

@@ -22,12 +22,15 @@ Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
 #: How a person or an admin changes the bot's place in a chat. `deactivate` sends no update, as on Telegram.
 Membership: TypeAlias = Literal["block", "unblock", "kick", "leave", "add", "deactivate"]
 #: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
-#: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
+#: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were, `drip` gives a
+#: download piece by piece over `seconds`.
 Deed: TypeAlias = Literal[
-    "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
+    "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "drip", "delay", "kill", "refuse"
 ]
 #: When it does it, seen from the request's effect on the chat.
 Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
+
+FileKind: TypeAlias = Literal["photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"]
 
 #: The bot of a server that is told of no other.
 TOKEN = "4242:remora-test-bot"
@@ -45,6 +48,43 @@ class Said:
     chat: int
     message_id: int
     update_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that somebody sends, with `text` as its caption.
+
+    `file_size` in bytes is what Telegram says of it where that is more than `data` (which is filled up with zeros, up
+    to what can be downloaded); without `size_told` it says nothing. A photo of `pixels` (width, height; 1280 x 960
+    unless said) comes in all sizes Telegram makes of it: the last holds `data`, a smaller one its measure as "320x240".
+    `seconds` is how long it plays; `emoji` is a sticker's.
+    """
+
+    kind: FileKind
+    data: bytes = b""
+    text: str = ""
+    filename: str | None = None
+    mime: str | None = None
+    file_size: int | None = None
+    size_told: bool = True
+    pixels: tuple[int, int] | None = None
+    seconds: int = 2
+    emoji: str = "👍"
+
+    def wire(self) -> JSON:
+        """What the platform is told, without the caption."""
+        told = {name: getattr(self, name) for name in self.__slots__ if name not in ("data", "text")}
+        given = {name: value for name, value in told.items() if value is not None}
+        return {**given, "data": base64.b64encode(self.data).decode()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Album:
+    """What came of sending one: a late part is said with `media_group`."""
+
+    chat: int
+    media_group: str
+    parts: tuple[Said, ...]
 
 
 class Control:
@@ -92,23 +132,44 @@ class Control:
         photo: bytes | None = None,
         document: bytes | None = None,
         voice: bytes | None = None,
+        audio: bytes | None = None,
+        video: bytes | None = None,
         sticker: bytes | None = None,
         filename: str | None = None,
+        mime: str | None = None,
+        file: File | None = None,
+        location: tuple[float, float] | None = None,
+        venue: str | None = None,
+        contact: str | None = None,
+        poll: str | None = None,
+        dice: str | None = None,
         media_group: str | None = None,
         extra: JSON | None = None,
     ) -> Said:
         """A person writes. Without `chat` it is their private chat with the bot.
 
         An unknown chat comes into being: by its id's sign and size private, group or (-100…) supergroup, unless `kind`
-        says. With a file, `text` is its caption. `sender_chat` is who speaks in a person's stead (an anonymous admin:
+        says. With a file, `text` is its caption; `file` is for what the short forms can't say. `location` is (latitude,
+        longitude), `venue` the name of a place, `contact` a name, `poll` a question, `dice` its emoji; these have no
+        words beside them. `sender_chat` is who speaks in a person's stead (an anonymous admin:
         the group's own id). `sent_at` is in seconds UTC. `entities` replace those that are found in the text.
         `extra` is laid over the message as the bot gets it.
         """
-        files = {"photo": photo, "document": document, "voice": voice, "sticker": sticker}
-        sent = {what: base64.b64encode(data).decode() for what, data in files.items() if data is not None}
+        short: dict[FileKind, bytes | None] = {
+            "photo": photo,
+            "document": document,
+            "voice": voice,
+            "audio": audio,
+            "video": video,
+            "sticker": sticker,
+        }
+        for what, data in short.items():
+            if data is not None:
+                file = File(kind=what, data=data, filename=filename, mime=mime)
+        things = {"location": location, "venue": venue, "contact": contact, "poll": poll, "dice": dice}
         said = await self.ask(
             "say",
-            text=text,
+            text=text or ("" if file is None else file.text),
             user=user,
             chat=chat,
             kind=kind,
@@ -124,8 +185,8 @@ class Control:
             language=language,
             title=title,
             forum=forum,
-            files=sent,
-            filename=filename,
+            file=None if file is None else file.wire(),
+            thing={name: value for name, value in things.items() if value is not None},
             media_group=media_group,
             extra=extra,
         )
@@ -137,15 +198,56 @@ class Control:
         """A person edits what they wrote; the update's id."""
         return _update(await self.ask("edit", chat=chat, message_id=message_id, text=text, entities=entities))
 
-    async def press(
-        self, message_id: int, data: str, *, chat: int, user: int = 1001, inaccessible: bool = False
-    ) -> str:
-        """A person presses a button; the callback's id. `inaccessible`: the bot is not shown the message.
+    async def album(
+        self,
+        files: Sequence[File],
+        *,
+        pause: float = 0,
+        user: int = 1001,
+        chat: int | None = None,
+        thread: int | None = None,
+        reply_to: int | None = None,
+        forwarded: bool = False,
+        name: str | None = None,
+        username: str | None = None,
+    ) -> Album:
+        """A person sends 2 to 10 files as one message, which bots get as an update for each part.
 
-        The button must be there: a stale one is pressed with `inaccessible`.
+        With `pause` so many seconds lie between the parts, so that polls come between them; two albums at a time then
+        come interleaved. Photos and videos, documents, and audio each stand among themselves.
+        """
+        sent = await self.ask(
+            "album",
+            parts=[{"text": one.text, "file": one.wire()} for one in files],
+            pause=pause,
+            user=user,
+            chat=chat,
+            thread=thread,
+            reply_to=reply_to,
+            forwarded=forwarded,
+            name=name,
+            username=username,
+        )
+        parts = tuple(Said(**one) for one in sent["parts"])
+        return Album(chat=parts[0].chat, media_group=sent["media_group"], parts=parts)
+
+    async def press(
+        self,
+        message_id: int,
+        data: str | None = None,
+        *,
+        label: str | None = None,
+        chat: int,
+        user: int = 1001,
+        inaccessible: bool = False,
+    ) -> str:
+        """A person presses a button, told by its data or its label; the callback's id.
+
+        The button must be there: a stale one is pressed by its data with `inaccessible`, where the bot is not shown
+        the message.
         """
         pressed = await self.ask(
-            "press", chat=chat, message_id=message_id, data=data, user=user, inaccessible=inaccessible
+            "press", chat=chat, message_id=message_id, data=data, label=label, user=user, inaccessible=inaccessible
         )
         return str(pressed["callback_id"])
 
@@ -153,6 +255,20 @@ class Control:
         """What answerCallbackQuery said to a press, or None."""
         callback = (await self.state())["callbacks"].get(callback_id)
         return callback["answer"] if callback else None
+
+    async def menu(self, user: int = 1001, *, chat: int | None = None, language: str | None = None) -> dict[str, str]:
+        """What a person is offered behind the slash, commands with descriptions in their order.
+
+        Without `chat` it is their private chat. `language` is that of their client ("de", "zh-hans"), else the one
+        they have spoken with. Admins of a group are those whose `status` says so.
+        """
+        seen = await self.ask("menu", user=user, chat=user if chat is None else chat, language=language)
+        return {one["command"]: one["description"] for one in seen["commands"]}
+
+    async def drafts(self, chat: int, *, standing: bool = False) -> list[str]:
+        """The texts of all drafts the bot showed in a chat, in order; `standing`: only what can be read there now."""
+        state = await self.state()
+        return [one["text"] for one in state["standing" if standing else "drafts"] if one["chat"] == chat]
 
     async def member(self, chat: int, change: Membership, *, user: int = 1001) -> int | None:
         """The bot is blocked, let in again, kicked, added; the update's id. `chat` is the person for private ones."""
@@ -221,6 +337,21 @@ class Control:
         """
         await self.ask("bot", fields=fields)
 
+    async def allow_drafts(self, *, allowed: bool = True) -> None:
+        """Whether this bot may show drafts; else sendMessageDraft is refused, as for bots without the right to."""
+        await self.ask("allow_drafts", allowed=allowed)
+
+    async def webhook(
+        self, to: str | None = None, *, second: float | None = None, patience: float | None = None
+    ) -> None:
+        """How updates are posted to the address that setWebhook named, of which the path is kept.
+
+        `to` ("http://127.0.0.1:8080") takes the place of its scheme, host and port; without it the host is never found.
+        `second` is how long a second of the growing waits between two attempts is here (0.05), `patience` the real
+        seconds an answer may take (20). What waits is tried at once. See state()["webhook"] for what was tried.
+        """
+        await self.ask("webhook", to=to, second=second, patience=patience)
+
     async def revoke(self, *, revoked: bool = True) -> None:
         """The token stops (or begins again) to be accepted: 401."""
         await self.ask("revoke", revoked=revoked)
@@ -273,7 +404,10 @@ class Control:
     ) -> int:
         """Something goes wrong with the `nth` matching request from now on and `times - 1` after it; the fault's id.
 
-        Matching is by Bot API method ("model" and "extract" for the fake chat model), chat, and a part of the text.
+        Matching is by Bot API method ("model" and "extract" for the fake chat model, "download" for files, whose text
+        is the path, "webhook" for deliveries), chat, and a part of the text. A delivery can be `reset` before its
+        effect (nothing comes) or after it (the answer is lost, and it comes again), and with `kill` before its effect
+        the bot dies `seconds` into handling it.
         `kill` sends SIGKILL to `pid`, `seconds` after the moment; `refuse` gives `status` and `description` in Telegram's
         envelope, `status` gives `body` (default: a web page) with that HTTP status; `times=0` goes on for ever.
         """
@@ -335,7 +469,7 @@ class Control:
 
         `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with `text`, so many
         (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.
-        `delivered`: every update was confirmed. `answered`: this callback was. `idle`: for so many seconds no request
+        `delivered`: every update was confirmed, or taken by the webhook. `answered`: this callback was. `idle`: for so many seconds no request
         but getUpdates came, and none is open, of this bot or to the chat model.
         """
         waited = await self.ask(

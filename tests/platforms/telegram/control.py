@@ -7,13 +7,13 @@ and changes nothing.
 from __future__ import annotations
 
 import asyncio
-import base64
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tests.platforms.telegram import media, menus
 from tests.platforms.telegram.limits import Rates
 from tests.platforms.telegram.methods import member as chat_member
 from tests.platforms.telegram.updates import JSON, Refused
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: The author of messages that a group's anonymous admin, or a channel, writes. Telegram's own ids.
 _ANONYMOUS = 1087968824
 _CHANNEL_BOT = 136817688
-_SUFFIXES = {"photo": ".jpg", "document": ".bin", "voice": ".oga", "sticker": ".webp"}
 
 
 class Wrong(Exception):
@@ -71,8 +70,8 @@ def _say(
     language: str | None = None,
     title: str | None = None,
     forum: bool | None = None,
-    files: Mapping[str, str] | None = None,
-    filename: str | None = None,
+    file: JSON | None = None,
+    thing: JSON | None = None,
     media_group: str | None = None,
     extra: JSON | None = None,
 ) -> JSON:
@@ -90,7 +89,7 @@ def _say(
             raise Wrong(f"the bot is not told what is said in {chat}: {place.gone or 'it has moved'}")
     if reply_to is not None and reply_to not in place.messages:
         raise Wrong(f"there is no message {reply_to} in {place.id}")
-    content: JSON = _media(world, files or {}, filename)
+    content: JSON = {**_file(world, file), **media.thing(**thing or {})}
     named = ("caption", "caption_entities") if content else ("text", "entities")
     if text:
         content[named[0]] = text
@@ -119,25 +118,35 @@ def _say(
     return _said(place, message, world.tell("message", message))
 
 
-def _media(world: World, files: Mapping[str, str], filename: str | None) -> JSON:
-    """What a message with a file holds of it."""
-    content: JSON = {}
-    for what, encoded in files.items():
-        stored = world.keep_file(what, base64.b64decode(encoded), _SUFFIXES[what])
-        match what:
-            case "photo":
-                small = {**stored, "file_id": f"{stored['file_id']}-s", "width": 45, "height": 45}
-                world.files[small["file_id"]] = world.files[stored["file_id"]]
-                content["photo"] = [small, {**stored, "width": 90, "height": 90}]
-            case "document":
-                document = {"file_name": filename or "file.bin", "mime_type": "application/octet-stream"}
-                content["document"] = {**stored, **document}
-            case "voice":
-                content["voice"] = {**stored, "duration": 2, "mime_type": "audio/ogg"}
-            case "sticker":
-                flags = {"type": "regular", "is_animated": False, "is_video": False, "emoji": "👍"}
-                content["sticker"] = {**stored, "width": 512, "height": 512, **flags}
-    return content
+def _file(world: World, file: JSON | None) -> JSON:
+    if file is None:
+        return {}
+    if file["kind"] not in media.SUFFIXES:
+        raise Wrong(f"there are no files of the kind {file['kind']}; there are {sorted(media.SUFFIXES)}")
+    return media.file(world, **file)
+
+
+async def _album(
+    platform: Platform,
+    account: Account,
+    *,
+    parts: Sequence[JSON],
+    pause: float,
+    reply_to: int | None = None,
+    **who: Any,
+) -> JSON:
+    fault = media.album_fault([part["file"]["kind"] for part in parts])
+    if fault:
+        raise Wrong(fault)
+    group = account.world.next_album_id()
+    said: list[JSON] = []
+    for number, part in enumerate(parts):
+        if number:
+            await asyncio.sleep(pause)
+        # An answer is one to the message that the album looks like: its first part.
+        said.append(_say(platform, account, media_group=group, reply_to=None if number else reply_to, **part, **who))
+        account.world.pulse.beat()
+    return {"media_group": group, "parts": said}
 
 
 def _edit(
@@ -162,21 +171,32 @@ def _press(
     *,
     chat: int,
     message_id: int,
-    data: str,
     user: int,
+    data: str | None = None,
+    label: str | None = None,
     inaccessible: bool = False,
 ) -> JSON:
     world = account.world
     place = _chat(world, chat)
-    callback_id = world.next_callback_id()
+    if (data is None) == (label is None):
+        raise Wrong("a button is pressed by its data or by its label")
     if inaccessible:
+        if data is None:
+            raise Wrong("a message that is not shown has no labels; press by data")
         shown: JSON = {"chat": place.wire(), "message_id": message_id, "date": 0}
     else:
         message = _message(world, chat, message_id)
+        if message.deleted:
+            raise Wrong(f"message {message_id} is deleted; nobody can press its buttons")
         rows = message.wire.get("reply_markup", {}).get("inline_keyboard", [])
-        if not any(button.get("callback_data") == data for row in rows for button in row):
-            raise Wrong(f"message {message_id} has no button with {data!r}; it has {rows}")
+        name, wanted = ("text", label) if data is None else ("callback_data", data)
+        pressable = [button for row in rows for button in row if "callback_data" in button]
+        found = [button for button in pressable if button.get(name) == wanted]
+        if len(found) != 1:
+            raise Wrong(f"message {message_id} has {len(found)} buttons with {wanted!r}; it has {rows}")
+        data = found[0]["callback_data"]
         shown = message.wire
+    callback_id = world.next_callback_id()
     callback = {
         "id": callback_id,
         "from": world.person(user).wire(),
@@ -324,6 +344,29 @@ def _pass_time(platform: Platform, _account: Account, *, seconds: float) -> None
     platform.shift += seconds
 
 
+def _menu(_platform: Platform, account: Account, *, user: int, chat: int, language: str | None = None) -> JSON:
+    return {"commands": menus.seen(account.world, user, chat, language)}
+
+
+def _allow_drafts(_platform: Platform, account: Account, *, allowed: bool) -> None:
+    account.world.drafts.allowed = allowed
+
+
+def _webhook(
+    _platform: Platform,
+    account: Account,
+    *,
+    to: str | None = None,
+    second: float | None = None,
+    patience: float | None = None,
+) -> None:
+    deliveries = account.deliveries
+    deliveries.to = deliveries.to if to is None else to
+    deliveries.second = deliveries.second if second is None else second
+    deliveries.patience = deliveries.patience if patience is None else patience
+    deliveries.hurry()
+
+
 def _timing(platform: Platform, _account: Account, *, latency_ms: float | None = None, effect: Any = None) -> None:
     if latency_ms is not None:
         platform.timing.latency = latency_ms / 1000
@@ -356,8 +399,8 @@ def _script_model(
 def _state(platform: Platform, account: Account) -> JSON:
     """`chats` by id (as text) with all messages in order; `requests` are counts by method; `unanswered` are sends and
     edits that got no true answer (`effect` tells whether they happened); `kills` with the sends that were then open;
-    `polls`; `updates`; `violations` of a retry_after; `callbacks` by id; `commands` by scope/language; `actions`;
-    `reactions`; `model`.
+    `polls`; `updates`; `violations` of a retry_after; `callbacks` by id; `commands` by scope/language; `drafts` in the
+    order they came and `standing` those that can be read now; `webhook`; `actions`; `reactions`; `model`.
     """
     world, ledger, queue = account.world, account.ledger, account.world.queue
     return {
@@ -370,6 +413,9 @@ def _state(platform: Platform, account: Account) -> JSON:
         "violations": account.flood.violations,
         "callbacks": world.callbacks,
         "commands": world.commands,
+        "webhook": account.deliveries.state(),
+        "drafts": [asdict(one) for one in world.drafts.seen],
+        "standing": [asdict(one) for one in world.drafts.standing()],
         "actions": world.actions,
         "reactions": world.reactions,
         "model": platform.model.state(),
@@ -445,8 +491,8 @@ def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
     return "; ".join(lacks)
 
 
-def _reset(platform: Platform, account: Account) -> None:
-    platform.reset(account.token)
+async def _reset(platform: Platform, account: Account) -> None:
+    await platform.reset(account.token)
 
 
 def _chat(world: World, chat: int) -> Chat:
@@ -466,8 +512,9 @@ def _said(chat: Chat, message: Message, update_id: int | None) -> JSON:
     return {"chat": chat.id, "message_id": message.id, "update_id": update_id}
 
 
-ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
+ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON | None] | None]] = {
     "say": _say,
+    "album": _album,
     "edit": _edit,
     "press": _press,
     "member": _member,
@@ -487,6 +534,9 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
     "revoke": _revoke,
     "flood": _flood,
     "pass_time": _pass_time,
+    "menu": _menu,
+    "allow_drafts": _allow_drafts,
+    "webhook": _webhook,
     "timing": _timing,
     "fault": _fault,
     "heal": _heal,

@@ -12,6 +12,10 @@ from typing import Any
 from tests.platforms.telegram.client import Deed, Moment
 from tests.platforms.telegram.updates import Pulse
 
+_OF_WEBHOOKS = ("reset", "close", "delay", "kill")
+#: What is no method of the Bot API: the chat model, files, and what Telegram itself asks of a webhook.
+_ELSEWHERE = ("model", "extract", "download", "webhook")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -32,9 +36,9 @@ class Fault:
     pid: int | None = None
 
     def matches(self, method: str, chat: int | None, text: str) -> bool:
-        """Without a method any request of the Bot API but getUpdates matches, and none to the chat model."""
+        """Without a method any request of the Bot API but getUpdates matches, and nothing else."""
         if self.method is None:
-            right = method not in ("getUpdates", "model", "extract")
+            right = method not in ("getUpdates", *_ELSEWHERE)
         else:
             right = method.lower() == self.method.lower()
         return right and self.chat in (None, chat) and (self.text is None or self.text in text)
@@ -50,8 +54,12 @@ class Faults:
         self._pulse = pulse
 
     def make(self, **fields: Any) -> int:
-        """A fault's number, from 0. Raises `TypeError` for fields that are none, `ValueError` for a kill without pid."""
+        """A fault's number, from 0. Raises `TypeError` for fields that are none, `ValueError` for what can't happen."""
         fault = Fault(**fields)
+        if fault.do == "drip" and fault.method != "download":
+            raise ValueError("only a download comes in drips")
+        if fault.method == "webhook" and fault.do not in _OF_WEBHOOKS:
+            raise ValueError(f"to a webhook's delivery can only happen: {', '.join(_OF_WEBHOOKS)}")
         if fault.do == "kill" and fault.pid is None:
             raise ValueError("a kill needs the pid of the process")
         self._made.append(fault)

@@ -19,7 +19,7 @@ from tests.platforms.telegram.updates import Refused
 SHOWING = frozenset(
     {"sendMessage", "sendPhoto", "sendDocument", "editMessageText", "editMessageReplyMarkup", "editMessageCaption"}
 )
-_LIMITED = SHOWING | {"sendChatAction", "deleteMessage", "setMessageReaction"}
+_LIMITED = SHOWING | {"sendChatAction", "sendMessageDraft", "deleteMessage", "setMessageReaction"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

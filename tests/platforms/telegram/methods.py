@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 import aiogram.methods as api
 from aiogram import Bot
@@ -17,16 +18,18 @@ from aiogram.methods import TelegramMethod
 from aiogram.types import ChatMemberAdministrator, InlineKeyboardMarkup
 from teremok.validation import ApiRuleViolation, validate_method
 
+from tests.platforms.telegram import menus
 from tests.platforms.telegram.updates import JSON, Refused
+from tests.platforms.telegram.webhook import MOST_CONNECTIONS
 from tests.platforms.telegram.wire import plain
-from tests.platforms.telegram.world import Chat, Message, World, trimmed, utf16
+from tests.platforms.telegram.world import BIGGEST_DOWNLOAD, Chat, Message, World, trimmed, utf16
 
 Files: TypeAlias = Mapping[str, tuple[str, bytes]]
 Play: TypeAlias = Callable[[World, Any, Files], Any]
 
 #: Seconds after which a bot's own message can't be deleted any more.
 _DELETABLE = 48 * 3_600
-_BIGGEST_DOWNLOAD = 20 * 1024 * 1024
+_SECRET = re.compile(r"[A-Za-z0-9_-]*")
 _NOT_MODIFIED = (
     "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a"
     " current content and reply markup of the message"
@@ -46,7 +49,6 @@ _ACTIONS = frozenset(
         "upload_video_note",
     }
 )
-_COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 
 
 def play(world: World, call: TelegramMethod[Any], files: Files) -> Any:
@@ -61,6 +63,13 @@ def play(world: World, call: TelegramMethod[Any], files: Files) -> Any:
 def _judge(call: TelegramMethod[Any]) -> None:
     """Texts, entities, captions and keyboards by the rules of the Bot API."""
     text = getattr(call, "text", None)
+    if isinstance(call, api.SendMessageDraft):
+        # The rules of the message it grows into, but for being empty.
+        text = call.text or ""
+        if text.strip():
+            mode, entities = call.parse_mode, call.entities
+            _judge(api.SendMessage(chat_id=call.chat_id, text=text, entities=entities, parse_mode=mode))
+        return
     if isinstance(call, api.SendMessage | api.EditMessageText) and isinstance(text, str):
         if text and not text.strip():
             raise Refused(400, "Bad Request: text must be non-empty")
@@ -137,9 +146,9 @@ def _caption(call: Any) -> JSON:
 def _stored(world: World, given: Any, files: Files, what: str, suffix: str) -> JSON:
     """A file that is uploaded now, or one the bot knows by its id."""
     if isinstance(given, str) and given.startswith("attach://") and given[9:] in files:
-        return world.keep_file(what, files[given[9:]][1], suffix)
+        return world.keep_file(what, files[given[9:]][1], suffix).wire()
     if isinstance(given, str) and given in world.files:
-        return {"file_id": given, "file_unique_id": f"u-{given}", "file_size": len(world.files[given][1])}
+        return world.files[given].wire()
     raise Refused(400, "Bad Request: wrong file identifier/HTTP URL specified")
 
 
@@ -248,31 +257,32 @@ def _set_reaction(world: World, call: api.SetMessageReaction, _files: Files) -> 
     return True
 
 
-def _scope(call: Any) -> str:
-    """A list of commands is kept by scope and language."""
-    scope = plain(call.scope) if call.scope is not None else {"type": "default"}
-    parts = [str(scope[name]) for name in ("type", "chat_id", "user_id") if name in scope]
-    return f"{':'.join(parts)}/{call.language_code or ''}"
+def _draft(world: World, call: api.SendMessageDraft, _files: Files) -> bool:
+    chat = world.speakable(call.chat_id)
+    if chat.kind != "private" or not world.drafts.allowed:
+        raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+    if call.draft_id == 0:
+        raise Refused(400, "Bad Request: draft_id must be non-zero")
+    if call.message_thread_id is not None and call.message_thread_id not in chat.topics:
+        raise Refused(400, "Bad Request: message thread not found")
+    text, entities = trimmed(call.text or "", [plain(entity) for entity in call.entities or ()])
+    world.drafts.show(chat.id, call.message_thread_id, call.draft_id, text, entities)
+    world.pulse.beat()
+    return True
 
 
 def _set_commands(world: World, call: api.SetMyCommands, _files: Files) -> bool:
-    if len(call.commands) > 100:
-        raise Refused(400, "Bad Request: BOT_COMMANDS_TOO_MUCH")
-    for command in call.commands:
-        if not _COMMAND.fullmatch(command.command):
-            raise Refused(400, "Bad Request: BOT_COMMAND_INVALID")
-        if not 1 <= len(command.description) <= 256:
-            raise Refused(400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID")
-    world.commands[_scope(call)] = [{"command": c.command, "description": c.description} for c in call.commands]
+    commands = [{"command": one.command, "description": one.description} for one in call.commands]
+    menus.put(world, menus.key(world, call.scope, call.language_code), commands)
     return True
 
 
 def _get_commands(world: World, call: Any, _files: Files) -> list[JSON]:
-    return world.commands.get(_scope(call), [])
+    return world.commands.get(menus.key(world, call.scope, call.language_code), [])
 
 
 def _delete_commands(world: World, call: Any, _files: Files) -> bool:
-    world.commands.pop(_scope(call), None)
+    world.commands.pop(menus.key(world, call.scope, call.language_code), None)
     return True
 
 
@@ -313,36 +323,60 @@ def _leave(world: World, call: api.LeaveChat, _files: Files) -> bool:
 def _get_file(world: World, call: api.GetFile, _files: Files) -> JSON:
     if call.file_id not in world.files:
         raise Refused(400, "Bad Request: invalid file_id")
-    path, data = world.files[call.file_id]
-    if len(data) > _BIGGEST_DOWNLOAD:
+    stored = world.files[call.file_id]
+    if stored.size > BIGGEST_DOWNLOAD:
         raise Refused(400, "Bad Request: file is too big")
-    return {"file_id": call.file_id, "file_unique_id": f"u-{path}", "file_size": len(data), "file_path": path}
+    return {**stored.wire(), "file_path": stored.path}
 
 
 def _set_webhook(world: World, call: api.SetWebhook, _files: Files) -> bool:
-    if call.url and not call.url.startswith("https://"):
-        raise Refused(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
+    if call.url:
+        _judge_address(call.url)
+    secret = call.secret_token or ""
+    if len(secret) > 256:
+        raise Refused(400, "Bad Request: secret token is too long")
+    if not _SECRET.fullmatch(secret):
+        raise Refused(400, "Bad Request: secret token contains unallowed characters")
     if call.drop_pending_updates:
         world.queue.forget_all()
+    if call.allowed_updates is not None:
+        world.queue.allowed = tuple(call.allowed_updates)
+    world.webhook.set(secret, min(max(call.max_connections or 40, 1), MOST_CONNECTIONS))
     world.queue.set_webhook(call.url)
     return True
+
+
+def _judge_address(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme != "https":
+        raise Refused(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
+    if (address.port or 443) not in (80, 88, 443, 8443):
+        raise Refused(400, "Bad Request: bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443")
 
 
 def _delete_webhook(world: World, call: api.DeleteWebhook, _files: Files) -> bool:
     if call.drop_pending_updates:
         world.queue.forget_all()
-    world.queue.webhook = ""
+    if world.queue.webhook:
+        world.webhook.set("", 40)
+        world.queue.set_webhook("")
     return True
 
 
 def _webhook_info(world: World, _call: Any, _files: Files) -> JSON:
-    queue = world.queue
-    return {
+    queue, webhook = world.queue, world.webhook
+    info: JSON = {
         "url": queue.webhook,
         "has_custom_certificate": False,
         "pending_update_count": len(queue.waiting),
-        **({"allowed_updates": list(queue.allowed)} if queue.allowed else {}),
     }
+    if queue.webhook:
+        info["max_connections"] = webhook.max_connections
+    if webhook.error:
+        info |= {"last_error_date": int(webhook.error_at), "last_error_message": webhook.error}
+    if queue.allowed:
+        info["allowed_updates"] = list(queue.allowed)
+    return info
 
 
 def _close(_world: World, _call: Any, _files: Files) -> bool:
@@ -353,6 +387,7 @@ def _close(_world: World, _call: Any, _files: Files) -> bool:
 PLAYED: dict[str, Play] = {
     "getMe": _get_me,
     "sendMessage": _send_message,
+    "sendMessageDraft": _draft,
     "sendPhoto": _send_photo,
     "sendDocument": _send_document,
     "editMessageText": _edit_text,

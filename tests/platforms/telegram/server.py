@@ -21,12 +21,14 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from tests.platforms.telegram import control, methods, model, wire
+from tests.platforms import chat_model as model
+from tests.platforms.telegram import control, methods, wire
 from tests.platforms.telegram.client import TOKEN, Control
 from tests.platforms.telegram.faults import Fault, Faults
 from tests.platforms.telegram.ledger import Entry, Ledger
 from tests.platforms.telegram.limits import SHOWING, Flood
 from tests.platforms.telegram.updates import JSON, Refused
+from tests.platforms.telegram.webhook import Deliveries
 from tests.platforms.telegram.world import World
 
 Effect = Literal["arrival", "mixed", "late"]
@@ -63,6 +65,9 @@ class Account:
         self.flood = Flood(now)
         self.ledger = Ledger(now)
         self.faults = Faults(self.world.pulse)
+        self.deliveries = Deliveries(
+            self.world.queue, self.world.webhook, self.faults, self.ledger, self.world.pulse, now
+        )
         self.revoked = False
 
 
@@ -79,8 +84,13 @@ class Platform:
     def now(self) -> float:
         return time.time() + self.shift
 
-    def reset(self, token: str) -> None:
+    async def reset(self, token: str) -> None:
+        await self.accounts[token].deliveries.aclose()
         self.accounts[token] = self._account(token)
+
+    async def aclose(self) -> None:
+        for account in self.accounts.values():
+            await account.deliveries.aclose()
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=_BIGGEST_BODY)
@@ -120,7 +130,10 @@ class Platform:
             if method == "logOut":
                 account.revoked = True
                 return wire.answer(True)
-            return wire.answer(methods.play(account.world, called, files))
+            done = wire.answer(methods.play(account.world, called, files))
+            if method == "setWebhook":
+                account.deliveries.start()
+            return done
 
         entry = account.ledger.opened(method, chat, text)
         fault = account.faults.due(method, chat, text)
@@ -216,6 +229,8 @@ class Platform:
             case "reset" | "close":
                 _hang_up(request, reset=fault.do == "reset")
                 return web.Response()
+            case "drip":
+                return None  # is the download's own way of answering
             case "kill":
                 await asyncio.sleep(fault.seconds)
                 assert fault.pid is not None
@@ -224,15 +239,33 @@ class Platform:
                 await _until_gone(request)
                 return web.Response()
 
-    async def _file(self, request: web.Request) -> web.Response:
-        account = self.accounts.get(request.match_info["token"])
-        if account is None:
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        token, path = request.match_info["token"], request.match_info["path"]
+        account = self.accounts.get(token)
+        if account is None or account.revoked:
             return _envelope(Refused(401, "Unauthorized"))
-        account.ledger.counts["(download)"] += 1
-        for path, data in account.world.files.values():
-            if path == request.match_info["path"]:
-                return web.Response(body=data, content_type="application/octet-stream")
-        return _envelope(Refused(404, "Not Found"))
+        stored = next((one for one in account.world.files.values() if one.path == path), None)
+        entry = account.ledger.opened("download", None, path)
+        fault = account.faults.due("download", None, path)
+        try:
+            await asyncio.sleep(self.timing.latency)
+            if fault is not None and fault.do not in ("cut", "drip"):
+                broken = await self._strike(request, account, entry, fault)
+                if broken is not None:
+                    return broken
+            if stored is None:
+                return _envelope(Refused(404, "Not Found"), entry)
+            entry.status, entry.effect = 200, True
+            if fault is not None and fault.do in ("cut", "drip"):
+                entry.fault = fault.do
+                pieces = await _parts(request, stored.data, fault)
+                entry.answered = fault.do == "drip" and not _gone(request)
+                return pieces
+            entry.answered = True
+            return web.Response(body=stored.data, content_type="application/octet-stream")
+        finally:
+            account.ledger.closed(entry)
+            account.world.pulse.beat()
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -325,6 +358,7 @@ async def listening(
         await site.start()
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
+        await platform.aclose()
         await runner.cleanup()
 
 
@@ -377,6 +411,25 @@ async def _cut(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b'{"ok": true, "result": {"message_id": ')
     _hang_up(request, reset=False)
+    return response
+
+
+async def _parts(request: web.Request, data: bytes, fault: Fault) -> web.StreamResponse:
+    """A file in ten pieces over `fault.seconds`, or half of it and the end."""
+    response = web.StreamResponse(headers={"content-length": str(len(data))})
+    try:
+        await response.prepare(request)
+        if fault.do == "cut":
+            await response.write(data[: len(data) // 2])
+            _hang_up(request, reset=False)
+            return response
+        step = max(1, -(-len(data) // 10))
+        for start in range(0, len(data), step):
+            await asyncio.sleep(fault.seconds / 10)
+            await response.write(data[start : start + step])
+        await response.write_eof()
+    except ConnectionError:
+        pass  # it was given up
     return response
 
 

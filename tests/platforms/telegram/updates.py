@@ -1,7 +1,7 @@
 """The updates that wait for one bot, and the one getUpdates that may wait for them.
 
-Invariants: an update is forgotten when an offset above its id is asked for, and never before; of two polls the older
-ends with 409. Numbers and the handling of offsets are those of tdlib's update queue (TQueue::get and
+Invariants: an update is forgotten when an offset above its id is asked for or a webhook has taken it, and never before;
+of two polls the older ends with 409. Numbers and the handling of offsets are those of tdlib's update queue (TQueue::get and
 Client::do_get_updates).
 """
 
@@ -101,6 +101,13 @@ class Queue:
     def forget_all(self) -> None:
         self.waiting.clear()
         self._pulse.beat()
+
+    def taken(self, one: Waiting) -> None:
+        """A webhook has taken an update; nothing if it waits no more."""
+        if one in self.waiting:
+            self.waiting.remove(one)
+            self.confirmed.append(one)
+            self.confirmed_count += 1
 
     def set_webhook(self, url: str) -> None:
         self.webhook = url

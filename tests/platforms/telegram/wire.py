@@ -16,8 +16,7 @@ from aiohttp import web
 from aiohttp.multipart import BodyPartReader, MultipartReader
 from pydantic import BaseModel, ValidationError
 
-from tests.platforms.telegram.updates import Refused
-from tests.platforms.telegram.world import JSON
+from tests.platforms.telegram.updates import JSON, Refused
 
 METHODS: dict[str, type[TelegramMethod[Any]]] = {
     model.__api_method__.lower(): model

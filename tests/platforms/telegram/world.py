@@ -13,15 +13,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from tests.platforms.telegram.updates import Pulse, Queue, Refused
+from tests.platforms.telegram.drafts import Drafts
+from tests.platforms.telegram.updates import JSON, Pulse, Queue, Refused
+from tests.platforms.telegram.webhook import Webhook
 
-JSON: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
 #: Why nothing can be said in a chat.
 Gone: TypeAlias = Literal["", "blocked", "kicked", "left", "deactivated"]
 
+#: The most bytes a bot can download of one file.
+BIGGEST_DOWNLOAD = 20 * 1024 * 1024
 _FIRST_SUPERGROUP = -1_000_000_000_000
 _GENERAL = 1
+#: What a message is about when it has no words; without any of it, it is a service message.
+_WORDLESS = frozenset(
+    {"photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"}
+    | {"location", "venue", "contact", "poll", "dice"}
+)
 _ENTITIES = re.compile(r"(?<!\w)@[A-Za-z0-9_]{4,32}(?!\w)|(?<![\w/])/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{4,32})?(?!\w)")
 
 
@@ -39,6 +47,22 @@ class Person:
         given = {"username": self.username, "language_code": self.language}
         filled = {name: value for name, value in given.items() if value is not None}
         return {"id": self.id, "is_bot": self.is_bot, "first_name": self.first_name, **filled}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file. `size` is in bytes; with `told` False the bot learns of it only by downloading."""
+
+    id: str
+    unique: str
+    path: str
+    data: bytes
+    size: int
+    told: bool = True
+
+    def wire(self) -> JSON:
+        size = {"file_size": self.size} if self.told else {}
+        return {"file_id": self.id, "file_unique_id": self.unique, **size}
 
 
 @dataclass(slots=True)
@@ -139,7 +163,9 @@ class World:
         self.people: dict[int, Person] = {number: self.me}
         self.chats: dict[int, Chat] = {}
         self.callbacks: dict[str, JSON] = {}
-        self.files: dict[str, tuple[str, bytes]] = {}
+        self.files: dict[str, Stored] = {}
+        self.drafts = Drafts(now)
+        self.webhook = Webhook()
         self.commands: dict[str, list[JSON]] = {}
         self.actions: list[JSON] = []
         self.reactions: list[JSON] = []
@@ -148,6 +174,7 @@ class World:
         self._supergroups = itertools.count(_FIRST_SUPERGROUP - 1_000, -1)
         self._callback_ids = itertools.count(number * 1_000_000 + 1)
         self._file_ids = itertools.count(1)
+        self._album_ids = itertools.count(13_000_000_001)
 
     def person(self, user: int, **known: Any) -> Person:
         """The person with this id, who comes into being; what is `known` and not None is set."""
@@ -232,6 +259,8 @@ class World:
             wire["reply_to_message"] = {k: v for k, v in answered.wire.items() if k != "reply_to_message"}
         message = Message({**wire, **content}, by_bot=by is self.me)
         chat.messages[message.id] = message
+        if message.by_bot:
+            self.drafts.message_came(chat.id, thread)
         self.pulse.beat()
         return message
 
@@ -250,12 +279,19 @@ class World:
     def new_supergroup_id(self) -> int:
         return next(self._supergroups)
 
-    def keep_file(self, what: str, data: bytes, suffix: str) -> JSON:
-        """A stored file as the Bot API names it."""
+    def next_album_id(self) -> str:
+        return str(next(self._album_ids))
+
+    def keep_file(self, what: str, data: bytes, suffix: str, *, size: int | None = None, told: bool = True) -> Stored:
+        """A file that is stored from now on, filled up with zeros to `size` bytes where it can be downloaded."""
         number = next(self._file_ids)
+        size = len(data) if size is None else max(size, len(data))
+        if size <= BIGGEST_DOWNLOAD:
+            data = data.ljust(size, b"\0")
         file_id = f"{what.capitalize()}-{self.me.id}-{number}"
-        self.files[file_id] = (f"{what}s/file_{number}{suffix}", data)
-        return {"file_id": file_id, "file_unique_id": f"u{number}", "file_size": len(data)}
+        stored = Stored(file_id, f"u{number}", f"{what}s/file_{number}{suffix}", data, size, told)
+        self.files[file_id] = stored
+        return stored
 
     def _open_topic(self, chat: Chat, thread: int | None, *, admin: bool) -> Topic | None:
         if thread is None:
@@ -273,7 +309,7 @@ class World:
         wire = message.wire
         if wire["chat"]["type"] not in ("group", "supergroup") or self.about_me["can_read_all_group_messages"]:
             return True
-        if not message.text and not any(kind in wire for kind in ("photo", "document", "voice", "sticker")):
+        if not message.text and not _WORDLESS & wire.keys():
             return True
         if wire.get("reply_to_message", {}).get("from", {}).get("id") == self.me.id:
             return True

@@ -12,9 +12,16 @@ TEA = Remembered(said="you like tea", when="3 May 2025", score=0.4)
 
 
 async def answer(
-    said: str, *, remembered: tuple[Remembered, ...] = (), noted: tuple[str, ...] = (), first: bool = False
+    said: str,
+    *,
+    remembered: tuple[Remembered, ...] = (),
+    noted: tuple[str, ...] = (),
+    attached: tuple[str, ...] = (),
+    first: bool = False,
 ) -> str:
-    request = Request(messages=() if first else TALKED, said=said, remembered=remembered, noted=noted)
+    request = Request(
+        messages=() if first else TALKED, said=said, remembered=remembered, noted=noted, attached=attached
+    )
     return (await OfflineProvider().complete(request)).text
 
 
@@ -70,3 +77,16 @@ async def test_asked_for_everything_it_tells_what_is_known() -> None:
         assert "you live in Lisbon" in text and "you like hiking" in text and "Porto" not in text
     assert "hiking" not in await answer("where do I live?", remembered=(LISBON, known))
     assert "hiking" not in await answer("what is the capital of France?", remembered=(known,))
+
+
+async def test_of_attachments_it_says_that_it_cannot_look() -> None:
+    """Nobody should think that a picture was looked at; the words beside it are answered all the same."""
+    text = await answer("", attached=("[picture: cat.jpg]", "[file: a.txt]"))
+    assert text == (
+        "I got [picture: cat.jpg]; [file: a.txt]. No language model is configured, so I can't look into it: I only keep"
+        " what it is called, and its text where there is any."
+    )
+    text = await answer("I live in Lisbon", noted=("you live in Lisbon",), attached=("[picture: home.jpg]",))
+    assert text.startswith("Noted: you live in Lisbon.\nI got [picture: home.jpg]. No language model")
+    assert "没有配置语言模型" in await answer("看看这个", attached=("[picture: cat.jpg]",))
+    assert "没有配置语言模型" in await answer("", attached=("[file: 报告.pdf]",))

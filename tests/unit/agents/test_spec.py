@@ -79,6 +79,7 @@ def test_scalar_left_empty_is_refused() -> None:
         ({"models": [openai(temperature=False)]}, ("models", 0, "temperature")),
         ({"models": [openai(timeout=0)]}, ("models", 0, "timeout")),
         ({"models": [openai(timeout="inf")]}, ("models", 0, "timeout")),
+        ({"models": [openai(sees="images")]}, ("models", 0, "sees")),
         ({"models": [openai(context=100)]}, ("models", 0, "context")),
         ({"models": [openai(provider="anthropic")]}, ("models", 0, "provider")),
         ({"tools": ["shell"]}, ("tools", 0)),
@@ -97,6 +98,12 @@ def test_numbers_may_come_from_variables_as_text() -> None:
     """What is filled in from the environment is always text."""
     agent = spec(models=[openai(context="4096", temperature="0.5")])
     assert (agent.models[0].context, agent.models[0].temperature) == (4096, 0.5)
+
+
+def test_a_model_sees_only_when_it_is_said_to() -> None:
+    """A model that takes no pictures would refuse the whole request."""
+    agent = spec(models=[openai(), openai(sees=True)])
+    assert [model.sees for model in agent.models] == [False, True]
 
 
 def test_openai_needs_a_model_and_offline_does_not() -> None:

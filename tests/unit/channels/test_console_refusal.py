@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 
-from channels.base import CommandSpec, Inbound, NotTaken, Place
+from channels.base import Inbound, NotTaken, Place
 from channels.console import ConsoleChannel
+from tests.hosts import QuietHost
 
 
-class Full:
+class Full(QuietHost):
     """A gateway whose disk is full."""
-
-    @property
-    def commands(self) -> Sequence[CommandSpec]:
-        return ()
 
     async def on_inbound(self, inbound: Inbound) -> None:
         raise NotTaken("I could not save that: the disk is full.")
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
 
     async def settled(self, place: Place) -> None:
         raise AssertionError("there is nothing to wait for")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -11,37 +10,17 @@ from hypothesis import strategies as st
 
 from channels.base import (
     Capabilities,
+    Channel,
     ChannelRefused,
     ChannelUnavailable,
-    Chunk,
-    CommandSpec,
-    Health,
-    Inbound,
+    Host,
     Outbound,
-    Place,
 )
 from channels.supervision import Backoff, Endurance, supervise
+from tests.hosts import QuietHost
 
 
-class Nobody:
-    """A host to whom nothing is said."""
-
-    commands: Sequence[CommandSpec] = ()
-
-    async def on_inbound(self, inbound: Inbound) -> None:
-        raise AssertionError(inbound)
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
-        raise AssertionError(channel)
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
-        raise AssertionError(channel)
-
-    async def settled(self, place: Place) -> None:
-        raise AssertionError(place)
-
-
-class Runs:
+class Runs(Channel):
     """A channel whose runs end as told, each after so many seconds of the clock; then it returns."""
 
     id = "runs"
@@ -54,7 +33,7 @@ class Runs:
         self.seconds = 0.0
         self.runs = 0
 
-    async def run(self, host: object) -> None:
+    async def run(self, host: Host) -> None:
         self.runs += 1
         if self.ends:
             seconds, end = self.ends.pop(0)
@@ -68,28 +47,13 @@ class Runs:
         self.waits.append(seconds)
         self.seconds += seconds
 
-    def reachable(self, place: Place) -> bool:
-        return False
-
-    def health(self) -> Health:
-        return Health()
-
-    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
-        return [Chunk(text=text)]
-
-    async def append(self, place: Place, turn: int, text: str) -> None: ...
-
-    async def revise(self, place: Place, reference: str, text: str) -> None: ...
-
-    async def typing(self, place: Place) -> None: ...
-
     async def send(self, outbound: Outbound) -> str:
         raise ChannelUnavailable("not here")
 
 
 async def supervised(*ends: tuple[float, BaseException]) -> Runs:
     channel = Runs(*ends)
-    await supervise(channel, Nobody(), sleep=channel.sleep, random=lambda: 0, clock=channel.clock)
+    await supervise(channel, QuietHost(), sleep=channel.sleep, random=lambda: 0, clock=channel.clock)
     return channel
 
 
@@ -131,8 +95,8 @@ async def test_failing_channel_leaves_another_alone() -> None:
     broken = Runs(*[(0.0, RuntimeError("a bug")) for _ in range(50)])
     sound = Runs()
     await asyncio.gather(
-        supervise(broken, Nobody(), sleep=broken.sleep, random=lambda: 0, clock=broken.clock),
-        supervise(sound, Nobody(), sleep=sound.sleep, random=lambda: 0, clock=sound.clock),
+        supervise(broken, QuietHost(), sleep=broken.sleep, random=lambda: 0, clock=broken.clock),
+        supervise(sound, QuietHost(), sleep=sound.sleep, random=lambda: 0, clock=sound.clock),
     )
     assert broken.runs == 51
     assert sound.runs == 1

@@ -1,11 +1,16 @@
-"""What is a command and what answers a question."""
+"""What is a command, and how commands are offered to platforms."""
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.base import CommandSpec, Option
 from gateway import commands
-from gateway.texts import Texts
+from gateway.texts import CATALOGUE, Texts
 
 
 @pytest.mark.parametrize(
@@ -31,3 +36,62 @@ def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
     """People mistype."""
     assert "/memory" in commands.unknown("memry", Texts("en"))
     assert "/help" in commands.unknown("xyzzy", Texts("en"))
+
+
+def test_every_command_is_offered_with_its_options_in_every_language() -> None:
+    """What platforms show is made from the one table; in the installation's language and in the reader's."""
+    for language in CATALOGUE:
+        for spec in commands.specs(language):
+            everything: list[CommandSpec | Option] = [spec, *spec.options]
+            for described in everything:
+                assert set(described.translated) == set(CATALOGUE)
+                assert described.help == described.translated[language]
+            key = f"help.{spec.name}"
+            assert spec.translated == {each: texts[key] for each, texts in CATALOGUE.items()}
+
+
+def test_what_is_offered_fits_into_every_platforms_menu() -> None:
+    """One name or text that is too long, and the platform refuses the whole table."""
+    for spec in commands.specs("en"):
+        assert len(spec.options) <= 25
+        everything: list[CommandSpec | Option] = [spec, *spec.options]
+        for described in everything:
+            assert re.fullmatch("[a-z0-9_]{1,32}", described.name)
+            assert all(1 <= len(text) <= 100 for text in described.translated.values())
+        for option in spec.options:
+            assert all(re.fullmatch("[a-z]{1,32}", choice) for choice in option.choices)
+        required = [option.required for option in spec.options]
+        assert required == sorted(required, reverse=True), "what may be left out must come last"
+
+
+def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
+    """A code or another chat's name shown to a group would be out; that a window begins anew concerns all there."""
+    specs = commands.specs("en")
+    assert {spec.name for spec in specs if spec.admin} == {"allow", "block", "pair", "dead"}
+    assert {spec.name for spec in specs if spec.private} == {"pair", "dead"}
+    assert {spec.name for spec in specs if spec.shared} == {"new", "stop"}
+    assert {spec.name for spec in specs if spec.forms} == {"remember", "correct"}
+    assert {(spec.name, option.name) for spec in specs for option in spec.options if option.suggests} == {
+        ("memory", "rest"),
+        ("correct", "id"),
+        ("forget", "id"),
+    }
+
+
+@pytest.mark.parametrize("spec", commands.specs("en"), ids=lambda spec: spec.name)
+def test_options_read_in_their_order_are_the_typed_command(spec: CommandSpec) -> None:
+    """A platform's form and a typed line end in the same handler."""
+    values = [option.choices[0] if option.choices else f"some {option.name}" for option in spec.options]
+    assert commands.parse(" ".join([f"/{spec.name}", *values])) == (spec.name, " ".join(values))
+    assert bool(values) == (" " in spec.usage)
+
+
+@given(st.text(max_size=60))
+def test_a_query_comes_back_from_a_button_as_it_was(query: str) -> None:
+    """Or it is not put there, for half of a query finds something else."""
+    packed = commands._packed(query)
+    if packed is None:
+        assert len(query.encode()) > 40
+        return
+    assert len(f"page:search:5:{packed}") <= 64 and packed.isascii()
+    assert commands._unpacked(packed) == query

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agents.spec import AgentSpec
-from gateway.config import EX_CONFIG, ConfigError, Settings, TelegramSettings, find, load
+from gateway.config import (
+    EX_CONFIG,
+    ConfigError,
+    DiscordSettings,
+    Settings,
+    TelegramSettings,
+    TranscriberSettings,
+    find,
+    load,
+)
 from gateway.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
 ROOT = Path(__file__).parents[3]
@@ -258,6 +267,20 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
             ),
         ),
         (
+            "attachments:\n  max_bytes: 20000001",
+            (
+                "config.yaml:2: attachments.max_bytes = 20000001: must be a whole number of bytes from 0 to 20000000. "
+                "Fix: write for example max_bytes: 10000000."
+            ),
+        ),
+        (
+            "attachments:\n  pictures: 11",
+            (
+                "config.yaml:2: attachments.pictures = 11: must be a whole number of pictures from 0 to 10. "
+                "Fix: write for example pictures: 4."
+            ),
+        ),
+        (
             "durability: powerloss",
             (
                 'config.yaml:1: durability = "powerloss": must be one of process, power-loss. '
@@ -301,7 +324,7 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
         ),
         (
             "channels: {signal: {}}",
-            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console, telegram.",
+            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console, telegram, discord.",
         ),
     ],
 )
@@ -599,9 +622,11 @@ def test_secret_is_never_printed(tmp_path: Path, config: str, agent: str) -> Non
         error = error.__cause__ or error.__context__
 
 
-# --- bots on Telegram ---
+# --- bots ---
 
 TOKEN = "123456789:" + "Aa0_-" * 7
+#: Of the bot 123456789012345678.
+DISCORD = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gh0st-." + "Aa0_-" * 7 + "xyz"
 OTHER = "987654321:" + "Bb1_-" * 7
 
 
@@ -622,17 +647,44 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "stream": "edit",
+        "webhook": None,
     }
+    assert (bot.platform, bot.number) == ("telegram", "123456789")
     assert TOKEN not in repr(bot)
 
 
-def test_example_bot_of_the_shipped_config_loads_when_uncommented(tmp_path: Path) -> None:
-    """It lists every option, and whoever sets a bot up by hand copies it."""
-    text = SHIPPED_CONFIG.read_text().replace("  telegram: []\n", "")
-    example = re.sub(r"(?m)^  # (telegram:|  )", r"  \1", text)
-    (bot,) = load(write(tmp_path, example), {"TELEGRAM_TOKEN": TOKEN}, NOBODY).settings.channels.telegram
-    assert bot.model_fields_set == set(TelegramSettings.model_fields)
-    assert (bot.allow, bot.groups) == (("123456789",), ("-1001234567890",))
+EXAMPLES = {"TELEGRAM_TOKEN": TOKEN, "DISCORD_TOKEN": DISCORD, "TELEGRAM_WEBHOOK_SECRET": "s" * 16}
+
+
+def test_example_bots_of_the_shipped_config_load_when_uncommented(tmp_path: Path) -> None:
+    """They list every option, and whoever sets a bot up by hand copies them."""
+    text = SHIPPED_CONFIG.read_text().replace("  telegram: []\n  discord: []\n", "")
+    example = re.sub(r"(?m)^  # (telegram:|discord:|  )", r"  \1", text)
+    channels = load(write(tmp_path, example), EXAMPLES, NOBODY).settings.channels
+    (telegram,), (discord,) = channels.telegram, channels.discord
+    assert telegram.model_fields_set == set(TelegramSettings.model_fields)
+    assert (telegram.allow, telegram.groups) == (("123456789",), ("-1001234567890",))
+    assert discord.model_fields_set == set(DiscordSettings.model_fields)
+    assert (discord.allow, discord.servers) == (("123456789012345678",), ("234567890123456789",))
+    assert discord.base_url == "https://discord.com/api/v10"
+    example = re.sub(r"(?m)^ *webhook: null.*\n( *)# webhook:", r"\1webhook:", example)
+    example = re.sub(r"(?m)^      #   (url|secret):", r"        \1:", example)
+    (telegram,) = load(write(tmp_path, example), EXAMPLES, NOBODY).settings.channels.telegram
+    assert telegram.webhook is not None
+    assert (telegram.webhook.url, telegram.webhook.secret.get_secret_value()) == ("https://bot.example.org", "s" * 16)
+
+
+def test_example_transcriber_of_the_shipped_config_loads_when_uncommented(tmp_path: Path) -> None:
+    """It lists every option; only the address and the model must be said."""
+    text = re.sub(r"(?m)^transcriber: null.*\n", "", SHIPPED_CONFIG.read_text())
+    text = re.sub(r"(?m)^# (transcriber:)", r"\1", text)
+    head, _, tail = text.partition("\ntranscriber:")
+    example = head + "\ntranscriber:" + re.sub(r"(?m)^#   ", "  ", tail.partition("\n\n")[0])
+    transcriber = load(write(tmp_path, example), {"OPENAI_API_KEY": "sk-1"}, NOBODY).settings.transcriber
+    assert transcriber is not None
+    assert transcriber.model_fields_set == set(TranscriberSettings.model_fields)
+    assert (transcriber.timeout, transcriber.language) == (60.0, None)
 
 
 def test_numbers_of_people_and_groups_may_be_quoted_or_not(tmp_path: Path) -> None:
@@ -718,6 +770,159 @@ def test_address_of_a_bot_api_server_must_be_one(tmp_path: Path, url: str) -> No
     assert "must be the address of a Bot API server" in problem(
         write(tmp_path, bots(f"token: '{TOKEN}', base_url: '{url}'"))
     )
+
+
+def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
+    """Nobody may talk to a bot of which nothing is said; its own id is in the token, for the lists people read."""
+    text = f"channels:\n  discord:\n    - token: '{DISCORD}'\n"
+    (bot,) = load(write(tmp_path, text), {}, NOBODY).settings.channels.discord
+    assert bot.model_dump(exclude={"token"}) == {
+        "id": "discord",
+        "base_url": "https://discord.com/api/v10",
+        "allow": (),
+        "admins": (),
+        "servers": (),
+        "groups": (),
+        "group_members": "everyone",
+        "mention": True,
+    }
+    assert (bot.platform, bot.number) == ("discord", "123456789012345678")
+    assert DISCORD not in repr(bot)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "123456789012345678",
+        TOKEN,
+        DISCORD.rpartition(".")[0],
+        "Bot " + DISCORD,
+        DISCORD + ".x",
+        DISCORD + " ",
+        "0123456789abcdef" * 4,
+    ],
+)
+def test_discord_token_that_looks_wrong_is_refused_without_being_shown(tmp_path: Path, token: str) -> None:
+    """An application has an id, a public key and a secret too, and each is one click away from the token."""
+    told = problem(write(tmp_path, f"channels:\n  discord:\n    - token: '{token}'\n"))
+    assert told.startswith("config.yaml:3: channels.discord[0].token = ***: is no token of a bot: three parts of")
+    assert "the Bot page at https://discord.com/developers/applications, where Reset Token shows a new one" in told
+
+
+def test_discord_token_of_another_make_says_no_number(tmp_path: Path) -> None:
+    """How a token is made up is Discord's own affair: one whose first part is no id still serves."""
+    text = f"channels: {{discord: [{{token: '{'x' * 24}.abcdef.{'y' * 38}'}}]}}"
+    (bot,) = load(write(tmp_path, text), {}, NOBODY).settings.channels.discord
+    assert bot.number == ""
+
+
+@pytest.mark.parametrize("option", ["allow", "admins", "servers", "groups"])
+@pytest.mark.parametrize(
+    "number", ["7", "1" * 14, "1" * 21, "'012345678901234567'", "-123456789012345678", "ada", "true"]
+)
+def test_id_that_discord_never_gave_is_refused(tmp_path: Path, option: str, number: str) -> None:
+    """A Telegram number, a name or an id with a digit lost would match nobody, and nobody would know why."""
+    text = f"channels:\n  discord:\n    - token: '{DISCORD}'\n      {option}: [123456789012345678, {number}]\n"
+    told = problem(write(tmp_path, text))
+    assert f"channels.discord[0].{option}[1]" in told and "id on Discord, 15 to 20 digits (Developer Mode on" in told
+
+
+def test_an_id_stands_for_one_bot_of_any_platform(tmp_path: Path) -> None:
+    """Sessions, people and access are kept by it."""
+    text = f"channels:\n  telegram:\n    - {{token: '{TOKEN}', id: bot}}\n  discord:\n    - {{token: '{DISCORD}', id: bot}}"
+    assert problem(write(tmp_path, text)) == (
+        "config.yaml:5: channels.discord[0].id: has the id bot, which is that of channels.telegram[0] already. "
+        "Fix: give each bot an id of its own, such as id: discord-2."
+    )
+    text = f"channels:\n  discord:\n    - {{token: '{DISCORD}'}}\n    - {{token: '{DISCORD}', id: b}}"
+    assert problem(write(tmp_path, text)) == (
+        "config.yaml:4: channels.discord[1].token = ***: is the token of channels.discord[0] already. "
+        "Fix: leave the bot in one place, or make another on Discord's developer page."
+    )
+
+
+# --- webhooks ---
+
+
+def hooked(webhook: str, more: str = "") -> str:
+    return f"channels:\n  telegram:\n    - token: '{TOKEN}'\n      webhook: {webhook}\n{more}"
+
+
+@pytest.mark.parametrize("secret", ["", ", secret: ''"])
+def test_webhook_without_a_secret_is_refused_with_how_to_make_one(tmp_path: Path, secret: str) -> None:
+    """Whoever finds the address could speak as anybody, admins included."""
+    told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg'{secret}}}")))
+    assert told.startswith("config.yaml:4: channels.telegram[0].webhook.secret")
+    assert "is missing: without it anybody could speak to the bot in another's name" in told
+    assert "secrets.token_urlsafe(32)" in told and "write secret: ${TELEGRAM_WEBHOOK_SECRET}" in told
+
+
+@pytest.mark.parametrize("secret", ["fifteen-letters", "x" * 257, "sixteen letters!", "sixteen.letters."])
+def test_secret_that_telegram_would_not_send_is_refused_unseen(tmp_path: Path, secret: str) -> None:
+    """Its alphabet is Telegram's; a short one could be guessed."""
+    told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg', secret: '{secret}'}}")))
+    assert "webhook.secret = ***: is no secret of 16 to 256 letters" in told and secret not in told
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://bot.example.org/tg", "is not https"),
+        ("http://10.0.0.5/tg", "is not https"),
+        ("http://localhost.example.org/tg", "is not https"),
+        ("https://bot.example.org/tg?key=1", "is no address with nothing but a path"),
+        ("https://bot.example.org/{tg}", "is no address with nothing but a path"),
+        ("https://me:pass@bot.example.org/tg", "is no address with nothing but a path"),
+        ("bot.example.org/tg", "is no address with nothing but a path"),
+        ("https://[1:2/tg", "must be the address the platform delivers to"),
+    ],
+)
+def test_webhook_where_telegram_can_not_deliver_is_refused(tmp_path: Path, url: str, told: str) -> None:
+    """Found out at the start, not by a bot that hears nothing."""
+    said = problem(write(tmp_path, hooked(f"{{url: '{url}', secret: {'s' * 16}}}")))
+    assert "webhook.url = " in said and told in said and "https://bot.example.org" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://bot.example.org",
+        "https://bot.example.org:8443/a/b-c/",
+        "http://127.0.0.1:8081/tg",
+        "http://localhost/tg",
+        "http://[::1]/tg",
+    ],
+)
+def test_webhook_may_be_https_or_on_this_machine(tmp_path: Path, url: str) -> None:
+    """A Bot API server of one's own delivers without TLS."""
+    (bot,) = load(
+        write(tmp_path, hooked(f"{{url: '{url}', secret: {'s' * 16}}}")), {}, NOBODY
+    ).settings.channels.telegram
+    assert bot.webhook is not None and bot.webhook.url == url
+
+
+def test_webhook_needs_the_http_server(tmp_path: Path) -> None:
+    """Nobody would take what Telegram delivers."""
+    path = write(tmp_path, hooked(f"{{url: 'https://x.org/tg', secret: {'s' * 16}}}", "http: {enabled: false}\n"))
+    assert problem(path) == (
+        "config.yaml:4: channels.telegram[0].webhook: needs the HTTP server, which http.enabled: false switches off. "
+        "Fix: write http: {enabled: true}, or take the webhook out: Telegram is then asked for messages."
+    )
+
+
+def test_transcriber_needs_an_address_and_a_model(tmp_path: Path) -> None:
+    """Both mistakes at once, with what to add."""
+    assert problems(write(tmp_path, "transcriber: {}")) == [
+        (
+            "config.yaml:1: transcriber.base_url: is missing; it must be the server's address, before "
+            "/audio/transcriptions. Fix: add base_url: https://api.openai.com/v1."
+        ),
+        (
+            "config.yaml:1: transcriber.model: is missing; it must be the name the server knows the model by. "
+            "Fix: add model: whisper-1."
+        ),
+    ]
 
 
 # --- mutations ---

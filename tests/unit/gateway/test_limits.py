@@ -139,3 +139,12 @@ def test_a_message_that_was_not_taken_does_not_count() -> None:
         buckets.give_back(("telegram", "5"))
     buckets.give_back(("telegram", "nobody"))
     assert [buckets.take(("telegram", "5")) for _ in range(3)] == ["ok", "ok", "tell"]
+
+
+def test_messages_that_overtook_each_other_are_not_said_too_fast() -> None:
+    """Several places of one person are heard at a time, each in its own order."""
+    buckets = Buckets(per_minute=30, burst=3, monotonic=lambda: 0.0)
+    assert [buckets.take(ADA, at=at) for at in (100.0, 91.0, 95.0)] == ["ok", "ok", "ok"]
+    assert buckets.take(ADA, at=99.0) == "tell"
+    # A clock that was put back by more than that shuts nobody out for longer than a full bucket does.
+    assert [buckets.take(ADA, at=at) for at in (50.0, 56.0)] == ["silent", "ok"]

@@ -30,6 +30,8 @@ GUEST = "33333333"
 STRANGER = "44444444"
 CLUB = "-1001234567"
 OTHER_CLUB = "-1007654321"
+SERVER = "18446744073709551615"
+CHANNEL = "1234567890123456789"
 CODE = "CDFG-2345"
 
 RULES = {
@@ -40,6 +42,12 @@ RULES = {
         group_members="allowed",
     ),
     "telegram2": Rules(allow=frozenset({FRIEND}), admins=frozenset({"87654321"}), groups=frozenset({CLUB})),
+    "discord": Rules(
+        allow=frozenset({FRIEND}),
+        admins=frozenset({ADMIN}),
+        servers=frozenset({SERVER}),
+        group_members="allowed",
+    ),
     "empty": Rules(),
     "console": Rules(open_to_all=True),
 }
@@ -94,6 +102,11 @@ def in_group(author: str, text: str = "hello", *, chat: str = CLUB, **more: Any)
     return replace(PLAIN, author_id=author, chat=chat, chat_kind="group", text=text, **more)
 
 
+def in_server(author: str, text: str = "hello", *, server: Any = SERVER, **more: Any) -> Inbound:
+    """On a channel of a server."""
+    return in_group(author, text, chat=CHANNEL, **{"channel": "discord", "server": server, **more})
+
+
 #: Everything that is not the admin's id, nor that of anybody who may speak, though it may look like it.
 IMPOSTORS: list[Any] = [
     # nobody, and what programs write for nobody
@@ -138,7 +151,12 @@ async def test_no_identity_but_the_named_one_passes(text: str) -> None:
     wrong = [
         (inbound.author_id, inbound.chat_kind, inbound.chat)
         for author in IMPOSTORS
-        for inbound in (said(author, text), *(in_group(author, text, chat=chat) for chat in (CLUB, OTHER_CLUB, "-5")))
+        for inbound in (
+            said(author, text),
+            said(author, text, channel="discord", server=SERVER),
+            *(in_group(author, text, chat=chat) for chat in (CLUB, OTHER_CLUB, "-5")),
+            *(in_server(author, text, server=server) for server in (SERVER, None, "", author)),
+        )
         if judge.is_admin(inbound) or await judge.judge(inbound, store) in ("take", "pairing")
     ]
     assert wrong == []
@@ -152,6 +170,11 @@ async def test_where_a_whole_group_may_speak_only_people_do(text: str) -> None:
         inbound = in_group(author, text)
         assert not judge.is_admin(inbound)
         assert await judge.judge(inbound, Store()) == ("take" if author in OTHER_IDS else "ignore")
+    judge = policy({"discord": replace(RULES["discord"], group_members="everyone")})
+    for author in IMPOSTORS:
+        inbound = in_server(author, text)
+        assert not judge.is_admin(inbound)
+        assert await judge.judge(inbound, Store()) == ("take" if author in OTHER_IDS else "ignore")
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -161,6 +184,10 @@ async def test_the_named_ones_do_pass(text: str) -> None:
     for author in (ADMIN, FRIEND, GUEST):
         store = Store({("telegram", "person", GUEST): "allowed"})
         for inbound in (said(author, text), in_group(author, text)):
+            assert await judge.judge(inbound, store) == "take"
+            assert judge.is_admin(inbound) is (author == ADMIN)
+        store = Store({("discord", "person", GUEST): "allowed"})
+        for inbound in (said(author, text, channel="discord"), in_server(author, text)):
             assert await judge.judge(inbound, store) == "take"
             assert judge.is_admin(inbound) is (author == ADMIN)
 
@@ -277,6 +304,63 @@ async def test_a_group_is_known_by_its_exact_id(group: str) -> None:
     assert await policy().judge(in_group(FRIEND, chat=group), Store()) == "ignore"
 
 
+@pytest.mark.parametrize(
+    "server",
+    [
+        None, "", " ", "0", "*", "None", "null", "Adas server", "@everyone", 0, int(SERVER), SERVER.encode(), (SERVER,), frozenset({SERVER}),
+        SERVER[:-1], SERVER[1:], f"{SERVER}0", f"0{SERVER}", f"+{SERVER}", f"-{SERVER}", f" {SERVER}", f"{SERVER}\n",
+        SERVER.translate({ord(str(n)): ord("０") + n for n in range(10)}), f"{SERVER},{CHANNEL}", CHANNEL, ADMIN, FRIEND, CLUB,
+    ],
+)  # fmt: skip
+async def test_a_server_is_known_by_its_exact_id(server: Any) -> None:
+    """Not by its name, nor by being nothing in particular; and an admin's rights are those of a person anywhere."""
+    assert await policy().judge(in_server(FRIEND), Store()) == "take"
+    assert await policy().judge(in_server(FRIEND, server=server), Store()) == "ignore"
+    assert await policy().judge(in_server(ADMIN, server=server), Store()) == "ignore"
+    assert await policy().judge(in_server(ADMIN, "/allow here", server=server), Store()) == "take"
+    assert not policy().is_admin(in_server(server, server=SERVER)) or server == ADMIN
+
+
+async def test_a_listed_server_opens_its_channels_and_nothing_else() -> None:
+    """Neither private chats of its members, nor another bot's channels; and the lists of chats stay lists of chats."""
+    assert await policy().judge(said(STRANGER, channel="discord", server=SERVER), Store()) == "stranger"
+    assert await policy().judge(in_server(STRANGER), Store()) == "ignore"
+    for channel in ("telegram", "telegram2", "empty", "nowhere"):
+        assert await policy().judge(in_server(FRIEND, channel=channel), Store()) == "ignore"
+    named = policy({"discord": Rules(servers=frozenset({CHANNEL}), groups=frozenset({SERVER}))})
+    assert await named.judge(in_server(FRIEND), Store()) == "ignore"
+    assert not policy().lists_group("discord", CHANNEL) and not policy().lists_group("discord", SERVER)
+
+
+async def test_a_blocked_channel_of_a_listed_server_is_silent() -> None:
+    """An admin said so there, later than the configuration; the server's other channels go on."""
+    store = Store({("discord", "group", CHANNEL): "blocked"})
+    assert await policy().judge(in_server(FRIEND), store) == "ignore"
+    assert await policy().judge(in_server(ADMIN), store) == "ignore"
+    assert await policy().judge(in_server(ADMIN, "/allow here"), store) == "take"
+    assert await policy().judge(replace(in_server(FRIEND), chat="99"), store) == "take"
+    blocked = Store({("discord", "person", FRIEND): "blocked"})
+    assert await policy().judge(in_server(FRIEND), blocked) == "ignore"
+
+
+async def test_whether_somebody_may_speak_can_be_asked_without_consequence() -> None:
+    """A stranger who types a command must still be told how to get in when they send it."""
+    judge = policy()
+    assert not await judge.may_speak(said(STRANGER, "/memory"), Store())
+    assert not await judge.may_speak(said(STRANGER, CODE), Store())
+    assert await judge.judge(said(STRANGER), Store()) == "stranger"
+    for inbound in (said(FRIEND), said(ADMIN), in_group(FRIEND), in_server(FRIEND), said("ada", channel="console")):
+        assert await judge.may_speak(inbound, Store())
+    for inbound in (said(""), in_group(STRANGER), in_server(STRANGER), said(FRIEND, channel="nowhere")):
+        assert not await judge.may_speak(inbound, Store())
+
+
+def test_the_admins_of_a_channel_are_those_of_its_configuration() -> None:
+    """They are offered more commands; a channel that is not known has none."""
+    assert policy().admins("telegram") == (ADMIN,)
+    assert policy().admins("console") == policy().admins("empty") == policy().admins("nowhere") == ()
+
+
 async def test_what_was_decided_on_one_channel_says_nothing_of_another() -> None:
     """The same number may be another account's chat."""
     store = Store({("telegram2", "person", GUEST): "allowed", ("telegram2", "group", OTHER_CLUB): "allowed"})
@@ -357,7 +441,7 @@ def test_an_id_is_digits_without_a_leading_zero(text: str, number: int) -> None:
         assert str(int(text)) == text and text.isascii()
 
 
-@pytest.mark.parametrize("name", ["allow", "admins", "groups"])
+@pytest.mark.parametrize("name", ["allow", "admins", "groups", "servers"])
 @pytest.mark.parametrize(
     "ids", [frozenset({""}), frozenset({"0"}), frozenset({f" {ADMIN}"}), frozenset({12345678}), frozenset({"*"}), ADMIN, [ADMIN], None]
 )  # fmt: skip
@@ -367,15 +451,24 @@ def test_rules_that_could_match_more_than_they_say_are_refused(name: str, ids: A
         Rules(**{name: ids})
 
 
+@pytest.mark.parametrize("server", [None, "", " ", "-1", CLUB, "Adas server", "0" + SERVER, int(SERVER)])
+def test_a_server_that_is_no_id_is_refused(server: Any) -> None:
+    """An empty one would be every message's that comes from no server."""
+    with pytest.raises(ValueError, match="servers"):
+        Rules(servers=frozenset({server}))
+
+
 def test_the_operator_hears_of_channels_that_nobody_can_use_or_look_after() -> None:
     """A bot that answers nobody looks broken; the line says why and what to do."""
-    silent, orphan = warnings(
+    silent, open_club, orphan = warnings(
         {
             "console": Rules(open_to_all=True),
             "telegram": RULES["telegram"],
-            "family": Rules(groups=frozenset({CLUB})),
+            "family": Rules(),
+            "club": Rules(servers=frozenset({CLUB.removeprefix("-")})),
             "work": Rules(allow=frozenset({FRIEND})),
         }
     )
     assert silent.startswith("family: nobody may talk to it") and "numeric user id" in silent
+    assert open_club.startswith("club: it has no admin")
     assert orphan.startswith("work: it has no admin") and "admins" in orphan

@@ -36,7 +36,17 @@ def test_a_button_names_its_question_and_its_choice() -> None:
         ("是", (17, "yes")),
         ("否", (17, "no")),
     ]
-    assert all(len(button.data.encode()) <= 64 for button in buttons)
+    alone = questions.buttons(QUESTION, Texts("zh"), alone=True)
+    assert [questions.pressed(button.data) for button in alone] == [(17, "yes"), (17, "no")]
+    assert all(len(button.data.encode()) <= 64 for button in (*buttons, *alone))
+
+
+def test_a_button_tells_whether_its_question_stands_alone() -> None:
+    """What else is said in a message must not go with the answer."""
+    for alone in (False, True):
+        for button in questions.buttons(QUESTION, Texts("en"), alone=alone):
+            assert questions.is_alone(button.data) is alone
+    assert not questions.is_alone("page:list:1") and not questions.is_alone(":alone") and not questions.is_alone("")
 
 
 @pytest.mark.parametrize("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])

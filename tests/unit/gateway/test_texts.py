@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from string import Formatter
+from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from channels.base import AttachmentKind, Chunk
+from channels.markup import telegram
 from gateway.commands import TABLE
 from gateway.texts import CATALOGUE, Texts, spoken, written_in
 
@@ -38,6 +43,53 @@ def test_every_command_has_a_help_line(command: object) -> None:
 def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> None:
     """What an error says to a person is decided in one place."""
     assert f"error.{error.code}" in CATALOGUE["en"]
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "too_large", "no_reader", "unreadable", "unreachable", "no_transcriber", "not_transcribed", "empty", "off",
+        "locked", "no_sight",
+    ],
+)  # fmt: skip
+def test_every_reason_an_attachment_was_of_no_use_has_words_for_the_person(why: str) -> None:
+    """Silence would look as if it had been read."""
+    for language in CATALOGUE:
+        line = CATALOGUE[language][f"attach.{why}"]
+        assert _fields(line) == {"name"} and "\n" not in line
+
+
+def test_an_attachment_is_called_by_its_name_where_it_has_one() -> None:
+    """Names come from people: of any length, over several lines."""
+    texts = Texts("en")
+    assert texts.attachment("file", "report.pdf") == "report.pdf"
+    assert texts.attachment("file", "two\nlines {why}.txt") == "two lines (why).txt"
+    assert texts.attachment("file", "my_long_name.tar.gz") == "my_long_name.tar.gz"
+    assert len(texts.attachment("file", "x" * 1_000)) == 60
+    for kind in get_args(AttachmentKind):
+        for language in CATALOGUE:
+            assert Texts(language).attachment(kind, " ") == CATALOGUE[language][f"attach.{kind}"]
+
+
+def _told(name: str) -> Chunk:
+    texts = Texts("en")
+    (chunk,) = telegram(texts("attach.empty", name=texts.attachment("file", name)))
+    return chunk
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["**all**", "*a*", "__init__.py", "_a_", "`rm`", "||b||", "~~c~~", "[d](http://e.example)", "<@1>", "a\\*b", "```"],
+)
+def test_the_name_of_an_attachment_is_never_markdown(name: str) -> None:
+    """Whoever sends a file could else have the bot say something in bold, or show a link under other words."""
+    assert _told(name).markup == _told("plain.txt").markup
+
+
+@given(st.text("*_`~|\\[]()<>!#-x \n", max_size=40))
+def test_no_name_of_an_attachment_is_markdown(name: str) -> None:
+    """Whatever the signs in it."""
+    assert _told(name).markup == _told("plain.txt").markup
 
 
 def test_dates_are_read_where_the_person_lives() -> None:

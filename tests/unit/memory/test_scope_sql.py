@@ -25,6 +25,7 @@ CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned
 #: Statements without a scope's condition: file and function → how many, and why that is safe.
 _INDEXER = "the indexer reads every row, and gives what it read to nobody"
 _SESSION = "one session's own history, named by its id"
+_LEFT = "ids of rows of a chat that is erased, for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 ALLOWED: dict[str, tuple[int, str]] = {
     "recall/index.py:_make_some": (1, _INDEXER),
@@ -40,6 +41,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "recall/vectors.py:Vectors._compared": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
     "recall/vectors.py:_count": (1, "confined to one of `Scope.partitions`; only a number comes out"),
     "recall/vectors.py:_rows_after": (1, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
     "store/entities.py:note": (1, "whether a row is this owner's"),
     "store/entities.py:_check": (3, _HELD),
     "store/entities.py:_count": (1, _HELD),
@@ -60,16 +62,25 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:last_id": (1, _SESSION),
     "store/history.py:_last_nth": (1, _SESSION),
     "store/history.py:replies_telling": (2, "ids only, of turns that a memory of this scope was told or recalled in"),
+    "store/history.py:said_here": (1, "what was deleted on the platform in this session"),
+    "store/history.py:erase": (1, "blanks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
     "store/mailbox.py:asked_by": (1, "the platform's id of the message that a turn's own row answers"),
     "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
-    "store/memories.py:delete": (1, "ids of the chain of rows being deleted"),
+    "store/memories.py:delete": (2, "ids of the chain of rows being deleted"),
+    "store/memories.py:take_apart": (1, "ids of those rows and of what else they were derived from"),
+    "store/memories.py:resting_on": (1, "what is deleted with the messages that alone had taught it; shown to nobody"),
     "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
     "store/people.py:last_speaker": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
-    "store/people.py:_take_apart": (1, "ids of those rows and their parents"),
+    "upkeep/leave.py:left": (1, _LEFT),
+    "upkeep/leave.py:contents": (1, _LEFT),
+    "upkeep/leave.py:erase": (3, _LEFT),
+    "upkeep/leave.py:_close": (1, _LEFT),
+    "upkeep/leave.py:_alone_here": (1, "who spoke in a chat that is erased: ids and names, for the eraser"),
+    "upkeep/leave.py:_learned": (2, _LEFT),
 }
 
 

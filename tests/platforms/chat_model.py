@@ -10,9 +10,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from tests.platforms.telegram.updates import JSON
+JSON: TypeAlias = dict[str, Any]
 
 _LIKES = re.compile(r"\bI like ([^.!?\n]{1,100})", re.IGNORECASE)
 #: Where the product puts what is true of this turn only, behind the person's words.

@@ -1,0 +1,700 @@
+"""Listening at Discord's gateway: who says what, where, in its order, and what was missed while nobody listened.
+
+Invariants: what came in is handed over in the order of its channel; what was said while no session was open is read
+back before anything that comes after it there; a connection that can't be made anew soon ends the run. discord.py gives
+the connection and the state of servers; the frames themselves are read, for history has the same form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import discord
+import structlog
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+from yarl import URL
+
+from channels.base import (
+    ChannelError,
+    ChannelRefused,
+    ChannelUnavailable,
+    ChatKind,
+    Host,
+    Inbound,
+    Place,
+)
+from channels.discord.intake import Event, Intake
+from channels.discord.interactions import Interactions
+from channels.discord.payloads import (
+    Json,
+    Spot,
+    display,
+    edited_at,
+    is_from_person,
+    made_at,
+    read,
+    snowflake,
+)
+from channels.discord.rest import CONNECTION_ERRORS, PORTAL, BotFacts, RateLimited, Refused, Rest, no_entry
+from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, Screen, remember
+from channels.supervision import Endurance
+
+log = structlog.get_logger(__name__)
+
+#: What an operator does about messages without text.
+NO_INTENT = (
+    "Discord does not give this bot the text of messages: switch on “Message Content Intent” at "
+    f"{PORTAL} → your application → Bot → Privileged Gateway Intents"
+)
+
+#: What is read back of a channel after a gap.
+_GAP_DAYS = 30
+_GAP_MESSAGES = 1_000
+#: How long before the very first session an admin may have written, in milliseconds.
+_FIRST_WORDS = 86_400_000
+_READERS = 4  # channels that are read back at a time
+#: How long what is kept stays behind for a server that Discord has an outage of.
+_AWAITED_SECONDS = 600.0
+_THREAD_PAGES = 5  # pages of archived threads that are looked through
+_DOWN_SECONDS = 90.0  # without a connection for so long, discord.py is given up and begun anew
+_CLOSE_SECONDS = 5.0
+_SAVE_SECONDS = 3.0
+
+_PUBLIC_THREAD, _PRIVATE_THREAD, _THREADS = 11, 12, (10, 11, 12)  # types of channels
+
+
+#: Frames that only the receiver reads, by how their names begin.
+OWN_FRAMES = ("MESSAGE_", "INTERACTION_", "TYPING_")
+
+
+class _Client(discord.Client):
+    """discord.py's connection, which tells a receiver what happens."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        intents = discord.Intents.none()
+        intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
+        super().__init__(
+            intents=intents,
+            max_messages=None,
+            allowed_mentions=discord.AllowedMentions.none(),
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            enable_debug_events=True,  # gives the frames as they are, the only form that history has too
+            guild_ready_timeout=0.5,  # those that come later are taken as they come
+            max_ratelimit_timeout=30.0,
+        )
+        self._receiver = receiver
+        # The receiver reads these frames itself; one that discord.py could not parse would end the run, and come again
+        # with the next. There is no public way to leave them out, and a test tells when this one is gone.
+        parsers = self._connection.parsers
+        for name in [name for name in parsers if name.startswith(OWN_FRAMES)]:
+            del parsers[name]
+
+    async def on_socket_raw_receive(self, frame: str) -> None:
+        self._receiver.heard(frame)
+
+    async def on_ready(self) -> None:
+        self._receiver.ready()
+
+    async def on_disconnect(self) -> None:
+        self._receiver.lost()
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        self._receiver.joined(guild)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        self._receiver.available(guild)
+
+    async def on_guild_unavailable(self, guild: discord.Guild) -> None:
+        self._receiver.unavailable(guild)
+
+    async def on_guild_remove(self, guild: discord.Guild) -> None:
+        self._receiver.removed(guild)
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
+        """discord.py would log the crash and go on without what came in."""
+        self._receiver.crashed()
+
+
+class Receiver:
+    """One run: what the gateway tells, made into what the host takes. `contacted` is called for every frame."""
+
+    def __init__(
+        self,
+        channel: str,
+        host: Host,
+        me: BotFacts,
+        rest: Rest,
+        screen: Screen,
+        endurance: Endurance,
+        *,
+        token: str,
+        base_url: str,
+        mention: bool,
+        contacted: Callable[[], None],
+        now: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]],
+        random: Callable[[], float],
+        request_seconds: float,
+    ) -> None:
+        self._channel = channel
+        self._host = host
+        self._me = me
+        self._rest = rest
+        self._screen = screen
+        self._token = token
+        self._base_url = base_url
+        self._mention = mention
+        self._contacted = contacted
+        self._now = now
+        self._request_seconds = request_seconds
+        self._client = _Client(self)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._intake = Intake(channel, host, endurance, spawn=self._spawn, sleep=sleep, random=random)
+        self._interactions = Interactions(
+            channel,
+            host,
+            me,
+            rest,
+            screen,
+            spawn=self._spawn,
+            spot=self._spot,
+            heard=self._heard,
+            now=now,
+            request_seconds=request_seconds,
+        )
+        self._readers = Readers(_READERS, self._intake.waits)
+        self._connection = "not connected to Discord's gateway yet"
+        self._alarm: asyncio.TimerHandle | None = None
+        self._gap = 0  # the position after which everything is read back in this session
+        self._new = False  # whether this is the bot's very first session
+        # Servers that are not there now, and after which position each is read back; None where nothing is.
+        self._awaited: dict[int, int | None] = {}
+        self._spots: dict[str, Spot | None] = {}
+        self._events: dict[str, Callable[[Json], None]] = {
+            "READY": self._on_session,
+            "RESUMED": self._on_resumed,
+            "MESSAGE_CREATE": self._on_message,
+            "MESSAGE_UPDATE": self._on_edit,
+            "MESSAGE_DELETE": self._on_delete,
+            "MESSAGE_DELETE_BULK": self._on_delete,
+            "INTERACTION_CREATE": self._interactions.take,
+            "CHANNEL_DELETE": self._on_channel_delete,
+        }
+
+    @property
+    def trouble(self) -> str:
+        return self._connection or self._intake.trouble
+
+    async def run(self) -> None:
+        """Until cancelled. Raises `ChannelError`, or what a crash raised."""
+        client = self._client
+        self._screen.direct_opened = self._direct
+        try:
+            await self._intake.load(self._me.id)
+            await self._address()
+            self._expect_connection()
+            self._spawn(self._intake.saving())
+            self._spawn(self._connect())
+            await self._failed
+        finally:
+            self._screen.direct_opened = lambda _channel: None
+            if self._alarm is not None:
+                self._alarm.cancel()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._interactions.close(_SAVE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SAVE_SECONDS):
+                    await self._intake.save()
+            try:
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await client.close()
+            except TimeoutError:
+                await client.http.close()  # the other side does not say goodbye
+
+    async def _address(self) -> None:
+        """Learn where the gateway is. Both addresses hold for the whole process: discord.py has no other way."""
+        Route.BASE = self._base_url.rstrip("/")
+        try:
+            found = await self._rest.call("GET", "/gateway/bot", seconds=self._request_seconds)
+            starts = found.get("session_start_limit") or {}
+            if starts.get("remaining") == 0:
+                seconds = float(starts.get("reset_after", 0)) / 1000
+                raise ChannelUnavailable(
+                    f"the bot has connected too often today; Discord lets it in again in {seconds:.0f} s"
+                )
+            DiscordWebSocket.DEFAULT_GATEWAY = URL(found["url"])
+        except Refused as exc:
+            raise no_entry(exc) from None
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ChannelUnavailable(f"{self._rest.host} does not say where its gateway is") from None
+
+    async def _connect(self) -> None:
+        try:
+            await self._client.login(self._token)
+            await self._client.connect()
+        except discord.PrivilegedIntentsRequired:
+            raise ChannelRefused(NO_INTENT) from None
+        except (discord.LoginFailure, discord.ConnectionClosed) as exc:
+            if isinstance(exc, discord.ConnectionClosed) and exc.code != 4004:
+                raise ChannelUnavailable(f"Discord's gateway has closed the connection ({exc.code})") from None
+            raise no_entry(Refused(401, 0, "the token is not accepted")) from None
+        except discord.RateLimited as exc:
+            raise RateLimited(f"Discord asks to wait {exc.retry_after:.0f} s", retry_after=exc.retry_after) from None
+        except discord.DiscordException as exc:
+            raise ChannelUnavailable(f"Discord's gateway can't be used: {type(exc).__name__}") from None
+        except CONNECTION_ERRORS as exc:
+            raise ChannelUnavailable(f"Discord's gateway can't be reached: {type(exc).__name__}") from None
+        except AttributeError:
+            # discord.py, when its very first connection fails, looks for the session of the one before.
+            if self._client.ws is not None:
+                raise
+            raise ChannelUnavailable("Discord's gateway can't be reached") from None
+        raise ChannelUnavailable("Discord's gateway has ended the connection")
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do `work` while others go on; what it raises ends the run."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
+
+    def crashed(self) -> None:
+        """A handler of what the gateway said has raised."""
+        error = sys.exc_info()[1]
+        self._fail(error if error is not None else RuntimeError("a handler failed"))
+
+    # The connection.
+
+    def heard(self, frame: str) -> None:
+        """Any frame, heartbeats' answers too, shows that the gateway is there."""
+        self._contacted()
+        event = json.loads(frame)
+        handle = self._events.get(event.get("t") or "")
+        if handle is not None:
+            handle(event["d"])
+
+    def lost(self) -> None:
+        self._connection = self._connection or "the connection to Discord's gateway is lost; it is being made anew"
+        self._expect_connection()
+
+    def _expect_connection(self) -> None:
+        """Give up on discord.py, whose waits grow to a quarter of an hour, when it takes too long."""
+        if self._alarm is None:
+            told = ChannelUnavailable(f"no connection to Discord's gateway for {_DOWN_SECONDS:.0f} s")
+            self._alarm = asyncio.get_running_loop().call_later(_DOWN_SECONDS, self._fail, told)
+
+    def _connected(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _on_resumed(self, _: Json) -> None:
+        self._connected()
+        self._connection = ""
+
+    def _on_session(self, _: Json) -> None:
+        """A new session begins: what was said before it will not be told."""
+        self._connected()
+        self._new = False
+        self._intake.hold()
+        self._gap = self._intake.since
+
+    def ready(self) -> None:
+        """The servers of the new session are known."""
+        client = self._client
+        present = [guild for guild in client.guilds if not guild.unavailable]
+        if not self._gap:
+            self._new = True
+            self._gap = int(self._me.id)
+            self._intake.begin(self._gap)
+        gap, before = None if self._new else self._gap, self._awaited
+        self._awaited = {}
+        for guild in client.guilds:
+            after = before.get(guild.id, gap)
+            if guild.unavailable:
+                self._await(guild, after)
+            else:
+                self._come(guild, after)
+        for chat, taken in self._intake.direct.items():
+            self._intake.put_first(chat, [self._catch_up(chat, None, taken)])
+        known = {str(guild.id) for guild in client.guilds}
+        for server in self._intake.servers() - known:
+            self._tell_presence(self._intake.chats_of(server), present=False)
+            self._spawn(self._interactions.forget(server))
+        if self._new:
+            self._spawn(self._first_words())
+        self._intake.go()
+        if self._alarm is None:  # else the connection was lost again meanwhile
+            self._connection = ""
+        self._spawn(self._interactions.offer([str(guild.id) for guild in present]))
+
+    def available(self, guild: discord.Guild) -> None:
+        """A server that was not there when the session began, or since then, has come."""
+        if guild.id in self._awaited:
+            self._come(guild, self._awaited.pop(guild.id))
+            self._intake.unpin(str(guild.id))
+            self._spawn(self._interactions.offer([str(guild.id)]))
+
+    def unavailable(self, guild: discord.Guild) -> None:
+        """Discord has an outage there: of what is said meanwhile nothing is told."""
+        if guild.id not in self._awaited:
+            self._await(guild, self._intake.since)
+
+    def _await(self, guild: discord.Guild, after: int | None) -> None:
+        self._awaited[guild.id] = after
+        self._intake.pin(str(guild.id), _AWAITED_SECONDS)
+
+    def _come(self, guild: discord.Guild, after: int | None) -> None:
+        self._return(guild, self._intake.left_of(str(guild.id)))
+        self._catch_up_server(guild, after)
+
+    def joined(self, guild: discord.Guild) -> None:
+        server = str(guild.id)
+        self._return(guild, self._intake.chats_of(server))
+        self._spawn(self._interactions.welcome(server))
+
+    def _return(self, guild: discord.Guild, chats: Sequence[str]) -> None:
+        """The bot is in these chats again, as far as there still are such."""
+        there = [chat for chat in chats if guild.get_channel_or_thread(int(chat)) is not None]
+        for chat in there:
+            self._intake.saw(chat, str(guild.id))
+        self._tell_presence(there, present=True)
+
+    def removed(self, guild: discord.Guild) -> None:
+        self._awaited.pop(guild.id, None)
+        self._intake.unpin(str(guild.id))
+        chats = {*self._intake.chats_of(str(guild.id)), *(str(channel.id) for channel in guild.text_channels)}
+        self._tell_presence(sorted(chats), present=False)
+        self._spawn(self._interactions.forget(str(guild.id)))
+
+    def _on_channel_delete(self, channel: Json) -> None:
+        if channel.get("guild_id") is not None:
+            self._tell_presence([str(channel["id"])], present=False)
+
+    def _tell_presence(self, chats: Sequence[str], *, present: bool) -> None:
+        for chat in chats:
+            self._intake.put(chat, Event(key=f"p{chat}", work=partial(self._presence, chat, present=present)))
+
+    async def _presence(self, chat: str, *, present: bool) -> None:
+        await self._host.on_presence(self._channel, chat, present=present)
+        if not present:
+            self._intake.left(chat)
+
+    # What was missed.
+
+    def _catch_up_server(self, guild: discord.Guild, after: int | None) -> None:
+        if after is None:
+            # What was said before the bot first came is not meant for it.
+            self._gap = max([self._gap, *map(_last, _readable(guild))])
+            self._intake.begin(self._gap)
+            return
+        server = str(guild.id)
+        for channel in _readable(guild):
+            if _last(channel) > after:
+                self._intake.put_first(str(channel.id), [self._catch_up(str(channel.id), server, after)])
+        for chat in self._intake.chats_of(server):
+            if isinstance(guild.get_channel(int(chat)), (discord.TextChannel, discord.ForumChannel)):
+                work = partial(self._read_archived, chat, server, after)
+                self._intake.put_first(chat, [Event(key=f"a{chat}", work=work, reading=True)])
+
+    async def _first_words(self) -> None:
+        """Read what the admins wrote before the very first session: they have just set the bot up and talked to it."""
+        for user in self._host.admins(self._channel):
+            with suppress(ChannelError):
+                chat = await self._screen.direct_channel(user)
+                work = partial(self._read_back, chat, None, snowflake(self._now() - _FIRST_WORDS))
+                self._intake.put(chat, Event(key=f"w{chat}", work=work, reading=True))
+
+    def _catch_up(self, channel: str, server: str | None, after: int) -> Event:
+        return Event(key=f"r{channel}", work=partial(self._read_back, channel, server, after), reading=True)
+
+    async def _read_back(self, channel: str, server: str | None, after: int) -> None:
+        """Put what was said in a channel after the id `after` before all that waits there."""
+        after = max(after, snowflake(self._now() - _GAP_DAYS * 86_400_000))
+        if server is None:
+            # A private channel that nobody remembers is found by nothing: it is kept before anything said there is.
+            await self._intake.save()
+        found: list[Json] = []
+        query: dict[str, str] = {}
+        async with self._readers.turn(channel):
+            while True:
+                try:
+                    page = await self._screen.messages(channel, query)
+                except Refused as exc:
+                    self._hidden(channel, exc)
+                    if server is None and exc.number == UNKNOWN_CHANNEL:
+                        self._intake.lost_direct(channel)
+                    return
+                missed = [one for one in page if int(one["id"]) > after]
+                found += missed
+                if len(missed) < PAGE:
+                    break
+                if len(found) >= _GAP_MESSAGES:
+                    log.warning("discord.left", channel=self._channel, chat=channel, read=len(found))
+                    break
+                query = {"before": min((str(one["id"]) for one in missed), key=int)}
+        found.sort(key=lambda one: int(one["id"]))
+        events = [self._message_event(one, server) for one in found if is_from_person(one)]
+        self._intake.put_first(channel, events)
+
+    async def _read_archived(self, parent: str, server: str, after: int) -> None:
+        """Have those threads of a channel read back in which something was said after the id `after`, and which were
+
+        archived since then: the gateway tells only of open ones.
+        """
+        path = f"/channels/{parent}/threads/archived/public"
+        query = {"limit": "100"}
+        for _ in range(_THREAD_PAGES):
+            async with self._readers.turn(parent):
+                try:
+                    page = await self._rest.call("GET", path, query=query, seconds=self._request_seconds)
+                except Refused as exc:
+                    self._hidden(parent, exc)
+                    return
+            threads = page.get("threads") if isinstance(page, dict) else None
+            if not isinstance(threads, list):
+                raise ChannelUnavailable(f"{self._rest.host} answers with something that is no list of threads")
+            for thread in threads:
+                if int(thread.get("last_message_id") or 0) > after:
+                    remember(self._spots, str(thread["id"]), self._shown_spot(str(thread["id"]), server, thread))
+                    self._intake.put_first(str(thread["id"]), [self._catch_up(str(thread["id"]), server, after)])
+            oldest = str(threads[-1]["thread_metadata"]["archive_timestamp"]) if threads else ""
+            if not page.get("has_more") or datetime.fromisoformat(oldest).timestamp() * 1000 < made_at(after):
+                return
+            query = {"limit": "100", "before": oldest}
+
+    def _hidden(self, channel: str, refused: Refused) -> None:
+        """What is refused there can't be had. Raises `ChannelUnavailable` where that may change by itself."""
+        if refused.number not in HIDDEN:
+            raise ChannelUnavailable(str(refused)) from None
+        log.info("discord.no_channel", channel=self._channel, chat=channel, error=str(refused))
+
+    # Messages.
+
+    def _message_event(self, message: Json, server: str | None) -> Event:
+        work = partial(self._take, message, server)
+        return Event(key=f"m{message['id']}", number=int(message["id"]), work=work)
+
+    def _on_message(self, message: Json) -> None:
+        number, channel, server = int(message["id"]), str(message["channel_id"]), message.get("guild_id")
+        if not is_from_person(message):
+            self._intake.passed(number)
+            return
+        if server is None:
+            self._direct(channel)
+        if self._intake.is_full(channel):
+            self._intake.passed(number)
+            work = partial(self._read_back, channel, server, number - 1)
+            self._intake.put(channel, Event(key=f"f{channel}", work=work, reading=True))
+        else:
+            self._intake.put(channel, self._message_event(message, server))
+
+    def _heard(self, spot: Spot) -> None:
+        """Somebody has used the bot there."""
+        if spot.server is None:
+            self._direct(spot.chat)
+        else:
+            self._intake.saw(spot.chat, spot.server)
+
+    def _direct(self, channel: str) -> None:
+        """Somebody writes for the first time, as far as we know. What they wrote before, to a bot that was not there
+
+        or that died of it, was told by nothing, and lies anywhere after the first session's beginning.
+        """
+        if channel not in self._intake.direct:
+            self._intake.took_direct(channel, 0)
+
+            def read_back() -> Coroutine[Any, Any, None]:
+                return self._read_back(channel, None, self._intake.begun)
+
+            self._intake.put(channel, Event(key=f"r{channel}", work=read_back, reading=True))
+
+    async def _take(self, message: Json, server: str | None) -> None:
+        channel = str(message["channel_id"])
+        spot = await self._spot(channel, server)
+        if spot is not None:
+            await self._host.on_inbound(self._inbound(message, spot))
+            if spot.server is not None:
+                self._intake.saw(spot.chat, spot.server)
+        if server is None:
+            self._intake.took_direct(channel, int(message["id"]))
+
+    def _on_edit(self, message: Json) -> None:
+        edited = edited_at(message)
+        if edited is None or "content" not in message or not is_from_person(message):
+            return  # Discord has only looked at its links
+        channel, server = str(message["channel_id"]), message.get("guild_id")
+        key = f"e{message['id']}-{edited}"
+        self._intake.put(channel, Event(key=key, work=partial(self._take_edit, message, server, edited, key)))
+
+    async def _take_edit(self, message: Json, server: str | None, edited: int, key: str) -> None:
+        spot = await self._spot(str(message["channel_id"]), server)
+        if spot is not None:
+            inbound = self._inbound(message, spot)
+            await self._host.on_inbound(replace(inbound, update_key=key, sent_at=edited, edited=True))
+
+    def _on_delete(self, deleted: Json) -> None:
+        numbers = [str(one) for one in deleted.get("ids") or [deleted["id"]]]
+        channel, server = str(deleted["channel_id"]), deleted.get("guild_id")
+        work = partial(self._take_deletion, channel, server, numbers)
+        self._intake.put(channel, Event(key=f"d{numbers[0]}", work=work))
+
+    async def _take_deletion(self, channel: str, server: str | None, numbers: Sequence[str]) -> None:
+        spot = await self._spot(channel, server)
+        if spot is not None:
+            await self._host.on_deleted(self._place(spot), numbers)
+
+    def _inbound(self, message: Json, spot: Spot) -> Inbound:
+        """What a person said."""
+        guild = None if spot.server is None else self._client.get_guild(int(spot.server))
+        own_role = None if guild is None else guild.self_role
+        tags = [f"<@{self._me.id}>", f"<@!{self._me.id}>", *([] if own_role is None else [f"<@&{own_role.id}>"])]
+        said = read(
+            message,
+            tags=tags,
+            role=lambda number: _name_of(None if guild is None else guild.get_role(int(number))),
+            channel=lambda number: _name_of(None if guild is None else guild.get_channel_or_thread(int(number))),
+        )
+        answered = message.get("referenced_message")
+        to_me = said.answered is not None and answered is not None and answered["author"]["id"] == self._me.id
+        author = message["author"]
+        kind: ChatKind = "private" if spot.server is None else "group"
+        return Inbound(
+            channel=self._channel,
+            platform="discord",
+            bot_id=self._me.id,
+            update_key=f"m{message['id']}",
+            chat=spot.chat,
+            chat_kind=kind,
+            author_id=str(author["id"]),
+            author_name=display(author, message.get("member")),
+            message_id=str(message["id"]),
+            text=said.text,
+            sent_at=made_at(message["id"]),
+            thread=spot.thread,
+            chat_title=spot.title,
+            reply_to=said.answered,
+            addressed=kind == "private" or not self._mention or said.named or to_me or spot.mine,
+            forwarded=said.forwarded,
+            attachments=said.attachments,
+            server=spot.server,
+        )
+
+    def _place(self, spot: Spot) -> Place:
+        return Place(channel=self._channel, chat=spot.chat, thread=spot.thread)
+
+    async def _spot(self, channel: str, server: str | None, shown: Json | None = None) -> Spot | None:
+        """Where a channel or thread is, from what is known or `shown` of it, else asked; None for one that is gone."""
+        if server is None:
+            return Spot(chat=channel)
+        guild = self._client.get_guild(int(server))
+        known = None if guild is None else guild.get_channel_or_thread(int(channel))
+        if isinstance(known, discord.Thread):
+            kind = _PRIVATE_THREAD if known.is_private() else _PUBLIC_THREAD
+            return self._thread(kind, channel, str(known.parent_id), known.name, str(known.owner_id), server)
+        if known is not None:
+            return Spot(chat=channel, title=f"#{known.name}", server=server)
+        if channel not in self._spots:
+            if shown is None:
+                try:
+                    shown = await self._rest.call("GET", f"/channels/{channel}", seconds=self._request_seconds)
+                except Refused as exc:
+                    self._hidden(channel, exc)
+            remember(self._spots, channel, self._shown_spot(channel, server, shown))
+        return self._spots[channel]
+
+    def _shown_spot(self, channel: str, server: str, shown: Json | None) -> Spot | None:
+        if not isinstance(shown, dict):
+            return None
+        name, kind = str(shown.get("name") or ""), shown.get("type")
+        if kind in _THREADS and shown.get("parent_id") is not None:
+            return self._thread(kind, channel, str(shown["parent_id"]), name, str(shown.get("owner_id")), server)
+        return Spot(chat=channel, title=f"#{name}", server=server)
+
+    def _thread(self, kind: int, channel: str, parent: str, name: str, owner: str, server: str) -> Spot:
+        """A private thread is a chat of its own: not all who read its parent read it."""
+        mine = owner == self._me.id
+        if kind == _PRIVATE_THREAD:
+            return Spot(chat=channel, title=f"#{name}", server=server, mine=mine)
+        guild = self._client.get_guild(int(server))
+        title = _name_of(None if guild is None else guild.get_channel(int(parent)))
+        return Spot(chat=parent, thread=channel, title=f"#{title}" if title else "", server=server, mine=mine)
+
+
+class Readers:
+    """Lets so many read at a time; a channel in which something `waits` goes before the others."""
+
+    def __init__(self, count: int, waits: Callable[[str], bool]) -> None:
+        self._free = count
+        self._waits = waits
+        self._queue: dict[asyncio.Future[None], str] = {}
+
+    @asynccontextmanager
+    async def turn(self, channel: str) -> AsyncIterator[None]:
+        if self._free:
+            self._free -= 1
+        else:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue[turn] = channel
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if self._queue.pop(turn, None) is None:
+                    self._next()  # it had been given already
+                raise
+        try:
+            yield
+        finally:
+            self._next()
+
+    def _next(self) -> None:
+        turn = next((turn for turn, channel in self._queue.items() if self._waits(channel)), None)
+        turn = turn or next(iter(self._queue), None)
+        if turn is None:
+            self._free += 1
+        else:
+            del self._queue[turn]
+            turn.set_result(None)
+
+
+def _readable(guild: discord.Guild) -> list[Any]:
+    """All channels and threads of a server that have messages the bot may read."""
+    found: list[Any] = [*guild.text_channels, *guild.voice_channels, *guild.stage_channels, *guild.threads]
+    return [channel for channel in found if _may_read(guild, channel)]
+
+
+def _may_read(guild: discord.Guild, channel: Any) -> bool:
+    try:
+        allowed = channel.permissions_for(guild.me)
+    except (discord.ClientException, AttributeError):
+        return True  # a thread whose parent is hidden, or a server that does not show who we are: a try does no harm
+    return bool(allowed.view_channel and allowed.read_message_history)
+
+
+def _last(channel: Any) -> int:
+    return int(channel.last_message_id or 0)
+
+
+def _name_of(known: Any) -> str | None:
+    return None if known is None else str(known.name)

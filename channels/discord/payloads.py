@@ -1,0 +1,430 @@
+"""Discord's JSON as our values, and ours as its JSON. Pure.
+
+Invariants: nothing we show pings anybody or gets a preview; what people wrote is read by Discord's own tags, never by
+what a name looks like; every limit of an application command is kept here, so that one bad command can't cost all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mimetypes
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from channels.base import (
+    Attachment,
+    AttachmentKind,
+    Button,
+    CommandSpec,
+    Form,
+    Option,
+    Outbound,
+    Suggestion,
+    rows,
+)
+
+Json: TypeAlias = dict[str, Any]
+
+#: Message flags (discord.com/developers/docs/resources/message#message-object-message-flags).
+SUPPRESS_EMBEDS = 1 << 2
+EPHEMERAL = 1 << 6
+_VOICE = 1 << 13
+
+#: Characters of one message.
+MESSAGE_LIMIT = 2_000
+#: Letters that a component or a modal carries for us.
+DATA_LIMIT = 100
+
+_EPOCH = 1_420_070_400_000  # 1 January 2015 UTC in milliseconds: where Discord's ids begin to count
+_DEFAULT, _REPLY = 0, 19  # the types of messages that people write
+_FORWARD = 1  # the type of a reference to a message that is passed on
+_TAG = re.compile(r"<(@!|@&|@|#|a?:\w{1,64}:|/[^<>:\n]{1,110}:)(\d{1,20})>")
+_NAME = re.compile(r"[-_a-z0-9]{1,32}")
+_HELP_LIMIT = 100
+_LABEL_LIMIT = 45  # of a modal's title and field
+_BUTTON_LIMIT = 80
+_MOST_CHOICES = 25
+_MOST_COMMANDS = 100
+_LOCALES = {"zh": "zh-CN", "en": "en-US"}
+_MANAGE_GUILD = str(1 << 5)
+_BOT_DM = 1  # the context of a private chat with the bot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """What is needed to answer an interaction where it was made: `token` is a secret that lasts 15 minutes.
+
+    `message` is the message whose button was pressed. A `private` answer is for the user's eyes only.
+    """
+
+    app: str
+    id: str
+    token: str
+    user: str
+    private: bool
+    message: str = ""
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Ticket | None:
+        """None for an empty one, and for what no version of ours would have written."""
+        try:
+            return cls(**json.loads(text)) if text else None
+        except (ValueError, TypeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A channel or thread of Discord's as the place it is for us. `mine` is a thread that the bot started."""
+
+    chat: str
+    thread: str | None = None
+    title: str = ""
+    server: str | None = None
+    mine: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a message says. `named` tells whether it mentions the bot; `answered` is the id it is a reply to."""
+
+    text: str
+    named: bool
+    forwarded: bool
+    attachments: tuple[Attachment, ...]
+    answered: str | None
+
+
+def made_at(snowflake: str | int) -> int:
+    """When Discord made what has this id, milliseconds UTC."""
+    return (int(snowflake) >> 22) + _EPOCH
+
+
+def snowflake(at: int) -> int:
+    """The lowest id of that millisecond (UTC); 0 for times before Discord."""
+    return max(0, at - _EPOCH) << 22
+
+
+def span(milliseconds: int) -> int:
+    """By how much ids grow in so many milliseconds."""
+    return milliseconds << 22
+
+
+def edited_at(message: Json) -> int | None:
+    """When a message was edited, milliseconds UTC; None for what was not."""
+    stamp = message.get("edited_timestamp")
+    if not isinstance(stamp, str):
+        return None
+    try:
+        return int(datetime.fromisoformat(stamp).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def is_from_person(message: Json) -> bool:
+    """Whether a person wrote it: no bot, no webhook, and not what Discord itself says (a join, a pin, a boost)."""
+    author = message.get("author")
+    return (
+        isinstance(author, dict)
+        and not author.get("bot")
+        and not author.get("system")
+        and not message.get("webhook_id")
+        and message.get("type", _DEFAULT) in (_DEFAULT, _REPLY)
+    )
+
+
+def display(user: Json, member: Json | None = None) -> str:
+    """How people see a user's name; never empty."""
+    names = [(member or {}).get("nick"), user.get("global_name"), user.get("username"), user.get("id")]
+    return _well_formed(next((str(name) for name in names if name and str(name).strip()), "?"))
+
+
+def read(
+    message: Json,
+    *,
+    tags: Sequence[str],
+    role: Callable[[str], str | None],
+    channel: Callable[[str], str | None],
+) -> Said:
+    """What a person's message says. `tags` are the mentions that mean the bot; the others are looked up by id."""
+    reference = message.get("message_reference") or {}
+    snapshots = message.get("message_snapshots") or ()
+    forwarded = reference.get("type") == _FORWARD or bool(snapshots)
+    content = snapshots[0].get("message") or {} if snapshots else message
+    text = str(content.get("content") or "")
+    named = not forwarded and any(tag in text for tag in tags)
+    users = {str(user["id"]): display(user, user.get("member")) for user in message.get("mentions") or ()}
+    if named:
+        text = _without(text, tags) or text
+    answered = None if forwarded else reference.get("message_id")
+    return Said(
+        text=_well_formed(_TAG.sub(lambda tag: _named(tag, users, role, channel), text)),
+        named=named,
+        forwarded=forwarded,
+        attachments=_attachments(message, content),
+        answered=None if answered is None else str(answered),
+    )
+
+
+def find_attachment(message: Json, attachment: str) -> str | None:
+    """The address of an attachment of a message read anew."""
+    shown = [message, *(one.get("message") or {} for one in message.get("message_snapshots") or ())]
+    for one in shown:
+        for found in one.get("attachments") or ():
+            if str(found.get("id")) == attachment and found.get("url"):
+                return str(found["url"])
+    return None
+
+
+def content(outbound: Outbound) -> Json:
+    """The body that shows `outbound`, without what only a new message has."""
+    return {
+        "content": outbound.text,
+        "allowed_mentions": {"parse": [], "replied_user": False},
+        "flags": SUPPRESS_EMBEDS,
+        "components": _components(outbound.buttons),
+    }
+
+
+def bare(body: Json) -> Json:
+    """A body that Discord refused, without all that it could be about but the words."""
+    kept = {name: value for name, value in body.items() if name not in ("components", "message_reference")}
+    return kept | {"content": body["content"][:MESSAGE_LIMIT]}
+
+
+def nonce(outbound: Outbound) -> str:
+    """At most 25 characters that mean this row of this installation, in every run."""
+    mixed = hashlib.blake2s(f"{outbound.place.session_key} {outbound.made_at}".encode("utf-8", "surrogatepass"))
+    return f"{outbound.id % 10**10}-{mixed.hexdigest()[:12]}"
+
+
+def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
+    """The commands of private chats with the bot."""
+    return [_command(command) | {"contexts": [_BOT_DM], "integration_types": [0]} for command in _offered(commands)][
+        :_MOST_COMMANDS
+    ]
+
+
+def server_commands(commands: Sequence[CommandSpec]) -> list[Json]:
+    """The commands of a server; those for admins are shown to who may manage it, until its owner decides else."""
+    return [
+        _command(command) | ({"default_member_permissions": _MANAGE_GUILD} if command.admin else {})
+        for command in _offered(commands)
+        if not command.private
+    ][:_MOST_COMMANDS]
+
+
+def fingerprint(application: str, payload: Sequence[Json]) -> str:
+    """Changes when what is registered would."""
+    return hashlib.sha256(f"{application} {json.dumps(payload, sort_keys=True)}".encode()).hexdigest()[:24]
+
+
+def typed(spec: CommandSpec | None, data: Json, *, without: str = "") -> str:
+    """A slash command as the text that means the same, its values in the order of the table."""
+    given = {
+        str(one.get("name")): str(one.get("value", "")) for one in data.get("options") or () if isinstance(one, dict)
+    }
+    order = [_option_name(option) for option in spec.options] if spec is not None else list(given)
+    values = [given[name].strip() for name in order if name in given and name != without]
+    return _well_formed(" ".join([f"/{data.get('name', '')}", *filter(None, values)]))
+
+
+def option_of(spec: CommandSpec | None, name: str) -> str:
+    """An option's own name by the one it has on Discord."""
+    return next((one.name for one in spec.options if _option_name(one) == name), name) if spec is not None else name
+
+
+def focused(data: Json) -> tuple[str, str] | None:
+    """The option that is being typed, and what stands there so far."""
+    for one in data.get("options") or ():
+        if isinstance(one, dict) and one.get("focused"):
+            return str(one.get("name")), _well_formed(str(one.get("value", "")))
+    return None
+
+
+def choices(suggestions: Iterable[Suggestion]) -> list[Json]:
+    """What can be picked; a value that is too long to be one is left out, for a part of it would mean another thing."""
+    found = [
+        {"name": _cut(one.label.strip() or one.value, 100), "value": one.value}
+        for one in suggestions
+        if 0 < len(one.value) <= 100
+    ]
+    return found[:_MOST_CHOICES]
+
+
+def modal(form: Form, custom_id: str) -> Json:
+    """A form with one text field."""
+    limit = max(1, min(form.limit, 4_000))
+    field: Json = {
+        "type": 4,
+        "custom_id": "text",
+        "style": 2,
+        "label": _cut(form.label, _LABEL_LIMIT) or "…",
+        "max_length": limit,
+        "required": True,
+    }
+    if form.value:
+        field["value"] = form.value[:limit]
+    title = _cut(form.title, _LABEL_LIMIT) or "…"
+    return {"custom_id": custom_id, "title": title, "components": [{"type": 1, "components": [field]}]}
+
+
+def entered(data: Json) -> str:
+    """What was put into the form's field."""
+    for row in data.get("components") or ():
+        for field in [row.get("component"), *(row.get("components") or ())]:
+            if isinstance(field, dict) and "value" in field:
+                return _well_formed(str(field["value"]).strip())
+    return ""
+
+
+def _offered(commands: Sequence[CommandSpec]) -> list[CommandSpec]:
+    return [command for command in commands if _NAME.fullmatch(command.name) and command.help.strip()]
+
+
+def _command(command: CommandSpec) -> Json:
+    options: list[Json] = []
+    required = True
+    for option in command.options[:25]:
+        # Discord wants the required ones first; behind an optional one none can be.
+        required = required and option.required
+        options.append(_option(option, required=required))
+    payload: Json = {"name": command.name, "type": 1, "description": _cut(command.help, _HELP_LIMIT)}
+    if translated := _translated(command.translated):
+        payload["description_localizations"] = translated
+    if options:
+        payload["options"] = options
+    return payload
+
+
+def _option(option: Option, *, required: bool) -> Json:
+    payload: Json = {
+        "type": 3,
+        "name": _option_name(option),
+        "description": _cut(option.help, _HELP_LIMIT) or option.name,
+        "required": required,
+    }
+    if translated := _translated(option.translated):
+        payload["description_localizations"] = translated
+    if option.choices and len(option.choices) <= _MOST_CHOICES:
+        payload["choices"] = [{"name": one[:100], "value": one[:100]} for one in option.choices]
+    elif option.suggests:
+        payload["autocomplete"] = True
+    return payload
+
+
+def _option_name(option: Option) -> str:
+    return re.sub(r"[^-_a-z0-9]", "_", option.name.lower())[:32] or "text"
+
+
+def _translated(texts: Mapping[str, str]) -> dict[str, str]:
+    said = {_LOCALES[code]: _cut(text, _HELP_LIMIT) for code, text in texts.items() if code in _LOCALES}
+    return {locale: text for locale, text in said.items() if text}
+
+
+def _components(buttons: Sequence[Button]) -> list[Json]:
+    """At most five rows of five; an empty list takes away those that a message had."""
+    return [
+        {
+            "type": 1,
+            "components": [
+                {"type": 2, "style": 2, "label": _cut(one.label, _BUTTON_LIMIT) or "…", "custom_id": one.data}
+                for one in row
+            ],
+        }
+        for row in rows([button for button in buttons if 0 < len(button.data) <= DATA_LIMIT])[:5]
+    ]
+
+
+def _attachments(message: Json, content: Json) -> tuple[Attachment, ...]:
+    found = [_attachment(message, content, one) for one in content.get("attachments") or ()]
+    found += [
+        Attachment(kind="other", name=_well_formed(f"sticker {one.get('name', '')}".strip()))
+        for one in content.get("sticker_items") or ()
+    ]
+    if (poll := content.get("poll")) is not None:
+        question = (poll.get("question") or {}).get("text") or ""
+        found.append(Attachment(kind="other", name=_well_formed(f"poll {question}".strip())))
+    return tuple(found)
+
+
+def _attachment(message: Json, content: Json, one: Json) -> Attachment:
+    name = str(one.get("filename") or "")
+    media_type = str(one.get("content_type") or mimetypes.guess_type(name)[0] or "").partition(";")[0].strip().lower()
+    size = one.get("size")
+    reference = {
+        "channel": str(message.get("channel_id", "")),
+        "message": str(message.get("id", "")),
+        "attachment": str(one.get("id", "")),
+        "url": str(one.get("url", "")),
+    }
+    return Attachment(
+        kind=_kind(media_type),
+        name=_well_formed(name),
+        media_type=media_type,
+        size=size if isinstance(size, int) else None,
+        reference=json.dumps(reference),
+        spoken=bool(int(content.get("flags") or 0) & _VOICE),
+    )
+
+
+def _kind(media_type: str) -> AttachmentKind:
+    match media_type.partition("/")[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+    return "file"
+
+
+def _without(text: str, tags: Sequence[str]) -> str:
+    """`text` without the mentions of the bot at its ends."""
+    start, end = 0, len(text)
+    while True:
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        if (tag := next((tag for tag in tags if text.startswith(tag, start, end)), None)) is not None:
+            start += len(tag)
+            start += text[start : start + 1] in (",", ":")
+        elif (tag := next((tag for tag in tags if text.endswith(tag, start, end)), None)) is not None:
+            end -= len(tag)
+        else:
+            return text[start:end]
+
+
+def _named(
+    tag: re.Match[str],
+    users: Mapping[str, str],
+    role: Callable[[str], str | None],
+    channel: Callable[[str], str | None],
+) -> str:
+    """What people read where the tag stands."""
+    kind, number = tag[1], tag[2]
+    if kind in ("@", "@!"):
+        return f"@{users.get(number, number)}"
+    if kind == "@&":
+        return f"@{role(number) or number}"
+    if kind == "#":
+        return f"#{channel(number) or number}"
+    return kind[:-1] if kind[0] == "/" else kind.removeprefix("a")
+
+
+def _cut(text: str, limit: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
+def _well_formed(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates, which fit in no database."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

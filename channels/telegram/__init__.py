@@ -1,0 +1,6 @@
+"""Telegram: `channel` is the bot itself, `updates` what its updates say, `wire` its requests, `menu` its commands."""
+
+from channels.telegram.channel import TelegramChannel, Webhook, probe
+from channels.telegram.wire import API, BotFacts, RateLimited
+
+__all__ = ["API", "BotFacts", "RateLimited", "TelegramChannel", "Webhook", "probe"]

@@ -1,0 +1,817 @@
+"""Telegram through its Bot API: one bot that gets updates, by asking or over HTTP, and shows and edits messages.
+
+Invariants: updates are confirmed only after the host has taken them; ids of updates are never compared for order; no
+request goes to a chat while Telegram asks to wait; a thread's message is never shown elsewhere in a group. aiogram's
+dispatcher is not used, because it confirms updates before they are handled. What updates say is in `updates`,
+requests and what their refusals mean are in `wire`, lists of commands in `menu`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import math
+import random as dice
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+import structlog
+from aiogram.methods import (
+    AnswerCallbackQuery,
+    EditMessageText,
+    GetUpdates,
+    GetWebhookInfo,
+    SendChatAction,
+    SendMessage,
+    SendMessageDraft,
+    SetWebhook,
+    TelegramMethod,
+)
+from aiogram.types import (
+    CallbackQuery,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    MessageEntity,
+    ReplyParameters,
+    Update,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from channels import markup
+from channels.base import (
+    Attachment,
+    Button,
+    Capabilities,
+    Channel,
+    ChannelError,
+    ChannelRefused,
+    ChannelUnavailable,
+    Chunk,
+    EditGone,
+    Health,
+    Hook,
+    Host,
+    Inbound,
+    Outbound,
+    Place,
+    TooLarge,
+    rows,
+)
+from channels.supervision import Backoff, Endurance
+from channels.telegram.menu import fingerprint, menus, removal
+from channels.telegram.updates import GENERAL, JSON, PLATFORM, Reader, album_of, chat_of, gathered, is_present
+from channels.telegram.wire import (
+    API,
+    BotFacts,
+    RateLimited,
+    Refused,
+    Rival,
+    Wire,
+    no_entry,
+    not_shown,
+    webhook_set,
+)
+
+__all__ = ["API", "BotFacts", "RateLimited", "TelegramChannel", "Webhook", "probe"]
+
+log = structlog.get_logger(__name__)
+
+#: Characters of one message, in UTF-16 units (core.telegram.org/bots/api#sendmessage).
+MESSAGE_LIMIT = 4_096
+
+_UPDATES = ["message", "edited_message", "callback_query", "my_chat_member"]
+_ASIDE_SECONDS = 5.0  # a request nobody waits for, such as "typing", may take this long
+_POLL_GRACE = 10.0  # what a poll may take beyond the time it asked the platform to wait
+#: While something is wrong polls are short: one that ends is how we know that all is well again.
+_SHORT_POLL = 10.0
+#: Telegram's limits (core.telegram.org/bots/faq): one message a second in a chat, 20 a minute in a group, edits too.
+_CHAT_GAP = 1_000  # milliseconds
+#: Between a request and a piece of a growing answer; more than is asked for, so that the whole one can follow at once.
+_PIECE_GAP = 1_500
+_GROUP_PIECE_GAP = 3_000
+_GROUP_WINDOW = 60_000
+#: Of a group's 20 a minute, growing answers may use so many; the rest is for what must arrive.
+_GROUP_REVISIONS = 15
+#: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
+_MOST_PACES = 1_000
+#: Parts an album may have, and the seconds after which the rest of one that was begun has come.
+_ALBUM = 10
+_ALBUM_SECONDS = 0.5
+#: Albums that are remembered for edits of their captions and for parts that come late.
+_MOST_ALBUMS = 500
+#: A draft vanishes after 30 s (core.telegram.org/bots/api#sendmessagedraft); it is shown anew before that.
+_DRAFT_GAP = 20_000
+#: Bytes of an update that is sent to us. Telegram does not say; a message of 4,096 characters with a keyboard and what
+#: it answers has some 60,000.
+_HOOK_LIMIT = 1 << 20
+_HOOK_HEADER = "x-telegram-bot-api-secret-token"
+_HOOK_CONNECTIONS = 40  # at most so many updates at once, of different chats
+_HOOK_CHECK = 60.0  # seconds between two looks at whether updates can be sent to us
+#: Chats whose order is kept; those in which nothing waits are forgotten first.
+_MOST_LINES = 1_000
+_MENU = "menu"  # under which name the host keeps what Telegram has of the lists of commands
+_ALBUMS = "albums"  # and under which the messages of the last albums
+_KEPT_ALBUMS = 50  # as many as can be in one batch of 100 updates
+_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+_ENTITIES: TypeAdapter[list[MessageEntity]] = TypeAdapter(list[MessageEntity])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Where Telegram is to send updates, instead of being asked for them.
+
+    `url` is the https address under which this program's HTTP server is reached from outside, without the channel's
+    own path. `secret` is what tells Telegram's requests from a stranger's. Raises `ChannelRefused`.
+    """
+
+    url: str
+    secret: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not _SECRET.fullmatch(self.secret):
+            raise ChannelRefused(
+                "webhook.secret must have 16 to 256 of A-Z, a-z, 0-9, _ and -: without it anybody could speak in any "
+                "person's name; make one with `openssl rand -hex 32`"
+            )
+        if not urlsplit(self.url).hostname:
+            raise ChannelRefused("webhook.url must be the https address at which Telegram can reach this program")
+
+
+async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> BotFacts:
+    """Whom the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`.
+
+    To learn who writes to the bot first, run a `TelegramChannel` with a small `Host` of one's own.
+    """
+    return await Wire(token, base_url).introduce(request_seconds)
+
+
+class TelegramChannel(Channel):
+    """One Telegram bot.
+
+    `send`, `revise` and `typing` work also while `run` does not. With `mention` the bot is addressed in groups only by
+    its @name, a reply to it or a command, else by everything. With `stream` "draft" an answer grows in private chats
+    as a draft, which is no message, as far as Telegram lets this bot. With a `webhook` updates are sent to `hook`,
+    else they are fetched. `now` gives milliseconds UTC; `random` numbers in [0, 1). `poll_seconds` is how long
+    Telegram may wait for an update before it answers that there is none.
+    """
+
+    id = ""
+    platform = PLATFORM
+    capabilities = Capabilities(stream="edit", resend="never", buttons=True, introduces=True, revise_seconds=1.5)
+
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002 - the protocol's word
+        token: str,
+        base_url: str = API,
+        mention: bool = True,
+        stream: Literal["edit", "draft"] = "edit",
+        webhook: Webhook | None = None,
+        now: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        random: Callable[[], float] = dice.random,
+        poll_seconds: float = 30,
+        request_seconds: float = 30,
+    ) -> None:
+        """Raises `ChannelRefused` for a token that can't be one."""
+        self.id = id
+        self._wire = Wire(token, base_url)
+        self._mention = mention
+        self._stream = stream
+        self._drafting = stream == "draft"
+        self._webhook = webhook
+        self._path = f"/telegram/{quote(id, safe='')}"
+        self._now = now
+        self._sleep = sleep
+        self._random = random
+        self._poll_seconds = poll_seconds
+        self._request_seconds = request_seconds
+        self._contact: int | None = None
+        self._taken_at = 0  # when the last update that was sent to us was taken, milliseconds UTC
+        self._trouble = ""
+        self._receiving: tuple[Host, Reader] | None = None
+        self._lines: dict[str, asyncio.Lock] = {}
+        self._albums: dict[str, _Album] = {}
+        self._handed: dict[str, list[int]] = {}  # ids of the messages that each album was handed over with at first
+        self._paces: dict[str, _Pace] = {}
+        self._limits: dict[str, tuple[int, int]] = {}  # chat to the time in which Telegram wants no request, ms UTC
+        self._asides: set[asyncio.Task[None]] = set()
+        self._endurance = Endurance(id)
+
+    def health(self) -> Health:
+        """Fed by updates alone: messages that still go out say nothing about whether any come in."""
+        return Health(contact=self._contact, trouble=self._trouble)
+
+    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+        return markup.telegram(text) if markdown else markup.plain(text, MESSAGE_LIMIT)
+
+    def drafts(self, place: Place) -> bool:
+        return self._drafting and _is_private(place)
+
+    def hook(self) -> Hook | None:
+        if self._webhook is None:
+            return None
+        return Hook(path=self._path, limit=_HOOK_LIMIT, take=self._pushed)
+
+    async def run(self, host: Host) -> None:
+        """Receive until cancelled. Raises `ChannelError`: `ChannelRefused` where only the operator can help."""
+        async with self._wire.open():
+            offering: asyncio.Task[None] | None = None
+            try:
+                me = await self._wire.introduce(self._request_seconds)
+                reader = Reader(channel=self.id, me=me, mention=self._mention)
+                if self._webhook is None:
+                    await self._expect_no_webhook()
+                    self._handed = _kept_albums((await host.kept(self.id, _ALBUMS)).get(_ALBUMS))
+                    offering = self._aside(self._offer(host, me))
+                    await self._poll(host, reader)
+                else:
+                    self._receiving = host, reader
+                    set_at = await self._set_webhook(self._webhook)
+                    offering = self._aside(self._offer(host, me))
+                    await self._watch_webhook(set_at)
+            except ChannelError as exc:
+                self._trouble = str(exc)
+                raise
+            finally:
+                self._receiving = None
+                # Whatever ended the run, until the next one nothing comes in.
+                self._trouble = self._trouble or "no updates are fetched: the channel's run has ended"
+                if offering is not None:
+                    offering.cancel()
+                    await asyncio.gather(offering, return_exceptions=True)
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        if not attachment.reference:
+            raise ChannelError(f"{attachment.name or 'this'} has no bytes to fetch")
+        if attachment.size is not None and attachment.size > limit:
+            raise TooLarge(f"the file has {attachment.size:,} bytes, {limit:,} are allowed")
+        return await self._wire.download(attachment.reference, limit=limit, seconds=self._request_seconds)
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        """See `Channel`. A request once begun is finished even if the caller is cancelled: one that Telegram got but
+
+        nobody waited for could otherwise take effect after the edit with the whole answer, and undo it.
+        """
+        pace = self._pace(place.chat)
+        now = self._now()
+        group = place.chat.startswith("-")
+        if pace.lock.locked() or self._rest(place.chat) or pace.revised_early(now, group=group):
+            return
+        drafting = self.drafts(place)
+        if drafting:
+            pace.drafted = reference
+        elif self._stream == "draft" and _is_private(place) and not pace.showed(reference):
+            return  # the number of a turn whose drafts were refused meanwhile
+        shown = self.chunks(text, markdown=True)[0]
+        if pace.revision == (reference, shown) and not (drafting and not pace.early(now, _DRAFT_GAP)):
+            return
+        pace.revision = (reference, shown)
+        outbound = Outbound(id=0, place=place, text=shown.text, markup=shown.markup, edits=reference)
+        await asyncio.shield(self._aside(self._draft(outbound) if drafting else self._revise(outbound)))
+
+    async def typing(self, place: Place) -> None:
+        pace = self._pace(place.chat)
+        if pace.lock.locked() or self._rest(place.chat) or pace.early(self._now(), _CHAT_GAP):
+            return
+        with suppress(ChannelError, ValueError):
+            async with pace.lock:
+                thread = _thread(place)
+                action = SendChatAction(chat_id=int(place.chat), action="typing", message_thread_id=thread)
+                await self._call(place.chat, action, seconds=_ASIDE_SECONDS)
+
+    async def send(self, outbound: Outbound) -> str:
+        pace = self._pace(outbound.place.chat)
+        # One request after the other in a chat: after a 429 the next must not be on its way already.
+        async with pace.lock:
+            rest = self._rest(outbound.place.chat)
+            if rest:
+                raise RateLimited(f"Telegram asked to wait, {rest:.0f} s are left", retry_after=rest)
+            shown = await self._show(outbound)
+        pace.sent.append(shown)
+        return shown
+
+    # The menu.
+
+    async def _offer(self, host: Host, me: BotFacts) -> None:
+        """The lists of commands, as far as they changed. Best effort: typed commands work without them."""
+        try:
+            before = _kept_menu((await host.kept(self.id, _MENU)).get(_MENU))
+            after = dict(before)
+            try:
+                await self._send_menus(host, me, after)
+            finally:
+                if after != before:
+                    await host.keep(self.id, {_MENU: json.dumps(after, sort_keys=True)})
+        except ChannelError as exc:
+            log.warning("telegram.no_menu", channel=self.id, error=str(exc))
+
+    async def _send_menus(self, host: Host, me: BotFacts, there: dict[str, str]) -> None:
+        """Change the lists that are `there` (their fingerprints, by name) into those there should be, one by one."""
+        wanted = menus(host.commands, host.admins(self.id))
+        for name in there.keys() - wanted.keys():
+            with suppress(Refused):  # there is no such chat any more
+                await self._wire.call(removal(name), seconds=self._request_seconds)
+            del there[name]
+        refused: set[str] = set()
+        for name, menu in wanted.items():
+            scope = name.partition("/")[0]
+            mark = fingerprint(menu, me.id)
+            if scope in refused or there.get(name) == mark:
+                continue
+            try:
+                await self._wire.call(menu, seconds=self._request_seconds)
+                there[name] = mark
+            except Refused as exc:  # an admin who has never written to the bot, say
+                refused.add(scope)
+                log.info("telegram.menu_refused", channel=self.id, menu=name, error=str(exc))
+
+    # Receiving: updates that are fetched.
+
+    async def _expect_no_webhook(self) -> None:
+        if (await self._webhook_info()).get("url"):
+            raise webhook_set()
+
+    async def _poll(self, host: Host, reader: Reader) -> None:
+        # Without an offset Telegram gives the oldest update that is not confirmed. An offset kept from an earlier run
+        # would hide updates from us: ids start again, perhaps lower, after a week without any.
+        offset: int | None = None
+        waited: set[str] = set()
+        failing = Backoff(1, 30, self._random)
+        rival = Backoff(5, 45, self._random)  # with the short poll after it, well again within a minute
+        while True:
+            asked = self._now()
+            try:
+                updates = await self._updates(offset)
+                self._contact = self._now()
+                left = await self._take_batch(host, reader, updates, waited)
+            except ChannelError as exc:
+                if not exc.retryable:
+                    raise
+                self._note(exc)
+                backoff = rival if isinstance(exc, Rival) else failing
+                await self._sleep(backoff.wait() if exc.retry_after is None else exc.retry_after)
+                continue
+            failing.reset()
+            rival.reset()
+            self._recovered()
+            if left:
+                if len(left) < len(updates):
+                    # The lowest, so that nothing we have seen and not taken is confirmed.
+                    offset = min(update["update_id"] for update in left)
+                waited = {name for update in left if (name := album_of(update)) is not None}
+                await self._sleep(_ALBUM_SECONDS)
+                continue
+            waited = set()
+            # The last of the batch, not the highest: that could confirm what was never given to us.
+            offset = updates[-1]["update_id"] + 1 if updates else None
+            if not updates and self._now() - asked < _CHAT_GAP / 2:
+                await self._sleep(1)  # a server that does not wait for updates must not make us spin
+
+    async def _take_batch(self, host: Host, reader: Reader, updates: list[JSON], waited: set[str]) -> list[JSON]:
+        """Hand over what can be; returns the rest, which begins with an album that was not `waited` for yet.
+
+        Telegram answers a poll as soon as there is anything, so an album's other parts may come a moment later.
+        """
+        deliveries = gathered(updates)
+
+        def may_grow(parts: list[JSON]) -> bool:
+            name = album_of(parts[0])
+            if name is None or name in waited or name in self._albums or name in self._handed:
+                return False
+            return len(parts) < _ALBUM
+
+        ready = list(takewhile(lambda parts: not may_grow(parts), deliveries))
+        for delivery in ready:
+            for parts in await self._as_before(host, delivery):
+                await self._hand_over(host, reader, parts)
+        return [update for parts in deliveries[len(ready) :] for update in parts]
+
+    async def _as_before(self, host: Host, parts: list[JSON]) -> list[list[JSON]]:
+        """What is handed over as one message: an update, or an album.
+
+        Which parts an album had is kept before the host sees them. If they come again, for the process died before
+        they were confirmed, perhaps with one that was late the first time, then the same ones go together, under the
+        key by which the inbox knows them, and each late one is a message of its own.
+        """
+        name = album_of(parts[0])
+        if name is None:
+            return [parts]
+        by_id = {part["message"]["message_id"]: part for part in parts}
+        before = self._handed.get(name)
+        if before is None:
+            handed = dict([*self._handed.items(), (name, list(by_id))][-_KEPT_ALBUMS:])
+            await host.keep(self.id, {_ALBUMS: json.dumps(handed)})
+            self._handed = handed
+            return [parts]
+        # Without its first part the others are confirmed as far as Telegram goes: they were taken.
+        again = [by_id[one] for one in before if one in by_id] if before[0] in by_id else []
+        late = [[part] for one, part in by_id.items() if one not in before]
+        return [again, *late] if again else late
+
+    async def _updates(self, offset: int | None) -> list[JSON]:
+        wait = min(self._poll_seconds, _SHORT_POLL) if self._trouble else self._poll_seconds
+        poll = GetUpdates(offset=offset, limit=100, timeout=round(wait), allowed_updates=_UPDATES)
+        try:
+            # As plain data: one update that aiogram can't read must not cost us the others.
+            updates = await self._wire.call(poll, seconds=wait + min(_POLL_GRACE, self._request_seconds))
+        except Refused as exc:
+            raise no_entry(exc) from None
+        if not isinstance(updates, list) or not all(map(_is_update, updates)):
+            raise ChannelUnavailable(f"{self._wire.host} answers polls with something that is no list of updates")
+        return updates
+
+    # Receiving: updates that are sent to us.
+
+    async def _pushed(self, headers: Mapping[str, str], body: bytes) -> int:
+        """`Hook.take`. Telegram sends a chat's next update only when the one before was answered with 200, and repeats
+
+        what was not. So the parts of an album can't be waited for here: they are handed over one by one, and those
+        after the first count as addressed when it did; as lines of one author they are answered together.
+        """
+        assert self._webhook is not None
+        given = headers.get(_HOOK_HEADER, "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._webhook.secret.encode()):
+            return 401
+        try:
+            update = json.loads(body)
+        except (ValueError, RecursionError):
+            return 400
+        if not _is_update(update):
+            return 400
+        async with self._line(chat_of(update)):
+            if self._receiving is None:
+                return 503
+            try:
+                await self._hand_over(*self._receiving, [update])
+            except ChannelError as exc:
+                self._note(exc)
+                return 503
+        self._contact = self._taken_at = self._now()
+        self._recovered()
+        return 200
+
+    async def _set_webhook(self, webhook: Webhook) -> int:
+        """Returns when that was, in milliseconds UTC."""
+        setting = SetWebhook(
+            url=self._webhook_url(webhook),
+            secret_token=webhook.secret,
+            allowed_updates=_UPDATES,
+            max_connections=_HOOK_CONNECTIONS,
+        )
+        try:
+            await self._wire.call(setting, seconds=self._request_seconds)
+        except Refused as exc:
+            if exc.status == 400:
+                raise ChannelRefused(
+                    f"{exc}: webhook.url must be an https address that Telegram can reach, on port 443, 80, 88 or 8443"
+                ) from None
+            raise no_entry(exc) from None
+        self._contact = self._now()
+        self._recovered()
+        return self._contact
+
+    async def _watch_webhook(self, set_at: int) -> None:
+        """See to it that updates can come in. The webhook stays when this ends: updates then wait at Telegram."""
+        assert self._webhook is not None
+        while True:
+            await self._sleep(_HOOK_CHECK)
+            try:
+                info = await self._webhook_info()
+            except ChannelError as exc:
+                if not exc.retryable:
+                    raise
+                self._note(exc)
+                continue
+            if info.get("url") != self._webhook_url(self._webhook):
+                raise ChannelUnavailable(
+                    "another program has removed this bot's webhook or set its own; it is set anew, but two programs "
+                    "can't share a bot: stop the other one, or revoke the token with @BotFather and use the new one"
+                )
+            failed_at, why = info.get("last_error_date"), info.get("last_error_message")
+            if isinstance(failed_at, int) and failed_at * 1000 > max(set_at, self._taken_at):
+                since = f"{datetime.fromtimestamp(failed_at, UTC):%Y-%m-%d %H:%M} UTC"
+                self._note(
+                    ChannelUnavailable(f"Telegram can't hand updates over at {self._webhook.url} ({since}): {why}")
+                )
+                continue
+            self._contact = self._now()
+            self._recovered()
+
+    async def _webhook_info(self) -> dict[str, Any]:
+        try:
+            found = await self._wire.call(GetWebhookInfo(), seconds=self._request_seconds)
+        except Refused as exc:
+            raise no_entry(exc) from None
+        return found if isinstance(found, dict) else {}
+
+    def _webhook_url(self, webhook: Webhook) -> str:
+        return webhook.url.rstrip("/") + self._path
+
+    def _line(self, name: str) -> asyncio.Lock:
+        """What keeps a chat's updates in the order in which they came."""
+        if len(self._lines) > _MOST_LINES:
+            self._lines = {name: line for name, line in self._lines.items() if line.locked()}
+        return self._lines.setdefault(name, asyncio.Lock())
+
+    # Receiving: what both ways have in common.
+
+    async def _hand_over(self, host: Host, reader: Reader, parts: list[JSON]) -> None:
+        """An update, or an album's; returns when it may be confirmed. Raises `NotTaken`."""
+        await self._endurance.endure(str(parts[0]["update_id"]), self._take(host, reader, parts))
+
+    async def _take(self, host: Host, reader: Reader, parts: list[JSON]) -> None:
+        updates = [update for raw in parts if (update := self._read(raw)) is not None]
+        if not updates:
+            return
+        update = updates[0]
+        if update.callback_query is not None:
+            pressed = reader.pressed(update.callback_query, update.update_id, self._now())
+            if pressed is not None:
+                await host.on_inbound(pressed)
+            self._aside(self._release(update.callback_query))
+        elif update.my_chat_member is not None:
+            change = update.my_chat_member
+            await host.on_presence(self.id, str(change.chat.id), present=is_present(change))
+        elif update.message is not None and update.message.migrate_to_chat_id is not None:
+            old, new = update.message.chat.id, update.message.migrate_to_chat_id
+            await host.on_moved(self.id, str(old), str(new))
+        elif update.message is not None:
+            await self._take_message(host, reader, updates, album_of(parts[0]))
+        elif update.edited_message is not None:
+            edited = reader.edited(update.edited_message, update.update_id)
+            told = edited and self._told_under(edited, album_of({"message": parts[0]["edited_message"]}))
+            if told is not None:
+                await host.on_inbound(told)
+
+    async def _take_message(self, host: Host, reader: Reader, updates: list[Update], name: str | None) -> None:
+        known = None if name is None else self._albums.get(name)
+        if known is not None:
+            updates = [one for one in updates if one.message and one.message.message_id not in known.parts]
+        said = reader.said(updates)
+        if said is None:
+            return
+        if known is not None and known.addressed and not said.text:
+            said = replace(said, addressed=True)
+        await host.on_inbound(said)
+        if name is not None:
+            known = self._albums.setdefault(name, _Album(addressed=said.addressed))
+            known.parts |= {one.message.message_id: said.message_id for one in updates if one.message}
+            if len(self._albums) > _MOST_ALBUMS:
+                del self._albums[next(iter(self._albums))]
+
+    def _told_under(self, edited: Inbound, name: str | None) -> Inbound | None:
+        """An edit under the id by which its message is known. A part of an album has none of its own, nor words unless
+
+        it has the caption.
+        """
+        known = None if name is None else self._albums.get(name)
+        first = edited.message_id if known is None else known.parts.get(int(edited.message_id), edited.message_id)
+        if first == edited.message_id:
+            return edited
+        return replace(edited, message_id=first) if edited.text else None
+
+    def _read(self, raw: JSON) -> Update | None:
+        """None, and a line in the log without its words, for what aiogram does not understand."""
+        try:
+            return Update.model_validate(raw)
+        except ValidationError as exc:
+            fields = [".".join(map(str, error["loc"])) for error in exc.errors(include_input=False, include_url=False)]
+            log.error("telegram.unreadable", channel=self.id, update=raw["update_id"], fields=fields[:10])
+            return None
+
+    async def _release(self, press: CallbackQuery) -> None:
+        """End the button's waiting mark. That it is too late for that is normal."""
+        with suppress(ChannelError):
+            await self._wire.call(AnswerCallbackQuery(callback_query_id=press.id), seconds=_ASIDE_SECONDS)
+
+    def _note(self, exc: ChannelError) -> None:
+        if self._trouble != str(exc):
+            self._trouble = str(exc)
+            log.warning("telegram.trouble", channel=self.id, code=exc.code, error=self._trouble)
+
+    def _recovered(self) -> None:
+        if self._trouble:
+            log.info("telegram.recovered", channel=self.id)
+            self._trouble = ""
+
+    # Showing.
+
+    async def _revise(self, outbound: Outbound) -> None:
+        pace = self._pace(outbound.place.chat)
+        with suppress(ChannelError):
+            async with pace.lock:
+                await self._show(outbound)
+
+    async def _draft(self, outbound: Outbound) -> None:
+        """Show a piece as the draft whose number is in `edits`. A refusal ends drafts for this run."""
+        place = outbound.place
+        with suppress(ChannelError, ValueError):
+            async with self._pace(place.chat).lock:
+                draft = SendMessageDraft(
+                    chat_id=int(place.chat),
+                    draft_id=int(outbound.edits or ""),
+                    message_thread_id=_thread(place),
+                    text=outbound.text,
+                    entities=_entities(outbound.markup),
+                    parse_mode=None,
+                )
+                try:
+                    await self._call(place.chat, draft, seconds=_ASIDE_SECONDS)
+                except Refused as exc:
+                    # The others are about this chat or this text, not about drafts.
+                    if exc.status in (400, 404) and not exc.says("chat not found", "entit", "thread", "topic"):
+                        self._drafting = False
+                        log.warning("telegram.no_drafts", channel=self.id, error=str(exc))
+
+    async def _show(self, outbound: Outbound) -> str:
+        place = outbound.place
+        entities = _entities(outbound.markup)
+        thread = _thread(place)
+        while True:  # at most three times: without entities, without thread
+            method = _method(outbound, entities, thread)
+            try:
+                shown = await self._call(place.chat, method, seconds=self._request_seconds)
+            except Refused as exc:
+                if outbound.edits is not None and exc.says("message is not modified"):
+                    return outbound.edits
+                if entities and exc.says("entit"):
+                    log.warning("telegram.plain", channel=self.id, row=outbound.id, error=str(exc))
+                    entities = None
+                elif thread is not None and not place.chat.startswith("-") and exc.says("thread", "topic"):
+                    # Telegram has refused the threads of private chats at times; the same person reads it without.
+                    thread = None
+                else:
+                    raise not_shown(exc, edit=outbound.edits is not None) from None
+                continue
+            if outbound.edits is not None:
+                return outbound.edits
+            if isinstance(shown, dict) and isinstance(shown.get("message_id"), int):
+                return str(shown["message_id"])
+            raise ChannelUnavailable(f"{self._wire.host} took a message but does not say under which id", certain=False)
+
+    async def _call(self, chat: str, method: TelegramMethod[Any], *, seconds: float) -> Any:
+        """A request about a chat. Raises as `Wire.call`; a wish to wait is remembered."""
+        if not isinstance(method, SendChatAction):
+            self._pace(chat).requests.append(self._now())
+        try:
+            return await self._wire.call(method, seconds=seconds)
+        except RateLimited as exc:
+            now = self._now()
+            self._limits[chat] = (now, now + math.ceil((exc.retry_after or 0) * 1000))
+            raise
+
+    def _rest(self, chat: str) -> float:
+        """How many seconds no request may go to `chat`; 0 for none.
+
+        When two chats are limited at once it may well be the whole bot that is: then all wait for the longer one.
+        """
+        now = self._now()
+        # With the start checked too: a clock that was set back must not hold a chat up for the difference.
+        self._limits = {held: span for held, span in self._limits.items() if span[0] <= now < span[1]}
+        if len(self._limits) > 1:
+            return (max(until for _, until in self._limits.values()) - now) / 1000
+        return (self._limits[chat][1] - now) / 1000 if chat in self._limits else 0
+
+    def _pace(self, chat: str) -> _Pace:
+        if len(self._paces) > _MOST_PACES:
+            now = self._now()
+            self._paces = {
+                chat: pace for chat, pace in self._paces.items() if pace.lock.locked() or pace.early(now, _GROUP_WINDOW)
+            }
+        return self._paces.setdefault(chat, _Pace())
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do `work`, which raises nothing, while others go on."""
+        task = asyncio.create_task(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+        return task
+
+
+@dataclass(slots=True)
+class _Album:
+    """What was handed over of an album: for each of its messages the one under whose id that was."""
+
+    addressed: bool
+    parts: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Pace:
+    """One chat's requests: one at a time, when the last ones were made (milliseconds UTC) and what they showed."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    requests: deque[int] = field(default_factory=lambda: deque(maxlen=20))
+    revision: tuple[str, Chunk] | None = None
+    drafted: str = ""
+    sent: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+
+    def showed(self, reference: str) -> bool:
+        """Whether this is surely a message of ours; turns have numbers that could be a message's."""
+        return reference in self.sent and reference != self.drafted
+
+    def early(self, now: int, gap: int) -> bool:
+        return bool(self.requests) and 0 <= now - self.requests[-1] < gap
+
+    def revised_early(self, now: int, *, group: bool) -> bool:
+        """Whether another piece of a growing answer now would use up what Telegram allows for whole ones."""
+        if not group:
+            return self.early(now, _PIECE_GAP)
+        recent = sum(0 <= now - made < _GROUP_WINDOW for made in self.requests)
+        return self.early(now, _GROUP_PIECE_GAP) or recent >= _GROUP_REVISIONS
+
+
+def _method(
+    outbound: Outbound, entities: list[MessageEntity] | None, thread: int | None
+) -> SendMessage | EditMessageText:
+    """Raises `EditGone`, `ChannelError` for ids that are none of Telegram's."""
+    preview = LinkPreviewOptions(is_disabled=True)
+    try:
+        chat = int(outbound.place.chat)
+    except ValueError:
+        raise ChannelError(f"{outbound.place.chat!r} is no Telegram chat id") from None
+    keyboard = _keyboard(outbound.buttons)
+    if outbound.edits is None:
+        return SendMessage(
+            chat_id=chat,
+            message_thread_id=thread,
+            text=outbound.text,
+            entities=entities,
+            parse_mode=None,
+            link_preview_options=preview,
+            reply_parameters=_reply(outbound.reply_to),
+            reply_markup=keyboard,
+        )
+    if not outbound.edits.isdecimal():
+        raise EditGone(f"{outbound.edits!r} is no Telegram message id")
+    return EditMessageText(
+        chat_id=chat,
+        message_id=int(outbound.edits),
+        text=outbound.text,
+        entities=entities,
+        parse_mode=None,
+        link_preview_options=preview,
+        reply_markup=keyboard,
+    )
+
+
+def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
+    if not buttons:
+        return None
+    laid = [[InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in rows(buttons)]
+    return InlineKeyboardMarkup(inline_keyboard=laid)
+
+
+def _reply(message_id: str | None) -> ReplyParameters | None:
+    """A message that can't be answered any more must not keep the answer back."""
+    if message_id is None or not message_id.isdecimal():
+        return None
+    return ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)
+
+
+def _entities(markup_json: str) -> list[MessageEntity] | None:
+    """The formatting of a row; None for plain text, and for what no version of ours would have written."""
+    if not markup_json:
+        return None
+    try:
+        return _ENTITIES.validate_json(markup_json) or None
+    except ValidationError:
+        log.error("telegram.bad_markup", shown="as plain text")
+        return None
+
+
+def _thread(place: Place) -> int | None:
+    """The thread to send to. General has none: naming it is refused."""
+    if place.thread is None or not place.thread.isdecimal() or int(place.thread) == GENERAL:
+        return None
+    return int(place.thread)
+
+
+def _is_private(place: Place) -> bool:
+    """Groups have negative ids."""
+    return place.chat.isdecimal()
+
+
+def _is_update(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("update_id"), int)
+
+
+def _kept_menu(kept: str | None) -> dict[str, str]:
+    """Fingerprints of the lists of commands that Telegram has."""
+    return {} if kept is None else {str(name): str(mark) for name, mark in json.loads(kept).items()}
+
+
+def _kept_albums(kept: str | None) -> dict[str, list[int]]:
+    """The messages of the last albums, by the album's name."""
+    return {} if kept is None else {str(name): [int(one) for one in ids] for name, ids in json.loads(kept).items()}

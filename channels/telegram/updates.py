@@ -1,0 +1,370 @@
+"""What Telegram's updates say, in the words every platform shares: pure functions from updates to `Inbound`.
+
+Invariants: words and mentions go by Telegram's own marks, never by what a text looks like; an anonymous admin, a
+channel and another bot never count as a person; a text holds no lone surrogate; the parts of an album keep the order
+in which they came, and albums the order of their first parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from aiogram.enums import ContentType
+from aiogram.types import (
+    CallbackQuery,
+    Chat,
+    ChatMemberRestricted,
+    ChatMemberUpdated,
+    Location,
+    Message,
+    PhotoSize,
+    Update,
+    User,
+)
+
+from channels.base import Attachment, AttachmentKind, ChatKind, Inbound
+from channels.telegram.wire import BotFacts
+
+JSON: TypeAlias = dict[str, Any]
+
+PLATFORM = "telegram"
+#: The thread id of a forum's General topic; sending to it by id is refused.
+GENERAL = 1
+
+_NAME = 100  # characters of what something is called
+#: Pixels of a picture; models make larger ones smaller before they look.
+_PIXELS = 2_000_000
+#: What a person puts into a chat. Other content is what Telegram itself says there: a pin, a new title, a boost.
+_SPOKEN = frozenset(
+    {
+        ContentType.TEXT,
+        ContentType.ANIMATION,
+        ContentType.AUDIO,
+        ContentType.CHECKLIST,
+        ContentType.CONTACT,
+        ContentType.DICE,
+        ContentType.DOCUMENT,
+        ContentType.GAME,
+        ContentType.LIVE_PHOTO,
+        ContentType.LOCATION,
+        ContentType.PAID_MEDIA,
+        ContentType.PHOTO,
+        ContentType.POLL,
+        ContentType.RICH_MESSAGE,
+        ContentType.STICKER,
+        ContentType.STORY,
+        ContentType.VENUE,
+        ContentType.VIDEO,
+        ContentType.VIDEO_NOTE,
+        ContentType.VOICE,
+    }
+)
+
+
+def album_of(update: JSON) -> str | None:
+    """What names the album that a new message is a part of; None for what is no part of one."""
+    message = update.get("message")
+    if not isinstance(message, dict) or not isinstance(message.get("media_group_id"), str):
+        return None
+    return f"{chat_of(update)}:{message['media_group_id']}"
+
+
+def chat_of(update: JSON) -> str:
+    """The chat that an update is about; empty where it is about none."""
+    for said in update.values():
+        place = said.get("message", said) if isinstance(said, dict) else None
+        where = place.get("chat") if isinstance(place, dict) else None
+        if isinstance(where, dict) and isinstance(where.get("id"), int):
+            return str(where["id"])
+    return ""
+
+
+def gathered(updates: Sequence[JSON]) -> list[list[JSON]]:
+    """The updates in their order, the parts of each album together where the first of them stood."""
+    groups: list[list[JSON]] = []
+    albums: dict[str, list[JSON]] = {}
+    for update in updates:
+        name = album_of(update)
+        if name is not None and name in albums:
+            albums[name].append(update)
+            continue
+        groups.append([update])
+        if name is not None:
+            albums[name] = groups[-1]
+    return groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads for one bot. `channel` is its channel's id; with `mention` it is addressed in groups only by its @name,
+
+    a reply to it or a command, else by everything.
+    """
+
+    channel: str
+    me: BotFacts
+    mention: bool
+
+    def said(self, updates: Sequence[Update]) -> Inbound | None:
+        """A new message, or the parts of an album as one; None for what nobody said, or a bot."""
+        parts = [
+            part
+            for update in updates
+            if update.message is not None
+            and (part := self._said(update.message, update.update_id, edited=False)) is not None
+        ]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        # A caption, or what the album replies to, says for whom it is; its other parts say nothing.
+        telling = [part for part in parts if part.text or part.reply_to is not None] or parts
+        return replace(
+            parts[0],
+            update_key=f"{parts[0].update_key}+{len(parts)}",
+            text="\n".join(part.text for part in parts if part.text),
+            reply_to=next((part.reply_to for part in parts if part.reply_to is not None), None),
+            addressed=any(part.addressed for part in telling),
+            forwarded=any(part.forwarded for part in parts),
+            attachments=tuple(attachment for part in parts for attachment in part.attachments),
+        )
+
+    def edited(self, message: Message, update_id: int) -> Inbound | None:
+        """The new state of a message; None as for a new one, and for a location that moves."""
+        return None if message.location is not None else self._said(message, update_id, edited=True)
+
+    def pressed(self, press: CallbackQuery, update_id: int, now: int) -> Inbound | None:
+        """A button that was pressed; None where it is no button of ours under a message in a chat.
+
+        `now` is in milliseconds UTC: Telegram does not tell when.
+        """
+        shown = press.message
+        kind = None if shown is None else _kind(shown.chat)
+        if shown is None or kind is None or press.data is None:
+            return None
+        return Inbound(
+            channel=self.channel,
+            platform=PLATFORM,
+            bot_id=self.me.id,
+            update_key=f"{update_id}-{press.id}",
+            chat=str(shown.chat.id),
+            chat_kind=kind,
+            author_id=str(press.from_user.id),
+            author_name=_well_formed(_person(press.from_user)),
+            message_id=str(shown.message_id),
+            text="",
+            sent_at=now,
+            # Of a message that is too old to be shown to bots, only chat and id are known.
+            thread=_topic(shown) if isinstance(shown, Message) else None,
+            chat_title=_well_formed(shown.chat.title or ""),
+            pressed=press.data,
+        )
+
+    def _said(self, message: Message, update_id: int, *, edited: bool) -> Inbound | None:
+        kind = _kind(message.chat)
+        if kind is None or not _is_spoken(message, kind):
+            return None
+        author = message.from_user
+        if message.sender_chat is not None:
+            # An anonymous admin, a channel: the user given with it is a stand-in who must never count as a person.
+            author_id, author_name = "", message.sender_chat.title or str(message.sender_chat.id)
+        elif author is None or author.is_bot:
+            return None
+        else:
+            author_id, author_name = str(author.id), _person(author)
+        text, named, elsewhere = _words(message, self.me)
+        answered = message.reply_to_message
+        if answered is not None and answered.forum_topic_created is not None:
+            answered = None  # all of a topic stands as a reply to what opened it
+        if kind == "group":
+            to_me = answered is not None and answered.from_user is not None and str(answered.from_user.id) == self.me.id
+            addressed = not elsewhere and (named or to_me or not self.mention)
+        else:
+            addressed = True
+        sent_at = message.edit_date if edited and message.edit_date else int(message.date.timestamp())
+        return Inbound(
+            channel=self.channel,
+            platform=PLATFORM,
+            bot_id=self.me.id,
+            # Unlike any other update's, also when Telegram begins to count anew after a quiet week.
+            update_key=f"{update_id}-{message.chat.id}-{message.message_id}",
+            chat=str(message.chat.id),
+            chat_kind=kind,
+            author_id=author_id,
+            author_name=_well_formed(author_name),
+            message_id=str(message.message_id),
+            text=text,
+            sent_at=sent_at * 1000,
+            thread=_topic(message),
+            chat_title=_well_formed(message.chat.title or ""),
+            reply_to=None if answered is None else str(answered.message_id),
+            addressed=addressed,
+            forwarded=message.forward_origin is not None,
+            edited=edited,
+            attachments=attachments(message),
+        )
+
+
+def attachments(message: Message) -> tuple[Attachment, ...]:
+    """What came with a message beside its words."""
+    found = _file(message) or _thing(message)
+    return () if found is None else (found,)
+
+
+def is_present(change: ChatMemberUpdated) -> bool:
+    """Whether the bot is in the chat after the change."""
+    member = change.new_chat_member
+    if isinstance(member, ChatMemberRestricted):
+        return member.is_member
+    return member.status not in ("left", "kicked")
+
+
+def _file(message: Message) -> Attachment | None:
+    """What has bytes. An animation comes as a document too, so it is looked for first."""
+    pictures = message.photo or (message.live_photo.photo if message.live_photo is not None else None)
+    if pictures:
+        return _picture(pictures)
+    audio = message.audio
+    title = " - ".join(word for word in (audio.performer, audio.title) if word) if audio is not None else ""
+    files: tuple[tuple[Any, AttachmentKind, str, str], ...] = (
+        (message.live_photo, "video", "live photo", "video/mp4"),
+        (message.animation, "video", "animation", "video/mp4"),
+        (message.video, "video", "video", "video/mp4"),
+        (message.video_note, "video", "video note", "video/mp4"),
+        (message.voice, "audio", "voice message", "audio/ogg"),
+        (audio, "audio", title or "audio", "audio/mpeg"),
+        (message.document, "file", "document", ""),
+    )
+    for file, kind, name, media_type in files:
+        if file is not None:
+            return _bytes(file, kind, name, media_type, spoken=file is message.voice)
+    return None
+
+
+def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
+    """The largest that is useful to a model, else the smallest."""
+    by_size = sorted(sizes, key=lambda size: size.width * size.height)
+    useful = [size for size in by_size if size.width * size.height <= _PIXELS]
+    chosen = useful[-1] if useful else by_size[0]
+    return Attachment(
+        kind="image", name="photo", media_type="image/jpeg", size=chosen.file_size, reference=chosen.file_id
+    )
+
+
+def _bytes(file: Any, kind: AttachmentKind, name: str, media_type: str, *, spoken: bool) -> Attachment:
+    """A file of any of Telegram's sorts, which tell more or less of it; by its media type it may be of another kind."""
+    told = getattr(file, "mime_type", None) or media_type
+    if kind in ("file", "video"):
+        kinds: dict[str, AttachmentKind] = {"image": "image", "audio": "audio", "video": "video"}
+        kind = kinds.get(told.partition("/")[0], kind)
+    called = _short(getattr(file, "file_name", None) or "") or _short(name)
+    return Attachment(
+        kind=kind, name=called, media_type=told, size=file.file_size, reference=file.file_id, spoken=spoken
+    )
+
+
+def _thing(message: Message) -> Attachment | None:
+    """What has no bytes that say anything, in a few words."""
+    name = None
+    if message.sticker is not None:
+        name = f"sticker {message.sticker.emoji or ''}"
+    elif message.venue is not None:  # has a location too
+        name = f"venue {message.venue.title}, {message.venue.address}, {_where(message.venue.location)}"
+    elif message.location is not None:
+        name = f"location {_where(message.location)}"
+    elif message.contact is not None:
+        name = f"contact {message.contact.first_name} {message.contact.last_name or ''}"
+    elif message.poll is not None:
+        name = f"poll: {message.poll.question}"
+    elif message.dice is not None:
+        name = f"dice {message.dice.emoji} {message.dice.value}"
+    elif message.game is not None:
+        name = f"game: {message.game.title}"
+    elif message.checklist is not None:
+        name = f"checklist: {message.checklist.title}"
+    elif message.story is not None:
+        name = "story"
+    elif message.paid_media is not None:
+        name = "paid media"
+    elif message.rich_message is not None:
+        name = "rich message"
+    return None if name is None else Attachment(kind="other", name=_short(name))
+
+
+def _where(location: Location) -> str:
+    """Degrees to about a metre."""
+    return ", ".join(str(round(degrees, 5)) for degrees in (location.latitude, location.longitude))
+
+
+def _short(name: str) -> str:
+    """On one line."""
+    line = _well_formed(" ".join(name.split()))
+    return line if len(line) <= _NAME else f"{line[: _NAME - 1]}…"
+
+
+def _topic(message: Message) -> str | None:
+    """The topic a message stands in. Replies outside of topics carry a thread id too, which is no topic's."""
+    thread = message.message_thread_id
+    return str(thread) if message.is_topic_message and thread not in (None, GENERAL) else None
+
+
+def _kind(chat: Chat) -> ChatKind | None:
+    if chat.type == "private":
+        return "private"
+    return "group" if chat.type in ("group", "supergroup") else None
+
+
+def _is_spoken(message: Message, kind: ChatKind) -> bool:
+    """In a private chat also what is newer than this program: the person is told that it was not understood."""
+    content = message.content_type
+    return content in _SPOKEN or (content == ContentType.UNKNOWN and kind == "private")
+
+
+def _person(user: User) -> str:
+    """Never empty: a person may have chosen a name without visible letters, or deleted the account."""
+    return user.full_name.strip() or user.username or str(user.id)
+
+
+def _words(message: Message, me: BotFacts) -> tuple[str, bool, bool]:
+    """The text without the bot's own name at its ends; whether it names or commands the bot; whether another bot.
+
+    Goes by Telegram's entities, whose offsets count UTF-16 units, and not by what the text looks like.
+    """
+    text = message.text or message.caption or ""
+    units = text.encode("utf-16-le", "surrogatepass")
+    handle = me.username.casefold()
+    named = elsewhere = False
+    cuts: list[tuple[int, int]] = []
+    for entity in message.entities or message.caption_entities or ():
+        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+        marked = _decoded(units[start:end]).casefold()
+        if entity.type == "mention" and handle and marked == f"@{handle}":
+            named = True
+            if not _decoded(units[:start]).strip():
+                cuts.append((start, end + 2 if units[end : end + 2] in (b",\0", b":\0") else end))
+            elif not _decoded(units[end:]).strip():
+                cuts.append((start, end))
+        elif entity.type == "text_mention" and entity.user is not None and str(entity.user.id) == me.id:
+            named = True
+        elif entity.type == "bot_command":
+            command, _, bot = marked.partition("@")
+            if handle and bot == handle:
+                named = True
+                if start == 0:
+                    cuts.append((2 * len(command), end))
+            elif entity.offset == 0:
+                elsewhere = bool(bot)
+                named = named or not bot
+    for start, end in reversed(cuts):
+        units = units[:start] + units[end:]
+    rest = _decoded(units).strip() if cuts else _decoded(units)
+    return rest or _decoded(text.encode("utf-16-le", "surrogatepass")), named, elsewhere
+
+
+def _decoded(units: bytes) -> str:
+    return units.decode("utf-16-le", "replace")
+
+
+def _well_formed(text: str) -> str:
+    """`text` with U+FFFD for lone surrogates, which fit in no database."""
+    return _decoded(text.encode("utf-16-le", "surrogatepass"))

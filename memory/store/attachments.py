@@ -1,0 +1,97 @@
+"""What came beside the words of a message, as it was understood: texts of files, what a voice said, pictures.
+
+Invariants: understood once per inbox row, so that nothing is paid for twice; shown only with the message it came
+with, which a scope or session names; of pictures only a session's newest are kept. Words of files are not those of
+the person who sent them: nothing is learned from them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from memory.store.database import Reader, Row, Transaction
+
+#: "text": a file that can be read; "spoken": a voice message, put into words; "named": nothing but its name is known.
+AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """One thing beside a message. `why` says, as a code, what was in the way of a `named` one; `size` is in bytes."""
+
+    kind: str
+    name: str
+    media_type: str
+    size: int | None
+    state: AttachedState
+    why: str = ""
+    text: str = ""
+    data: bytes | None = field(default=None, repr=False)
+
+
+def keep(tx: Transaction, inbox_id: int, attached: Sequence[Attached], *, now: int) -> None:
+    """What came with an inbox row, unless that has ended; once it is kept, a second time changes nothing."""
+    for position, one in enumerate(attached):
+        tx.run(
+            "insert into attachments (inbox_id, position, kind, name, media_type, size, state, why, text, data,"
+            " created_at) select id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from inbox"
+            " where id = ? and state in ('pending', 'claimed') on conflict do nothing",
+            (
+                position, one.kind, one.name, one.media_type, one.size, one.state, one.why, one.text, one.data, now,
+                inbox_id,
+            ),
+        )  # fmt: skip
+
+
+def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
+    """What came with an inbox row, in its order and without pictures' bytes; nothing before it is understood."""
+    rows = reader.all(
+        "select kind, name, media_type, size, state, why, text from attachments where inbox_id = ? order by position",
+        (inbox_id,),
+    )
+    return tuple(_attached(row) for row in rows)
+
+
+def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
+    """The inbox row has become a message of history."""
+    tx.run("update attachments set message_id = ? where inbox_id = ?", (message_id, inbox_id))
+
+
+def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[Attached, ...]]:
+    """What came with each of these messages, in its order."""
+    found: dict[int, list[Attached]] = defaultdict(list)
+    marks = ", ".join("?" for _ in message_ids)
+    for row in reader.all(
+        f"select message_id, {_ATTACHED} from attachments where message_id in ({marks}) order by id",
+        tuple(message_ids),
+    ):
+        found[row["message_id"]].append(_attached(row))
+    return {message_id: tuple(attached) for message_id, attached in found.items()}
+
+
+def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
+    """Drop the pictures of a session's messages above the id `after` but for the newest; their names stay."""
+    shown = tx.all(
+        "select a.id from attachments a join messages m on m.id = a.message_id"
+        " where a.data is not null and a.message_id > ? and m.session_id = ? order by a.id desc",
+        (after, session_id),
+    )
+    for row in shown[keep_pictures:]:
+        tx.run("update attachments set data = null where id = ?", (row["id"],))
+
+
+def drop(tx: Transaction, inbox_id: int) -> None:
+    """An inbox row has ended without becoming a message."""
+    tx.run("delete from attachments where inbox_id = ? and message_id is null", (inbox_id,))
+
+
+_ATTACHED = "kind, name, media_type, size, state, why, text, data"
+
+
+def _attached(row: Row) -> Attached:
+    fields = dict(row)
+    fields.pop("message_id", None)
+    return Attached(**fields)

@@ -1,0 +1,270 @@
+"""What must not get out: texts and secrets into logs, and on Discord pings and previews into chats."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agents.llm import ChatMessage, ModelError, Request
+from agents.providers.openai import OpenAIProvider
+from tests import loopback
+from tests.integration.served import ADA, ANN, BEN, TELEGRAM_TOKEN, Served, spawned
+from tests.loopback import Answer, Asked
+from tests.platforms.discord import Control as Discord
+from tests.platforms.discord import reached
+from tests.platforms.discord import serving as serving_discord
+from tests.platforms.discord.client import Deed
+from tests.platforms.telegram import Control as Telegram
+from tests.platforms.telegram import serving as serving_telegram
+
+HOOKED_TOKEN = "987654321:" + "Zz9-_" * 7
+SECRET = "h00k-Secret_which-nobody-may-read"
+MODEL_KEY = "sk-test-0123456789abcdefABCDEF0123456789"
+
+
+class Canaries:
+    """Words that stand in what people say and nowhere else."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self.all: list[str] = []
+
+    def __call__(self) -> str:
+        self.all.append(f"zwitscher{next(self._numbers):03d}vogel")
+        return self.all[-1]
+
+
+async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_port: int) -> None:
+    """At the loudest level, with everything failing that can: a log is copied into bug reports."""
+    canary = Canaries()
+    async with (
+        serving_discord(model_ms=0) as discord,
+        serving_telegram((TELEGRAM_TOKEN, HOOKED_TOKEN)) as telegram,
+    ):
+        hooked = telegram.of(HOOKED_TOKEN)
+        server, general = await discord.add_guild("Lake")
+        assert general is not None
+        await discord.script_model({"long": "word " * 900})
+        bots = (
+            f"{{telegram: [{{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], admins: [{ANN}]}}, "
+            f"{{id: hooked, token: '{HOOKED_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], "
+            f"webhook: {{url: 'https://bot.example.org', secret: '{SECRET}'}}}}], "
+            f"discord: [{{token: '{discord.token}', base_url: '{discord.api_url}', allow: [{ADA}], admins: [{ADA}], "
+            f"servers: [{server}]}}]}}"
+        )
+        Served(
+            tmp_path,
+            model_url=discord.model_url,
+            model=f"key: '{MODEL_KEY}'",
+            port=unused_tcp_port,
+            channels=bots,
+            limits="{burst_seconds: 0, placeholder_seconds: 0.01, person_burst: 1000}",
+            log="{level: debug, format: json, file: remora.log}",
+        )
+        await hooked.webhook(f"http://127.0.0.1:{unused_tcp_port}")
+        async with spawned(tmp_path) as serving:
+            await discord.wait(connected=True, timeout=60)
+            await on_discord(discord, general, canary)
+            await on_telegram(telegram, canary)
+            await by_webhook(hooked, canary)
+            await crashes(discord, telegram, canary)
+        state = await discord.state()
+    printed, logged = (tmp_path / "printed").read_text(), (tmp_path / "remora.log").read_text()
+    assert serving.returncode == 0, printed
+    lines = [json.loads(line) for line in logged.splitlines()]
+    assert {"debug", "info", "warning", "error"} <= {line["level"] for line in lines}
+    events = {str(line["event"]) for line in lines}
+    wanted = {"channel.crashed", "telegram.unreadable", "telegram.trouble", "discord.not_acknowledged", "send.failed"}
+    assert wanted <= events, wanted - events
+    assert "Traceback" in logged
+    tokens = [one["token"] for one in state["interactions"].values()]
+    assert len(tokens) >= 15
+    written = logged + printed
+    secrets = [TELEGRAM_TOKEN, HOOKED_TOKEN, discord.token, SECRET, MODEL_KEY, *tokens]
+    found = {one: line(written, one) for one in (*secrets, *canary.all) if one in written}
+    assert found == {}
+
+
+def line(text: str, part: str) -> str:
+    """The line of a log in which something stands, as far as it is of interest."""
+    at = text.index(part)
+    return text[max(0, text.rfind("\n", 0, at) + 1, at - 700) : at + 100]
+
+
+async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
+    """Talk, commands, a form, completions, presses; each way to answer also fails."""
+    direct = (await discord.say(f"hello {canary()}", user=ADA, name="Ada")).channel
+    await discord.wait(channel=direct, bot_messages=1)
+    await discord.wait(method="put_commands", count=3)
+    faults: list[dict[str, Any]] = [
+        {"do": "status", "method": "send", "status": 502, "body": f"<h1>{canary()}</h1>"},
+        {"do": "flood", "method": "send", "retry_after": 0.2, "nth": 2},
+        {"do": "reset", "method": "send", "nth": 4},
+        {"do": "reset", "method": "send", "nth": 5, "at": "after effect"},
+        {"do": "garbage", "method": "edit", "body": f'{{"content": "{canary()}'},
+        {"do": "cut", "method": "edit", "nth": 3},
+        {"do": "status", "method": "model", "status": 500, "body": f'{{"error": {{"message": "not {canary()}"}}}}'},
+        {"do": "reset", "method": "model", "nth": 4},
+    ]
+    for fault in faults:
+        await discord.fault(**fault)
+    for number in range(10):
+        # Two people in turns, so that each is answered by itself.
+        text = f"{discord.mention} {canary()}{' long' * (number % 2)}"
+        await discord.say(text, user=(ADA, BEN)[number % 2], channel=general)
+    await discord.wait(idle=1.0, timeout=60)
+    breaks: tuple[Deed, ...] = ("status", "flood", "reset", "cut")
+    for method in ("callback", "edit_original"):
+        for number, do in enumerate(breaks):
+            await discord.fault(do, method=method, nth=2 * number + 1, retry_after=0.2, status=500)
+        for _ in range(len(breaks)):
+            await discord.slash("remember", {"text": f"I like {canary()}"}, user=ADA, channel=general)
+            await discord.slash("help", user=ADA, channel=general)
+        await discord.wait(idle=0.7)
+    await discord.heal()
+    asked = await discord.slash("remember", user=ADA)
+    await discord.wait(responded=asked)
+    if (await discord.interaction(asked))["form"] is not None:
+        await discord.submit(asked, f"my boat is {canary()}")
+    await discord.autocomplete("forget", {"id": canary()}, user=ADA)
+    await discord.say(f"/forget {canary()}", user=ADA)
+    await discord.say("/forget all", user=ADA)
+    state = await discord.state()
+    for message in [one for one in state["bot_messages"] if one["components"]][:3]:
+        button = message["components"][0]["components"][0]["custom_id"]
+        await discord.press(int(message["id"]), button, user=message["only_for"] or ADA)
+    await discord.say(user=ADA, attachments=[(f"{canary()}.txt", f"a file {canary()}".encode(), "text/plain")])
+    await discord.fault("status", method="download", status=500, times=2)
+    await discord.say(f"and {canary()}", user=ADA, attachments=[("b.txt", b"lost", "text/plain")])
+    stranger = await discord.say(f"let me in {canary()}", user=BEN)
+    await discord.wait(channel=stranger.channel, bot_messages=1)
+    await discord.wait(idle=1.0, timeout=60)
+
+
+async def on_telegram(telegram: Telegram, canary: Canaries) -> None:
+    """The same where the token stands in every address."""
+    await telegram.say(f"hello {canary()}", user=ANN, name="Ann")
+    await telegram.wait(chat=ANN, bot_messages=1)
+    await telegram.fault("status", method="sendMessage", status=502, body=f"<h1>{canary()}</h1>")
+    await telegram.say(f"one {canary()}", user=ANN)
+    await telegram.fault("flood", method="sendMessage", retry_after=1)
+    await telegram.say(f"two {canary()} long", user=ANN)
+    for fault in ("reset", "cut", "garbage"):
+        await telegram.fault(fault, method="sendMessage")
+        await telegram.fault(fault, method="getUpdates")
+        await telegram.say(f"three {canary()}", user=ANN)
+    await telegram.fault(
+        "refuse", method="sendMessage", status=403, description="Forbidden: bot was blocked by the user"
+    )
+    await telegram.say(f"four {canary()}", user=ANN)
+    await telegram.say(f"/remember I like {canary()}", user=ANN)
+    await telegram.say(f"/forget {canary()}", user=ANN)
+    await telegram.say(user=ANN, document=f"a file {canary()}".encode(), filename="a.txt")
+    await telegram.fault("reset", method="download", times=2)
+    await telegram.say(f"and {canary()}", user=ANN, document=b"lost", filename="b.txt")
+    await telegram.say("/forget all", user=ANN)
+    await telegram.wait(idle=1.0, timeout=60)
+    for message in (await telegram.state())["chats"][str(ANN)]["messages"]:
+        for row in (message.get("reply_markup") or {}).get("inline_keyboard", ())[:1]:
+            await telegram.press(message["message_id"], row[0]["callback_data"], chat=ANN, user=ANN)
+    await telegram.wait(idle=1.0, timeout=60)
+
+
+async def by_webhook(hooked: Telegram, canary: Canaries) -> None:
+    """A path and a header that only Telegram knows."""
+    await hooked.say(f"hello {canary()}", user=ANN, name="Ann")
+    await hooked.wait(chat=ANN, bot_messages=1, timeout=40)
+    await hooked.fault("reset", method="webhook", at="after effect")
+    await hooked.say(f"again {canary()}", user=ANN)
+    await hooked.wait(chat=ANN, bot_messages=2)
+    await hooked.wait(idle=0.5)
+
+
+async def crashes(discord: Discord, telegram: Telegram, canary: Canaries) -> None:
+    """What no version of ours was made for: tracebacks with people's words not far away."""
+    message = {"message_id": "no number", "date": 1, "chat": {"id": ANN, "type": "private"}, "text": canary()}
+    await telegram.inject({"message": message})
+    await telegram.inject({"message": message | {"message_id": 99, "text": {"is": canary()}}})
+    author = {"id": str(ADA), "username": "ada"}
+    place = str(await discord.dm(ADA))
+    odd = {"id": str(1 << 62), "channel_id": place, "author": author, "content": canary(), "type": 0}
+    await discord.event("MESSAGE_CREATE", odd | {"mentions": [{"name": canary()}]})
+    await discord.wait(connected=False)
+    await discord.wait(connected=True)
+    await discord.say(f"still there? {canary()}", user=ADA)
+    await discord.wait(idle=1.0, timeout=20)
+
+
+ANSWER = (
+    "Wake up @everyone and @here, <@345678901234567890> <@!345678901234567890> <@&900> <#901>! "
+    "See https://example.org/a and [this](https://example.org/b) <https://example.org/c> www.example.org\n\n"
+)
+
+
+async def test_nothing_that_is_shown_on_discord_pings_or_previews(tmp_path: Path) -> None:
+    """Whatever a model says and by whatever way it goes out: message, growing edit, reply, answer to a command."""
+    async with serving_discord(model_ms=0) as discord:
+        with reached(discord):
+            server, general = await discord.add_guild("Lake")
+            await discord.script_model({"short": ANSWER, "long": ANSWER + "word " * 900 + ANSWER})
+            served = Served(
+                tmp_path,
+                discord=discord,
+                server=server,
+                model_url=discord.model_url,
+                limits="{burst_seconds: 0, placeholder_seconds: 0, person_burst: 1000}",
+            )
+            async with served.running():
+                await discord.wait(connected=True)
+                await discord.wait(method="put_commands", count=3)
+                for text in ("short", "long", f"I like {ANSWER}"):
+                    await discord.say(text, user=ADA)
+                    said = await discord.say(f"{discord.mention} {text}", user=ADA, channel=general)
+                    await discord.say(text, user=BEN, channel=general, reply_to=said.message_id)
+                await discord.wait(idle=1.0)
+                await discord.slash("remember", {"text": f"I like {ANSWER}"}, user=ADA, channel=general)
+                await discord.slash("why", user=ADA, channel=general)
+                await discord.slash("help", user=ADA)
+                await discord.slash("memory", user=ADA, channel=general)
+                asked = await discord.slash("forget", {"id": "all"}, user=ADA, channel=general)
+                await discord.wait(answered=asked)
+                await discord.say(f"{discord.mention} short", user=ADA, channel=general)
+                await discord.wait(idle=1.0)
+            state = await discord.state()
+    assert state["violations"] == []
+    bodies = [body for message in state["bot_messages"] for body in message["asked"] if body.get("content")]
+    assert len(bodies) >= 15 and any("example.org" in body["content"] for body in bodies)
+    for body in bodies:
+        assert body["allowed_mentions"] == {"parse": [], "replied_user": False}
+        assert body["flags"] & 4
+    assert not re.search(r"@everyone|@here|<@!?\d|<@&\d", " ".join(body["content"] for body in bodies))
+
+
+async def test_a_server_that_repeats_what_it_was_asked_is_not_quoted() -> None:
+    """Servers that check requests with pydantic answer 400 with the whole input; the error goes into the log."""
+    canary = Canaries()()
+
+    async def refuse(asked: Asked) -> Answer:
+        told = {"loc": ["body", "messages"], "msg": "bad", "input": asked.body["messages"]}
+        return Answer(status=400, body={"error": {"message": json.dumps(told)}})
+
+    async with loopback.serving(refuse) as url, httpx.AsyncClient(trust_env=False) as client:
+        provider = OpenAIProvider(
+            client,
+            base_url=url,
+            model="test",
+            key=None,
+            temperature=None,
+            max_tokens=None,
+            timeout=5,
+            count_tokens=len,
+        )
+        with pytest.raises(ModelError) as raised:
+            await provider.complete(Request(messages=(ChatMessage(role="user", content=f"my secret is {canary}"),)))
+    assert canary not in str(raised.value)

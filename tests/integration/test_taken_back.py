@@ -1,0 +1,122 @@
+"""Messages with something beside their words, and messages that are taken back: edited, deleted, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from channels.base import Attachment, Inbound
+from tests.fakes import Clock, ScriptedModel
+from tests.integration.test_delivery import Desk, Phone, SlowModel, until
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock) -> Desk:
+    return Desk(tmp_path, ScriptedModel(), Phone(), clock)
+
+
+async def test_a_deleted_message_is_taken_back_before_its_turn_and_after(desk: Desk) -> None:
+    """What somebody deletes is not to be known any longer."""
+    async with desk.running() as router:
+        await desk.say("I live in Lisbon", key="m1")
+        await router._stores["assistant"].memory.flush(
+            await router._stores["assistant"].memory.context(*desk.where("ada")), "test"
+        )
+        place = desk.inbound("").place
+        await router.on_deleted(place, ["m1", "never-said"])
+        await router.settled(place)
+        assert await desk.rows("select text from messages where role = 'user'") == [("",)]
+
+
+async def test_a_message_with_nothing_but_a_sticker_is_answered(desk: Desk) -> None:
+    """It has no words, but it is one."""
+    async with desk.running() as router:
+        said = replace(desk.inbound(""), attachments=(Attachment(kind="other", name="sticker 😀"),))
+        await router.on_inbound(said)
+        await router.settled(said.place)
+        assert desk.screen.texts == ["All right."]
+        assert await desk.rows("select text from messages where role = 'user'") == [("[sticker 😀]",)]
+
+
+async def test_what_is_deleted_while_its_turn_goes_on_teaches_nothing(tmp_path: Path, clock: Clock) -> None:
+    """Neither what it said nor what the model has just noted of it."""
+    model = SlowModel("Lisbon it is.", seconds=0.05)
+    desk = Desk(tmp_path, model, Phone(), clock)
+    async with desk.running() as router:
+        said = desk.inbound("I live in Lisbon", key="m1")
+        await router.on_inbound(said)
+        await until(lambda: bool(model.requests))
+        await router.on_deleted(said.place, ["m1"])
+        await router.settled(said.place)
+        memory = router._stores["assistant"].memory
+        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        assert await desk.rows("select value from memories") == []
+        assert await desk.rows("select role, recall, learn from messages order by id") == [
+            ("user", 0, 0),
+            ("assistant", 0, 0),
+        ]
+
+
+async def test_what_is_deleted_while_its_file_is_fetched_is_not_answered(desk: Desk) -> None:
+    """Its words are in no turn yet, and must not come into one; nothing of the file is kept."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Library(Phone):
+        async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+            begun.set()
+            await go_on.wait()
+            return b"the secret plan"
+
+    desk.screen = Library()
+    async with desk.running() as router:
+        file = Attachment(kind="file", name="plan.txt", reference="1")
+        said = replace(desk.inbound("read this", key="m1"), attachments=(file,))
+        await router.on_inbound(said)
+        await begun.wait()
+        await router.on_deleted(said.place, ["m1"])
+        go_on.set()
+        await router.settled(said.place)
+        assert desk.screen.sent == []
+        assert await desk.rows("select state, payload from inbox") == [("done", "")]
+        assert await desk.rows("select count(*) from attachments") == [(0,)]
+        assert await desk.rows("select count(*) from messages") == [(0,)]
+
+
+async def test_stop_ends_the_wait_for_a_file(desk: Desk) -> None:
+    """Fetching is part of the answer that is being made."""
+    begun = asyncio.Event()
+
+    class Library(Phone):
+        async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    desk.screen = Library()
+    async with desk.running() as router:
+        file = Attachment(kind="file", name="plan.txt", reference="1")
+        said = replace(desk.inbound("read this", key="m1"), attachments=(file,))
+        await router.on_inbound(said)
+        await begun.wait()
+        await desk.say("/stop")
+        assert sorted(desk.screen.texts) == ["Stopped. Your message is kept.", "Stopping."]
+    assert desk.model.requests == []
+
+
+async def test_an_edited_caption_keeps_what_came_with_it(desk: Desk) -> None:
+    """Only the words have changed."""
+    async with desk.running() as router:
+        file = Attachment(kind="other", name="sticker 😀")
+        said = replace(desk.inbound("look", key="m1"), attachments=(file,))
+        await router.on_inbound(said)
+        await router.settled(said.place)
+        for number, text in enumerate(("look", "look here")):
+            edit = replace(said, text=text, edited=True, update_key=f"e{number}")
+            await router.on_inbound(edit)
+            await router.settled(edit.place)
+        assert await desk.rows("select text, edited_at is null from messages where role = 'user'") == [
+            ("look here\n[sticker 😀]", 0)
+        ]

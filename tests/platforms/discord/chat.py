@@ -1,0 +1,93 @@
+"""The chat model on this server too, for those who ask for it at the start.
+
+Invariants: it is asked and counted in one place, whichever bot it is for; faults on it are made on the first bot that has
+one due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from tests.platforms import chat_model as model
+from tests.platforms.discord.faults import Fault
+from tests.platforms.discord.ledger import Entry
+from tests.platforms.discord.model import JSON
+
+if TYPE_CHECKING:
+    from tests.platforms.discord.server import Account, Platform
+
+
+class Chat:
+    """`open` is how many requests are being answered."""
+
+    def __init__(self, platform: Platform, ms: float) -> None:
+        self.model = model.Model(ms)
+        self.open = 0
+        self._platform = platform
+
+    def route(self, router: web.UrlDispatcher) -> None:
+        router.add_post("/model/v1/chat/completions", self._complete)
+        router.add_get("/model/v1/models", self._models)
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        try:
+            body = await request.json()
+        except ConnectionError:
+            return web.Response()  # gone while it spoke: nothing was asked
+        method, text = "extract" if model.is_extraction(body) else "model", model.last_words(body)
+        if method == "extract":
+            self.model.extractions += 1
+        else:
+            self.model.asked[text] += 1
+        account, fault = self._fault(method, text)
+        entry = Entry(0, method, None, text, self._platform.now())
+        self.open += 1
+        try:
+            # A model has no effect; before or after its thinking is all there is.
+            for moment in ("before effect", "after effect"):
+                if fault is not None and fault.at == moment:
+                    broken = await self._platform.strike(request, account, entry, fault, "model")
+                    if broken is not None:
+                        return broken
+                if moment == "before effect":
+                    await asyncio.sleep(self.model.ms / 1000)
+            response = await self._say(request, body)
+            if method == "model" and request.transport is not None:
+                self.model.answered[text] += 1
+            if fault is not None and fault.at == "after answer":
+                await self._platform.strike(request, account, entry, fault, "model")
+            return response
+        finally:
+            self.open -= 1
+            account.pulse.beat()
+
+    async def _say(self, request: web.Request, body: JSON) -> web.StreamResponse:
+        text = self.model.answer(body)
+        if not body.get("stream"):
+            whole = web.json_response(model.whole(body, text))
+            await whole.prepare(request)
+            await whole.write_eof()
+            return whole
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        try:
+            await response.prepare(request)
+            for event in model.streamed(body, text):
+                await response.write(event.encode())
+            await response.write_eof()
+        except ConnectionError:
+            pass  # nobody listens any more
+        return response
+
+    def _fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
+        accounts = list(self._platform.accounts.values())
+        for account in accounts:
+            fault = account.faults.due(method, None, text)
+            if fault is not None:
+                return account, fault
+        return accounts[0], None
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})

@@ -1,0 +1,322 @@
+"""What a test does to the platform: speak and press (deeds.py), and here drop, break and look.
+
+Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
+`ControlError` with its words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from tests.platforms.discord.deeds import GENERAL, GUILD, JSON, OWNER, TOKEN, ControlError, Deeds, Said, bot_id
+
+#: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
+#: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
+Deed: TypeAlias = Literal[
+    "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
+]
+#: When it does it, seen from the request's effect on the world.
+Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
+
+_ROOT = Path(__file__).parents[3]
+
+__all__ = ["GENERAL", "GUILD", "OWNER", "TOKEN", "Control", "ControlError", "Said", "reached", "running"]
+
+
+class Control(Deeds):
+    """The platform as one bot's tests see it."""
+
+    @property
+    def api_url(self) -> str:
+        """The base address of the API, for a channel's `base_url`."""
+        return f"{self.url}/api/v10"
+
+    @property
+    def gateway_url(self) -> str:
+        """What GET /gateway/bot says."""
+        return self.url.replace("http", "ws", 1) + "/gateway"
+
+    @property
+    def model_url(self) -> str:
+        """The base address of the chat model, for a provider's `base_url`; served when `model_ms` was given."""
+        return f"{self.url}/model/v1"
+
+    @property
+    def bot_id(self) -> int:
+        return bot_id(self.token)
+
+    @property
+    def mention(self) -> str:
+        """The bot, as people call it in a message."""
+        return f"<@{self.bot_id}>"
+
+    def of(self, token: str) -> Control:
+        """The same platform seen from another of its bots."""
+        return Control(self.url, token, client=self._client)
+
+    # What Discord does.
+
+    async def event(self, name: str, data: JSON) -> None:
+        """Any event, for every session."""
+        await self.ask("event", name=name, data=data)
+
+    async def drop_connection(self, *, resumable: bool = True, code: int | None = None) -> int:
+        """The gateway connection breaks, or is closed with a code; how many did. Not `resumable`: RESUME is refused."""
+        return int((await self.ask("drop", resumable=resumable, code=code))["dropped"])
+
+    async def reconnect(self) -> None:
+        """Discord asks the bot to connect anew (op 7)."""
+        await self.ask("reconnect")
+
+    async def invalidate(self, *, resumable: bool = False) -> None:
+        """Discord says that the session is not valid (op 9)."""
+        await self.ask("invalidate", resumable=resumable)
+
+    async def gateway(
+        self,
+        *,
+        heartbeat_ms: int | None = None,
+        resume_seconds: float | None = None,
+        acks: bool | None = None,
+        events: bool | None = None,
+        accepting: bool | None = None,
+    ) -> None:
+        """How the gateway behaves from now on (see gateway.Terms), for all bots."""
+        await self.ask(
+            "gateway",
+            heartbeat_ms=heartbeat_ms,
+            resume_seconds=resume_seconds,
+            acks=acks,
+            events=events,
+            accepting=accepting,
+        )
+
+    @asynccontextmanager
+    async def offline(self, *, resumable: bool = False) -> AsyncIterator[None]:
+        """No gateway while the block runs: what is said in it is only found over REST, or replayed if `resumable`."""
+        await self.gateway(accepting=False)
+        await self.drop_connection(resumable=resumable)
+        try:
+            yield
+        finally:
+            await self.gateway(accepting=True)
+
+    async def bot(self, *, reads_messages: bool | None = None, name: str | None = None) -> None:
+        """Switch the message content intent of the application on or off, or rename it."""
+        await self.ask("bot", reads_messages=reads_messages, name=name)
+
+    async def revoke(self, *, revoked: bool = True) -> None:
+        """The token stops (or begins again) to be accepted: 401 and 4004."""
+        await self.ask("revoke", revoked=revoked)
+
+    async def limit(
+        self, method: str, count: int | None = 5, *, per: float = 5, retry_after: float | None = None
+    ) -> None:
+        """A rate-limit bucket for each place of a method, with its headers; `count=None` removes it.
+
+        `retry_after` replaces the seconds that would really be left.
+        """
+        await self.ask("limit", method=method, count=count, per=per, retry_after=retry_after)
+
+    async def rules(
+        self,
+        *,
+        create_limit: int | None = None,
+        create_status: int | None = None,
+        answer_seconds: float | None = None,
+        nonce_seconds: float | None = None,
+    ) -> None:
+        """How many commands a day may be made (200), what status the refusal has (400), how long a callback may take
+
+        (3 s), for how long a nonce holds (300 s).
+        """
+        await self.ask(
+            "rules",
+            create_limit=create_limit,
+            create_status=create_status,
+            answer_seconds=answer_seconds,
+            nonce_seconds=nonce_seconds,
+        )
+
+    async def pass_time(self, seconds: float) -> None:
+        """Move the platform's clock: ids, tokens, buckets, sessions, files."""
+        await self.ask("pass_time", seconds=seconds)
+
+    async def timing(self, *, latency_ms: float | None = None, effect: str | None = None) -> None:
+        """The round trip, and when a request takes effect: "arrival", "mixed" or "late" (see server.Timing)."""
+        await self.ask("timing", latency_ms=latency_ms, effect=effect)
+
+    async def fault(
+        self,
+        do: Deed,
+        *,
+        at: Moment = "before effect",
+        nth: int = 1,
+        times: int = 1,
+        method: str | None = None,
+        channel: int | None = None,
+        text: str | None = None,
+        status: int = 502,
+        code: int = 0,
+        description: str = "502: Bad Gateway",
+        retry_after: float = 3,
+        everywhere: bool = False,
+        body: str | None = None,
+        seconds: float = 0,
+        pid: int | None = None,
+    ) -> int:
+        """Something goes wrong with the `nth` matching request from now on and `times - 1` after it; the fault's id.
+
+        Matching is by method (the names in rest.ROUTES and interactions.ROUTES; "download" for files, "model" and
+        "extract" for the fake chat model), channel, and a part of the text. `kill` sends SIGKILL to `pid`, `seconds`
+        after the moment; `refuse` gives `status`, `code` and `description` in Discord's words, `status` gives `body`
+        (default: a web page) with that HTTP status; `flood` is for the bucket, or `everywhere` for all;
+        `times=0` goes on for ever.
+        """
+        fields: JSON = {"do": do, "at": at, "nth": nth, "times": times, "method": method, "channel": channel}
+        fields |= {"text": text, "status": status, "code": code, "description": description, "body": body}
+        fields |= {"retry_after": retry_after, "everywhere": everywhere, "seconds": seconds, "pid": pid}
+        return int((await self.ask("fault", **fields))["fault"])
+
+    async def heal(self) -> None:
+        """Remove all faults and let hanging requests go on to their end."""
+        await self.ask("heal")
+
+    async def script_model(self, answers: Mapping[str, str] | None = None, *, ms: float | None = None) -> None:
+        """What the fake model answers to texts that contain a key, and how long it takes."""
+        await self.ask("script_model", answers=answers, ms=ms)
+
+    # What a test sees.
+
+    async def state(self) -> JSON:
+        """All there is to know of this bot, see control.state."""
+        return await self.ask("state")
+
+    async def texts(self, channel: int, *, by_bot: bool = True) -> list[str]:
+        """The texts that stand in a channel for everybody, in order: those of the bot, or else those of people."""
+        seen = (await self.ask("seen", channel=channel))["seen"]
+        return [one["text"] for one in seen if one["by_bot"] == by_bot]
+
+    async def seen(self, channel: int, *, user: int | None = None) -> list[tuple[str, str]]:
+        """Who said what in a channel, in order; with `user` also what only that person sees."""
+        return [(one["who"], one["text"]) for one in (await self.ask("seen", channel=channel, user=user))["seen"]]
+
+    async def ephemeral(self, user: int, channel: int) -> list[str]:
+        """What only that person sees in a channel, in order."""
+        seen = (await self.ask("seen", channel=channel, user=user))["seen"]
+        return [one["text"] for one in seen if one["ephemeral"]]
+
+    async def message(self, message_id: int) -> JSON:
+        """A message with all that was asked for it: `asked` (the bodies), `edits`, `only_for`, `nonce`, `deleted`."""
+        state = await self.state()
+        for place in state["channels"].values():
+            for message in place["messages"]:
+                if message["id"] == str(message_id):
+                    return dict(message)
+        raise ControlError(f"there is no message {message_id}")
+
+    async def interaction(self, interaction: int) -> JSON:
+        """What became of an interaction: `response` (the callback's type), `form`, `choices`, `original`, `followups`."""
+        return dict((await self.state())["interactions"][str(interaction)])
+
+    async def commands(self, guild: int | None = None) -> list[JSON]:
+        """The commands registered everywhere, or for a guild."""
+        return list((await self.state())["commands"].get("global" if guild is None else str(guild), []))
+
+    async def violations(self, kind: str | None = None) -> list[JSON]:
+        """What the bot should not have done: "ping" (`pinged` is what it named), "preview", "too long", "early" (inside
+
+        a retry_after), "double answer", "late".
+        """
+        return [one for one in (await self.state())["violations"] if kind in (None, one["kind"])]
+
+    async def requests(self, method: str | None = None) -> list[JSON]:
+        """The last requests, oldest first; at most 5,000."""
+        return list((await self.ask("requests", method=method))["requests"])
+
+    async def wait(
+        self,
+        *,
+        timeout: float = 20,
+        channel: int | None = None,
+        bot_messages: int | None = None,
+        text: str | None = None,
+        method: str | None = None,
+        count: int = 1,
+        connected: bool | None = None,
+        identifies: int | None = None,
+        resumes: int | None = None,
+        heartbeats: int | None = None,
+        delivered: bool | None = None,
+        responded: int | None = None,
+        answered: int | None = None,
+        idle: float | None = None,
+    ) -> None:
+        """Until all that is given holds; raises `TimeoutError` that tells how far it came.
+
+        `bot_messages`: so many undeleted messages of the bot, ephemeral ones too, stand in `channel` (or anywhere); with
+        `text`, so many (default one) that contain it. `method`: it was called `count` times. `connected`: a session has
+        a connection. `delivered`: every event is written. `responded`: this interaction had its callback; `answered`:
+        and its person sees more than that something is being made. `idle`: no request for so many seconds, none open.
+        """
+        fields: JSON = {"timeout": timeout, "channel": channel, "bot_messages": bot_messages, "text": text}
+        fields |= {"method": method, "count": count, "connected": connected, "identifies": identifies}
+        fields |= {"resumes": resumes, "heartbeats": heartbeats, "delivered": delivered, "responded": responded}
+        waited = await self.ask("wait", **fields, answered=answered, idle=idle)
+        if not waited["met"]:
+            raise TimeoutError(f"not within {timeout} s: {waited['missing']}")
+
+    async def reset(self) -> None:
+        """Forget everything of this bot: guilds, messages, sessions, faults, counts."""
+        await self.ask("reset")
+
+
+@contextmanager
+def reached(platform: Control) -> Iterator[None]:
+    """While the block runs, discord.py's own addresses in this process lead to the platform."""
+    # A platform of its own process needs nothing of it, and it takes its time to load.
+    import yarl
+    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
+
+    base, gateway = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
+    Route.BASE = platform.api_url
+    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(platform.gateway_url)
+    try:
+        yield
+    finally:
+        Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = base, gateway
+
+
+@asynccontextmanager
+async def running(*arguments: str, token: str = TOKEN) -> AsyncIterator[Control]:
+    """The platform in a process of its own, ended with the block. `arguments` are those of the command line."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.platforms.discord",
+        "--token",
+        token,
+        *arguments,
+        cwd=_ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        url = (await process.stdout.readline()).decode().strip()
+        if not url:
+            raise ControlError("the platform's process ended before it listened; its standard error tells why")
+        control = Control(url, token)
+        try:
+            yield control
+        finally:
+            await control.aclose()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()

@@ -1,0 +1,248 @@
+"""What people do to the bot, and what becomes of its guilds and channels: the first half of `Control`.
+
+Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
+`ControlError` with its words.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import httpx
+
+JSON: TypeAlias = dict[str, Any]
+ChannelKind: TypeAlias = Literal["text", "voice", "announcement", "forum", "media"]
+#: What the bot can be denied in a channel.
+Permission: TypeAlias = Literal[
+    "view", "send", "history", "manage_messages", "manage_threads", "create_threads", "send_in_threads"
+]
+#: The bot of a server that is told of no other; 424242424242424242 is its id.
+TOKEN = "NDI0MjQyNDI0MjQyNDI0MjQy.remora.for-tests-only"
+#: The guild, its first channel and its owner, which are there from the beginning.
+GUILD, GENERAL, OWNER = 900, 901, 1000
+
+
+class ControlError(Exception):
+    """The platform could not do what the test asked; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What came of a person's words."""
+
+    channel: int
+    message_id: int
+
+
+class Deeds:
+    """`url` is the platform's, `token` the bot's."""
+
+    def __init__(self, url: str, token: str = TOKEN, *, client: httpx.AsyncClient | None = None) -> None:
+        self.url = url
+        self.token = token
+        # Loopback speaks no TLS, and making ready for it takes longer than a test.
+        self._client = client or httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, verify=False)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def ask(self, action: str, **fields: Any) -> JSON:
+        """One control request; None fields are left out. Raises `ControlError`."""
+        body = {name: value for name, value in fields.items() if value is not None}
+        response = await self._client.post(f"/control/{action}", json={"token": self.token, **body})
+        answer = response.json()
+        if response.status_code != 200:
+            raise ControlError(answer["error"])
+        assert isinstance(answer, dict)
+        return answer
+
+    async def say(
+        self,
+        text: str = "",
+        *,
+        user: int = 1001,
+        channel: int | None = None,
+        reply_to: int | None = None,
+        ping: bool | None = None,
+        attachments: Sequence[tuple[str, bytes, str]] = (),
+        voice: bytes | None = None,
+        stickers: Sequence[str] | None = None,
+        forwarded: bool | None = None,
+        sent_at: float | None = None,
+        name: str | None = None,
+        nick: str | None = None,
+        is_bot: bool | None = None,
+        webhook: bool | None = None,
+        kind: int | None = None,
+        extra: JSON | None = None,
+    ) -> Said:
+        """A person writes; without `channel` to the bot alone, else in a channel, thread or post.
+
+        A reply pings whom it answers unless `ping` is False. `attachments` are (name, bytes, media type). With
+        `forwarded` the text and the files are somebody else's. `sent_at` is in seconds UTC. `kind` is Discord's message
+        type (7: somebody joined). `extra` is laid over the message as the bot gets it.
+        """
+        files = [(file, base64.b64encode(data).decode(), media) for file, data, media in attachments]
+        said = await self.ask(
+            "say",
+            text=text,
+            user=user,
+            channel=channel,
+            reply_to=reply_to,
+            ping=ping,
+            attachments=files or None,
+            voice=None if voice is None else base64.b64encode(voice).decode(),
+            stickers=stickers,
+            forwarded=forwarded,
+            sent_at=sent_at,
+            name=name,
+            nick=nick,
+            is_bot=is_bot,
+            webhook=webhook,
+            kind=kind,
+            extra=extra,
+        )
+        return Said(**said)
+
+    async def edit(self, message_id: int, text: str) -> None:
+        """A person edits what they wrote."""
+        await self.ask("edit", message_id=message_id, text=text)
+
+    async def unfurl(self, message_id: int) -> None:
+        """Discord adds a link's preview to a person's message: an update that is no edit."""
+        await self.ask("unfurl", message_id=message_id)
+
+    async def delete(self, *message_ids: int) -> None:
+        """Messages are deleted, one after the other; the bot's too."""
+        await self.ask("delete", message_ids=message_ids, bulk=False)
+
+    async def delete_bulk(self, *message_ids: int) -> None:
+        """Messages of one channel are deleted at once."""
+        await self.ask("delete", message_ids=message_ids, bulk=True)
+
+    async def slash(
+        self,
+        name: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        user: int = 1001,
+        channel: int | None = None,
+        unchecked: bool | None = None,
+    ) -> int:
+        """A person uses a command; the interaction's id. It must be registered for the place and the person, unless
+        `unchecked`.
+        """
+        asked = await self.ask(
+            "slash", name=name, options=dict(options or {}), user=user, channel=channel, unchecked=unchecked
+        )
+        return int(asked["interaction"])
+
+    async def autocomplete(
+        self,
+        name: str,
+        options: Mapping[str, str],
+        *,
+        focused: str | None = None,
+        user: int = 1001,
+        channel: int | None = None,
+    ) -> list[JSON] | None:
+        """A person types in an option (the last one given); the choices they are shown, None when none came in time."""
+        asked = await self.ask(
+            "autocomplete",
+            name=name,
+            options=dict(options),
+            focused=focused or list(options)[-1],
+            user=user,
+            channel=channel,
+        )
+        choices = asked["choices"]
+        return None if choices is None else list(choices)
+
+    async def press(self, message_id: int, custom_id: str, *, user: int = 1001, stale: bool | None = None) -> int:
+        """A person presses a button; the interaction's id. It must be there, unless `stale`."""
+        asked = await self.ask("press", message_id=message_id, custom_id=custom_id, user=user, stale=stale)
+        return int(asked["interaction"])
+
+    async def submit(self, interaction: int, entered: str | Mapping[str, str]) -> int:
+        """A person fills in the form that answered an interaction (its first field, or by custom id) and sends it off;
+
+        the new interaction's id.
+        """
+        return int((await self.ask("submit", interaction=interaction, entered=entered))["interaction"])
+
+    async def dm(self, user: int = 1001) -> int:
+        """The channel id of a person's direct chat with the bot."""
+        return int((await self.ask("dm", user=user))["channel"])
+
+    async def close_dm(self, user: int, *, closed: bool = True) -> None:
+        """A person takes no direct messages from the bot (50007), or takes them again."""
+        await self.ask("close_dm", user=user, closed=closed)
+
+    async def admin(self, user: int, *, guild: int = GUILD) -> None:
+        """A person gets all rights in a guild."""
+        await self.ask("admin", user=user, guild=guild)
+
+    async def add_guild(self, name: str = "Another", *, guild: int | None = None) -> tuple[int, int | None]:
+        """The bot is let into a guild, or back into one, or its outage ends; its id, and a new one's text channel."""
+        added = await self.ask("add_guild", name=name, guild=guild)
+        return int(added["guild"]), added["channel"]
+
+    async def remove_guild(self, guild: int = GUILD, *, unavailable: bool = False) -> None:
+        """The bot is thrown out, or (`unavailable`) the guild has an outage."""
+        await self.ask("remove_guild", guild=guild, unavailable=unavailable)
+
+    async def add_channel(
+        self, name: str, *, guild: int = GUILD, kind: ChannelKind = "text", denied: Sequence[Permission] = ()
+    ) -> int:
+        """A channel is made; its id. `denied` is what the bot may not do there."""
+        made = await self.ask("add_channel", name=name, guild=guild, kind=kind, denied=list(denied))
+        return int(made["channel"])
+
+    async def deny(self, channel: int, *denied: Permission) -> None:
+        """What the bot may not do in a channel from now on; nothing gives all back."""
+        await self.ask("deny", channel=channel, denied=denied)
+
+    async def delete_channel(self, channel: int) -> None:
+        """A channel, a thread or a post is deleted."""
+        await self.ask("delete_channel", channel=channel)
+
+    async def open_thread(
+        self,
+        channel: int = GENERAL,
+        name: str = "Thread",
+        *,
+        user: int = 1001,
+        message_id: int | None = None,
+        private: bool = False,
+    ) -> int:
+        """A person opens a thread, from a message or from nothing; its id."""
+        opened = await self.ask(
+            "open_thread", channel=channel, name=name, user=user, message_id=message_id, private=private
+        )
+        return int(opened["channel"])
+
+    async def forum_post(self, channel: int, title: str, text: str, *, user: int = 1001) -> int:
+        """A person opens a post in a forum; its id, which is also that of its first message."""
+        opened = await self.ask("open_thread", channel=channel, name=title, user=user, text=text)
+        return int(opened["channel"])
+
+    async def archive(self, thread: int, *, archived: bool = True) -> None:
+        await self.ask("set_thread", channel=thread, archived=archived)
+
+    async def lock(self, thread: int, *, locked: bool = True, archived: bool | None = None) -> None:
+        """A moderator locks a thread; with `archived` both at once, as Discord's "close and lock"."""
+        await self.ask("set_thread", channel=thread, locked=locked, archived=archived)
+
+
+def bot_id(token: str) -> int:
+    """A token begins with the bot's id in base64; any other text gets an id too."""
+    head = token.partition(".")[0]
+    try:
+        return int(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)).decode())
+    except (ValueError, binascii.Error):
+        return 4_000_000 + zlib.crc32(token.encode())

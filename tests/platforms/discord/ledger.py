@@ -1,0 +1,67 @@
+"""What a bot asked over HTTP, in order, and what became of it.
+
+Invariants: every request is entered when it arrives and closed when its fate is known; a request is unanswered when its
+client was gone before the answer could be written, or got something else in its place, whoever did it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from tests.platforms.discord.limits import SHOWING
+from tests.platforms.discord.model import JSON
+
+_KEPT = 5_000
+
+
+@dataclass(slots=True)
+class Entry:
+    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there."""
+
+    number: int
+    method: str
+    channel: int | None
+    text: str
+    at: float
+    status: int | None = None
+    code: int = 0
+    description: str = ""
+    effect: bool = False
+    answered: bool = False
+    fault: str = ""
+
+
+class Ledger:
+    """`now` gives seconds UTC."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.counts: Counter[str] = Counter()
+        self.last: deque[Entry] = deque(maxlen=_KEPT)
+        self.unanswered: list[JSON] = []
+        self.kills: list[JSON] = []
+        self.open: dict[int, Entry] = {}
+        self.last_request: float = now()
+        self._now = now
+        self._number = 0
+
+    def opened(self, method: str, channel: int | None, text: str) -> Entry:
+        self._number += 1
+        entry = Entry(self._number, method, channel, text, self._now())
+        self.counts[method] += 1
+        self.last.append(entry)
+        self.open[entry.number] = entry
+        self.last_request = entry.at
+        return entry
+
+    def closed(self, entry: Entry) -> None:
+        del self.open[entry.number]
+        self.last_request = self._now()
+        if entry.method in SHOWING and not entry.answered:
+            self.unanswered.append(asdict(entry))
+
+    def killed(self, pid: int, at: str, entry: Entry) -> None:
+        """The product is about to be killed in the course of `entry`."""
+        sends = [asdict(one) for one in self.open.values() if one.method in SHOWING and not one.answered]
+        self.kills.append({"pid": pid, "at": at, "method": entry.method, "unanswered": sends})

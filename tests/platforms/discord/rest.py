@@ -1,0 +1,343 @@
+"""What the API does with channels, messages, threads and the bot's own account.
+
+Invariants: a function here is one route; it changes the world or raises `Refused`, never both; what it gives is the
+status and the JSON of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from tests.platforms.discord.bodies import Call, judge, kept_files
+from tests.platforms.discord.model import (
+    CREATE_THREADS,
+    HISTORY,
+    JSON,
+    LOADING,
+    MANAGE_MESSAGES,
+    MANAGE_THREADS,
+    POSTS,
+    PRIVATE_THREAD,
+    SEND_IN_THREADS,
+    SUPPRESS_EMBEDS,
+    Channel,
+    Guild,
+    Message,
+    Refused,
+    bad_form,
+    made_at,
+)
+from tests.platforms.discord.world import World, new_message
+
+#: Status and body; None has no body.
+Answer: TypeAlias = tuple[int, Any]
+
+
+def me(call: Call) -> Answer:
+    return 200, call.world.ready_wire()["user"]
+
+
+def application(call: Call) -> Answer:
+    return 200, call.world.application_wire()
+
+
+def user(call: Call) -> Answer:
+    person = call.world.people.get(call.number("user_id"))
+    if person is None:
+        raise Refused(404, 10013, "Unknown User")
+    return 200, person.wire()
+
+
+def guilds(call: Call) -> Answer:
+    there = [one for one in call.world.guilds.values() if not one.gone]
+    return 200, [{"id": str(one.id), "name": one.name, "owner": False, "features": []} for one in there]
+
+
+def guild(call: Call) -> Answer:
+    return 200, call.world.guild_wire(_guild(call))
+
+
+def guild_channels(call: Call) -> Answer:
+    return 200, call.world.guild_wire(_guild(call))["channels"]
+
+
+def active_threads(call: Call) -> Answer:
+    return 200, {"threads": call.world.guild_wire(_guild(call))["threads"], "members": []}
+
+
+def member(call: Call) -> Answer:
+    person = call.world.people.get(call.number("user_id"))
+    if person is None:
+        raise Refused(404, 10007, "Unknown Member")
+    return 200, _guild(call).member(person, bot=call.world.me.id, whole=True)
+
+
+def open_dm(call: Call) -> Answer:
+    recipient = int(call.body.get("recipient_id", 0))
+    person = call.world.people.get(recipient)
+    if person is None or person.is_bot:
+        raise (
+            Refused(400, 50033, "Invalid Recipient(s)")
+            if person is None
+            else Refused(403, 50007, "Cannot send messages to this user")
+        )
+    return 200, call.world.channel_wire(call.world.dm(recipient))
+
+
+def channel(call: Call) -> Answer:
+    return 200, call.world.channel_wire(_channel(call))
+
+
+def change_channel(call: Call) -> Answer:
+    """Only threads are changed by bots here: archived, locked, name."""
+    world, place = call.world, _channel(call)
+    if not place.is_thread:
+        raise Refused(403, 50013, "Missing Permissions")
+    manages = bool(world.allowed(place) & MANAGE_THREADS)
+    archived, locked = call.body.get("archived"), call.body.get("locked")
+    if (place.locked and not manages) or (locked is not None and not manages):
+        raise Refused(403, 50013, "Missing Permissions")
+    if place.archived and archived is not False:
+        raise Refused(400, 50083, "Thread is archived")
+    if (archived and place.owner != world.me.id and not manages) or not world.allowed(place) & SEND_IN_THREADS:
+        raise Refused(403, 50013, "Missing Permissions")
+    place.name = call.body.get("name", place.name)
+    world.set_thread(place, archived=archived, locked=locked)
+    return 200, world.channel_wire(place)
+
+
+def type_in(call: Call) -> Answer:
+    place = call.world.speakable(call.number("channel_id"))
+    call.world.typing.append(place.id)
+    return 204, None
+
+
+def history(call: Call) -> Answer:
+    """Newest first, as Discord has it, also with `after`: then the oldest so many above it."""
+    world, place = call.world, _channel(call)
+    limit = int(call.query.get("limit", "50"))
+    if not 1 <= limit <= 100:
+        raise bad_form("limit", "int value should be between 1 and 100.", "NUMBER_TYPE_MAX")
+    there = world.history(place) if world.allowed(place) & HISTORY else []
+    if "after" in call.query:
+        page = [one for one in there if one.id > int(call.query["after"])][:limit]
+    elif "around" in call.query:
+        middle = int(call.query["around"])
+        before = [one for one in there if one.id < middle][-(limit // 2) :]
+        page = [*before, *[one for one in there if one.id >= middle][: limit - len(before)]]
+    else:
+        before_id = int(call.query["before"]) if "before" in call.query else None
+        page = [one for one in there if before_id is None or one.id < before_id][-limit:]
+    return 200, [shown(world, one) for one in reversed(page)]
+
+
+def message(call: Call) -> Answer:
+    place = _channel(call)
+    found = _message(place, call.number("message_id"))
+    if not call.world.allowed(place) & HISTORY:
+        raise Refused(403, 50013, "Missing Permissions")
+    return 200, shown(call.world, found)
+
+
+def send(call: Call) -> Answer:
+    """A message of the bot; with `enforce_nonce` the one it said a short while ago under the same nonce."""
+    world, body = call.world, call.body
+    place = world.visible(call.number("channel_id"))
+    if place.type in POSTS:
+        raise Refused(400, 50024, "Cannot execute action on this channel type")
+    nonce = body.get("nonce")
+    if nonce is not None and body.get("enforce_nonce"):
+        earlier = _under_nonce(world, place, nonce)
+        if earlier is not None:
+            world.deduplicated += 1
+            return 200, {**shown(world, earlier), "nonce": earlier.nonce}
+    reply_to = _referred(place, body.get("message_reference"))
+    if reply_to is not None and not world.allowed(place) & HISTORY:
+        raise Refused(400, 160002, "Cannot reply without permission to read message history")
+    judge(call, body, "send", reply_to=reply_to)
+    world.speakable(place.id)
+    if place.archived:
+        # Words open an archived thread again; only a locked one they can't.
+        world.set_thread(place, archived=False)
+    said = new_message(
+        world,
+        place,
+        world.me,
+        (body.get("content") or "").strip(),
+        reply_to=None if reply_to is None else reply_to.id,
+        nonce=nonce,
+        flags=body.get("flags", 0),
+        components=body.get("components") or [],
+        embeds=body.get("embeds") or [],
+        files=kept_files(call),
+        asked=[body],
+    )
+    world.post(place, said)
+    return 200, {**shown(world, said), **({} if nonce is None else {"nonce": nonce})}
+
+
+def edit(call: Call) -> Answer:
+    world, place = call.world, _channel(call)
+    found = _message(place, call.number("message_id"))
+    if found.author is not world.me:
+        raise Refused(403, 50005, "Cannot edit a message authored by another user")
+    if place.archived:
+        raise Refused(400, 50083, "Thread is archived")
+    change(call, found, call.body, "edit")
+    return 200, shown(world, found)
+
+
+def delete(call: Call) -> Answer:
+    world, place = call.world, _channel(call)
+    found = _message(place, call.number("message_id"))
+    if found.author is not world.me and not world.allowed(place) & MANAGE_MESSAGES:
+        raise Refused(403, 50013, "Missing Permissions")
+    if place.archived:
+        raise Refused(400, 50083, "Thread is archived")
+    world.delete(place, [found])
+    return 204, None
+
+
+def start_thread(call: Call) -> Answer:
+    """A thread from nothing, or from the message in the path; in a forum a post with its first message."""
+    world, place = call.world, _channel(call)
+    if not world.allowed(place) & CREATE_THREADS:
+        raise Refused(403, 50013, "Missing Permissions")
+    starter = _message(place, call.number("message_id")) if "message_id" in call.path else None
+    private = call.body.get("type") == PRIVATE_THREAD
+    name = str(call.body.get("name", ""))
+    if not 1 <= len(name) <= 100:
+        raise bad_form("name", "Must be between 1 and 100 in length.")
+    opening = call.body.get("message")
+    if place.type in POSTS:
+        judge(call, opening or {}, "start_thread")
+    thread = world.open_thread(place, name, by=world.me, starter=starter, private=private)
+    told = world.channel_wire(thread)
+    if place.type in POSTS and opening is not None:
+        first = new_message(world, thread, world.me, opening.get("content", ""), flags=opening.get("flags", 0))
+        first.id, first.asked = thread.id, [opening]
+        world.post(thread, first)
+        told["message"] = shown(world, first)
+    return 201, told
+
+
+def join_thread(call: Call) -> Answer:
+    if _channel(call).archived:
+        raise Refused(400, 50083, "Thread is archived")
+    return 204, None
+
+
+def archived_threads(call: Call) -> Answer:
+    """Public ones, which is all that the product asks for."""
+    world, place = call.world, _channel(call)
+    threads = [
+        one
+        for one in world.channels.values()
+        if one.parent == place.id and one.archived and not one.deleted and one.type != PRIVATE_THREAD
+    ]
+    threads.sort(key=lambda one: one.archive_changed, reverse=True)
+    limit, before = int(call.query.get("limit", "50")), call.query.get("before")
+    if before is not None:
+        threads = [one for one in threads if one.archive_changed < datetime.fromisoformat(before).timestamp()]
+    told = [world.channel_wire(one) for one in threads[:limit]]
+    return 200, {"threads": told, "members": [], "has_more": len(threads) > limit}
+
+
+def react(call: Call) -> Answer:
+    _message(_channel(call), call.number("message_id"))
+    return 204, None
+
+
+def shown(world: World, found: Message) -> JSON:
+    """A message as REST gives it, without what the bot may not read."""
+    return world.message_wire(found, whole=world.reads_messages or world.reads(found))
+
+
+def change(call: Call, found: Message, body: JSON, where: str) -> None:
+    """What a bot changes of its own message, by whichever way. Raises `Refused`."""
+    judge(call, body, where, before=found)
+    changed: JSON = {}
+    if "content" in body:
+        changed["content"] = (body["content"] or "").strip()
+    for name in ("components", "embeds"):
+        if name in body:
+            changed[name] = body[name] or []
+    changed["flags"] = found.flags & ~LOADING
+    if body.get("flags") is not None:
+        # Of what was said only the previews can be taken away or given back.
+        changed["flags"] = changed["flags"] & ~SUPPRESS_EMBEDS | int(body["flags"]) & SUPPRESS_EMBEDS
+    if call.files or "attachments" in body:
+        stay = {str(one.get("id")) for one in body.get("attachments", ())}
+        changed["files"] = [one for one in found.files if str(one.id) in stay] + kept_files(call)
+    found.asked.append(body)
+    call.world.edit(found, **changed)
+
+
+def _under_nonce(world: World, place: Channel, nonce: Any) -> Message | None:
+    for one in reversed(list(place.messages.values())):
+        if one.author is world.me and one.nonce == nonce and world.now() - made_at(one.id) <= world.nonce_seconds:
+            return one
+    return None
+
+
+def _referred(place: Channel, reference: JSON | None) -> Message | None:
+    """The message that is answered; None where there is none and none was insisted on."""
+    if reference is None or reference.get("type", 0) != 0:
+        return None
+    found = place.messages.get(int(reference["message_id"]))
+    if found is not None and not found.deleted:
+        return found
+    if reference.get("fail_if_not_exists", True):
+        raise bad_form("message_reference", "Unknown message", "REPLIES_UNKNOWN_MESSAGE")
+    return None
+
+
+def _channel(call: Call) -> Channel:
+    return call.world.visible(call.number("channel_id"))
+
+
+def _guild(call: Call) -> Guild:
+    found = call.world.guilds.get(call.number("guild_id"))
+    if found is None:
+        raise Refused(404, 10004, "Unknown Guild")
+    if found.gone:
+        raise Refused(403, 50001, "Missing Access")
+    return found
+
+
+def _message(place: Channel, message_id: int) -> Message:
+    found = place.messages.get(message_id)
+    if found is None or found.deleted or found.only_for is not None:
+        raise Refused(404, 10008, "Unknown Message")
+    return found
+
+
+_CHANNEL, _MESSAGE = "/channels/{channel_id}", "/channels/{channel_id}/messages/{message_id}"
+#: HTTP method, path, the name under which faults, limits and counts know it, and what does it.
+ROUTES: Sequence[tuple[str, str, str, Callable[[Call], Answer]]] = (
+    ("GET", "/users/@me", "me", me),
+    ("GET", "/users/@me/guilds", "guilds", guilds),
+    ("POST", "/users/@me/channels", "open_dm", open_dm),
+    ("GET", "/users/{user_id}", "user", user),
+    ("GET", "/oauth2/applications/@me", "application", application),
+    ("GET", "/applications/@me", "application", application),
+    ("GET", "/guilds/{guild_id}", "guild", guild),
+    ("GET", "/guilds/{guild_id}/channels", "guild_channels", guild_channels),
+    ("GET", "/guilds/{guild_id}/threads/active", "active_threads", active_threads),
+    ("GET", "/guilds/{guild_id}/members/{user_id}", "member", member),
+    ("GET", _CHANNEL, "channel", channel),
+    ("PATCH", _CHANNEL, "change_channel", change_channel),
+    ("POST", f"{_CHANNEL}/typing", "typing", type_in),
+    ("GET", f"{_CHANNEL}/messages", "history", history),
+    ("POST", f"{_CHANNEL}/messages", "send", send),
+    ("GET", _MESSAGE, "message", message),
+    ("PATCH", _MESSAGE, "edit", edit),
+    ("DELETE", _MESSAGE, "delete", delete),
+    ("POST", f"{_CHANNEL}/threads", "start_thread", start_thread),
+    ("POST", f"{_MESSAGE}/threads", "start_thread", start_thread),
+    ("GET", f"{_CHANNEL}/threads/archived/public", "archived_threads", archived_threads),
+    ("PUT", f"{_CHANNEL}/thread-members/@me", "join_thread", join_thread),
+    ("PUT", f"{_MESSAGE}/reactions/{{emoji}}/@me", "react", react),
+)
