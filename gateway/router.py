@@ -244,20 +244,9 @@ class Router:
             raise NotTaken(str(exc)) from exc
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
-        key, channel = place.session_key, self._channels[place.channel]
-        deleted = frozenset(message_ids)
-
-        def is_deleted(payload: str) -> bool:
-            said = _parsed(payload)
-            return said is not None and said.pressed is None and said.message_id in deleted
-
         try:
             for store in self._each_store():
-                gone = set(await store.memory.mail.withdraw(key, is_deleted))
-                self._lanes.take_out(key, lambda waiting, gone=gone: waiting.heard.inbox_id in gone)  # type: ignore[misc]
-                await store.memory.retract(channel.platform, key, message_ids)
-                # What a turn that is under way learns from it goes as well.
-                self._start(key, self._retracted(store, channel.platform, key, message_ids))
+                await self._take_back(store, place, message_ids)
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
@@ -380,9 +369,14 @@ class Router:
                 understood = await self._attachments.understand(channel, heard.inbound)
                 await mail.attach(heard.inbox_id, understood)
 
-        task = asyncio.create_task(look())
-        self._looking[heard.inbox_id] = task
-        task.add_done_callback(lambda _: self._looking.pop(heard.inbox_id, None))
+        def looked(task: asyncio.Task[None]) -> None:
+            del self._looking[heard.inbox_id]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                # Whoever waits for it says so; the message may have been taken back meanwhile.
+                log.info("attachment.not_looked_at", row=heard.inbox_id, error=type(error).__name__)
+
+        task = self._looking[heard.inbox_id] = asyncio.create_task(look())
+        task.add_done_callback(looked)
 
     async def _looked_at(self, batch: Sequence[Waiting]) -> None:
         """Wait until what came beside these messages is understood. Raises `StorageError` where it can't be kept."""
@@ -554,11 +548,11 @@ class Router:
             async with store.turns.deadline(where.session_key):
                 await self._looked_at(batch)
         except TimeoutError:
-            if store.turns.was_stopped(where.session_key):
-                texts = Texts(served.spec.language)
-                heard = [waiting.heard for waiting in batch]
-                await self._refuse(store, heard, texts("stop.done"), "stopped", keep_words=True)
-                return
+            stopped = store.turns.was_stopped(where.session_key)
+            texts, heard = Texts(served.spec.language), [waiting.heard for waiting in batch]
+            told = texts("stop.done") if stopped else texts("error.fetch")
+            await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
+            return
         await store.turns.run(
             served,
             where,
@@ -627,6 +621,20 @@ class Router:
             log.warning("suggest.unread", error=str(exc))
             return None
         return None if context is None else (*typed, context, served, store)
+
+    async def _take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
+        """Messages that wait for their turn have none any more; of others the words go, and what they taught."""
+        key, platform = place.session_key, self._channels[place.channel].platform
+
+        def is_deleted(payload: str) -> bool:
+            said = _parsed(payload)
+            return said is not None and said.pressed is None and said.message_id in message_ids
+
+        gone = await store.memory.mail.withdraw(key, is_deleted)
+        self._lanes.take_out(key, lambda waiting: waiting.heard.inbox_id in gone)
+        await store.memory.retract(platform, key, message_ids)
+        # What a turn that is under way learns from it goes as well.
+        self._start(key, self._retracted(store, platform, key, message_ids))
 
     async def _retracted(self, store: Store, platform: str, key: str, message_ids: Sequence[str]) -> None:
         await self._lanes.idle(key)

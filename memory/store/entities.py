@@ -63,7 +63,7 @@ def normal_form(name: str) -> str:
     folded = _folded(name).lstrip("@# ")
     if folded.startswith(("http://", "https://", "www.")):
         return folded.split("://", 1)[-1].removeprefix("www.").rstrip("/")
-    bare = _TITLE.sub("", folded).removesuffix("'s")
+    bare = _TITLE.sub("", folded).removesuffix("'s").rstrip()
     return bare or folded
 
 
