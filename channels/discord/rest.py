@@ -229,7 +229,7 @@ class Rest:
         loggers show.
         """
         # The form Discord asks of programs (discord.com/developers/docs/reference#user-agent).
-        headers = {"User-Agent": "DiscordBot (https://pypi.org/project/discord.py, 2) Remora"}
+        headers = {"User-Agent": f"DiscordBot ({PORTAL}, 1) Remora"}
         if signed:
             headers["Authorization"] = f"Bot {self._token}"
         # Time to connect is bounded by itself, so that a network that is down is told from an answer that is late.
