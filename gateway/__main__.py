@@ -19,19 +19,8 @@ import click
 
 from agents.spec import AGENT_NAME
 from channels.base import ChannelError, Inbound
-from gateway.config import (
-    CONFIG_NAME,
-    DISCORD_TOKEN,
-    EX_CONFIG,
-    TELEGRAM_TOKEN,
-    BotSettings,
-    Config,
-    ConfigError,
-    DiscordSettings,
-    discord_number,
-    find,
-    load,
-)
+from gateway.config import CONFIG_NAME, EX_CONFIG, Config, ConfigError, find, load
+from gateway.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
 if TYPE_CHECKING:

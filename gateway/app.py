@@ -23,12 +23,13 @@ from agents.spec import AgentSpec, ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
 from gateway.attachments import Attachments
-from gateway.config import Config, EmbeddingSettings, RerankSettings
+from gateway.config import Config
 from gateway.delivery import Delivery
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules, new_code
 from gateway.replay import Setup
 from gateway.router import Router, Store
+from gateway.settings import EmbeddingSettings, RerankSettings
 from gateway.turn import Agent, Limits, Turns
 from memory.learn.ask import Ask, Mind, ModelFailed, Told
 from memory.learn.guard import clean

@@ -28,8 +28,9 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, Outbound, Place, Suggestion
 from gateway import policy
-from gateway.config import CONFIG_NAME, DISCORD_URL, TELEGRAM_URL
+from gateway.config import CONFIG_NAME
 from gateway.phrases import Language
+from gateway.settings import DISCORD_URL, TELEGRAM_URL
 
 log = structlog.get_logger(__name__)
 

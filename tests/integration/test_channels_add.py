@@ -13,7 +13,8 @@ import pytest
 
 from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Health, Host, Inbound, Outbound
 from gateway import setup
-from gateway.config import ConfigError, DiscordSettings, TelegramSettings, load
+from gateway.config import ConfigError, load
+from gateway.settings import DiscordSettings, TelegramSettings
 from tests.fakes import NOON
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"

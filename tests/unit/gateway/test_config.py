@@ -14,16 +14,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agents.spec import AgentSpec
-from gateway.config import (
-    EX_CONFIG,
-    ConfigError,
-    DiscordSettings,
-    Settings,
-    TelegramSettings,
-    TranscriberSettings,
-    find,
-    load,
-)
+from gateway.config import EX_CONFIG, ConfigError, find, load
+from gateway.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
 ROOT = Path(__file__).parents[3]
