@@ -101,7 +101,7 @@ async def serve(
                     group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
 
         erasing = asyncio.create_task(_erase_left(memories, sleep=sleep))
-        stack.callback(erasing.cancel)
+        stack.push_async_callback(_end, erasing)
 
         async def stopped() -> None:
             await stop.wait()
@@ -265,6 +265,11 @@ async def _erase_left(memories: Mapping[str, Service], *, sleep: Callable[[float
             if erased.chats:
                 log.warning("left.erased", store=name, chats=erased.chats, memories=erased.memories)
         await sleep(_DAY)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
