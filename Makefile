@@ -8,7 +8,7 @@ PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash faults leaks requirements clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash faults leaks requirements docs clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -43,6 +43,10 @@ lint:
 
 types:
 	$(BIN)/mypy
+
+# The page of commands, made from the table.
+docs:
+	$(BIN)/python -m gateway.commands.reference > docs/commands.md
 
 format:
 	$(BIN)/ruff check --fix .

@@ -91,12 +91,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the vendor counted them; estimated where the vendor does not say."""
+    """Tokens of one call, as the vendor counted them; estimated where the vendor does not say.
+
+    The `cached_tokens` are among the `input_tokens`. `cost` is None where no price is known.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     estimated: bool = False
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,10 +130,33 @@ ChannelRule = Annotated[
 ]
 
 
+_Price = Annotated[
+    Number, Field(ge=0, le=1_000_000, description="a number from 0 to 1000000 for a million tokens", examples=["0.15"])
+]
+
+
+class PriceSpec(Section):
+    """What a million tokens cost, in any currency: read, read from the vendor's cache, written.
+
+    Without `cached` those cost as much as the others that are read.
+    """
+
+    input: _Price
+    cached: _Price | None = None
+    output: _Price
+
+    def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
+        """What a call costs; `cached_tokens` are among the `input_tokens`."""
+        cached = min(cached_tokens, input_tokens)
+        at_cached = self.input if self.cached is None else self.cached
+        return ((input_tokens - cached) * self.input + cached * at_cached + output_tokens * self.output) / 1_000_000
+
+
 class ModelSpec(Section):
     """One language model and how to reach it. `openai` is any server with OpenAI's chat API.
 
-    `sees` tells whether the model takes pictures; to one that does not they are only named.
+    `sees` tells whether the model takes pictures; to one that does not they are only named. With a `price` what it
+    costs is shown.
     """
 
     provider: Literal["openai", "offline"] = Field(examples=["openai"])
@@ -160,6 +183,7 @@ class ModelSpec(Section):
     max_tokens: Whole | None = whole(None, "tokens", 1, 1_000_000)
     timeout: Number = seconds(120.0, 3600)
     sees: bool = False
+    price: PriceSpec | None = None
 
     @field_validator("model")
     @classmethod

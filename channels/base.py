@@ -73,7 +73,7 @@ class EditGone(ChannelError):
 
 
 class TooLarge(ChannelError):
-    """An attachment has more bytes than were allowed for; nothing of it is kept."""
+    """A file or attachment has more bytes than are allowed; nothing of it is kept or shown."""
 
     code = "too_large"
 
@@ -217,6 +217,14 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file to show to people; `name` ends in what kind it is."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outbound:
     """One physical message to show: one outbox row.
 
@@ -226,6 +234,7 @@ class Outbound:
     that is to become this one; repeating such an edit changes nothing. `reply_to` is the platform's id of the
     message that is answered. `ticket` is that of the `Inbound` it answers, `chunk` counts the messages of one answer
     from 0, `made_at` is when the row was made (milliseconds UTC), and with `retried` it may have been shown before.
+    `file` is shown with the text; such a row edits nothing.
     """
 
     id: int
@@ -241,6 +250,7 @@ class Outbound:
     chunk: int = 0
     made_at: int = 0
     retried: bool = False
+    file: File | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,7 +329,9 @@ class Capabilities:
     id; "never" does not guess, and offers to show it again. `buttons` tells whether people can press
     `Outbound.buttons`; elsewhere they type. `revise_seconds` is the least time between two edits of one placeholder.
     `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
-    `introduces` is True where the first answer may be followed by a word about the bot.
+    `introduces` is True where the first answer may be followed by a word about the bot. `hidden` tells that the answer
+    to a command given in a group can be for the asker's eyes alone; `direct` that a person's private chat has their
+    user id. Files of at most `file_bytes` can be shown; none where it is 0.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -328,6 +340,9 @@ class Capabilities:
     introduces: bool = False
     revise_seconds: float = 1.5
     burst_seconds: float | None = None
+    hidden: bool = False
+    direct: bool = False
+    file_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -443,6 +458,10 @@ class Channel(Protocol):
         A piece may be left out; nothing is raised.
         """
         return
+
+    def link(self, place: Place, message_id: str) -> str | None:
+        """The address under which people who can see the place find one of its messages; None where there is none."""
+        return None
 
     async def typing(self, place: Place) -> None:
         """Show for some seconds that an answer is being made, where the platform can. Raises nothing."""

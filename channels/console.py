@@ -2,7 +2,8 @@
 
 Invariants: what a stream has shown is not shown again by the row that completes it; a late message never
 lands in the middle of a line being typed; no text can move the cursor, change colours or talk to the
-terminal; nothing that was typed is kept in a file; prompt_toolkit is loaded only when somebody is prompted.
+terminal; nothing that was typed is kept in a file, and no file is overwritten; prompt_toolkit is loaded only when
+somebody is prompted.
 """
 
 from __future__ import annotations
@@ -14,12 +15,26 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
+from pathlib import Path, PurePath
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import (
+    Capabilities,
+    Channel,
+    ChannelError,
+    ChannelUnavailable,
+    File,
+    Health,
+    Host,
+    Inbound,
+    NotTaken,
+    Outbound,
+    Place,
+)
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -31,6 +46,7 @@ _BLANK = " \t\n"  # around a message these are not shown; other white space, suc
 #: C0, DEL and C1 (ECMA-48) except tab and newline: with these a text could drive the terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _EARLIER = "(from earlier)"
+_FILE_LIMIT = 1 << 30  # bytes; what is shown here is held in memory whole
 
 
 class ConsoleChannel(Channel):
@@ -41,7 +57,8 @@ class ConsoleChannel(Channel):
     answers.
 
     `now` gives milliseconds since 1970 UTC; `new_id` gives a fresh id for every line and every shown message.
-    `greeting` is printed before the first prompt and `status` fills the line below the prompt. `env` is asked
+    `greeting` is printed before the first prompt and `status` fills the line below the prompt. Files are put into the
+    folder `files`, made when it is needed, and their paths are printed; without it none are shown. `env` is asked
     for NO_COLOR (https://no-color.org) and TERM. Writing to `stdout` blocks while its reader is behind.
     """
 
@@ -62,6 +79,7 @@ class ConsoleChannel(Channel):
         greeting: str = "",
         status: Callable[[], str] | None = None,
         agent_name: str = "remora",
+        files: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.id = id
@@ -73,10 +91,18 @@ class ConsoleChannel(Channel):
         self._stdout = stdout
         self._greeting = greeting
         self._status = status
+        self._files = files
         env = env or {}
         terminals = stdin.isatty() and stdout.isatty() and env.get("TERM") != "dumb"
         self._interactive = once is None and terminals
-        self.capabilities = Capabilities(stream="append", resend="mark", introduces=self._interactive, burst_seconds=0)
+        self.capabilities = Capabilities(
+            stream="append",
+            resend="mark",
+            introduces=self._interactive,
+            burst_seconds=0,
+            direct=True,
+            file_bytes=0 if files is None else _FILE_LIMIT,
+        )
         self._coloured = self._interactive and not env.get("NO_COLOR")
         self._header = self._styled("1", f"{_printable(agent_name)}>") + " " if self._interactive else ""
         self._streams: dict[int, _Stream] = {}
@@ -158,7 +184,8 @@ class ConsoleChannel(Channel):
     async def send(self, outbound: Outbound) -> str:
         """Print what the stream of the row's turn has not shown of it; returns a fresh message id.
 
-        Raises `ChannelUnavailable` for another person's row, and when stdout can't be written.
+        Raises `ChannelUnavailable` for another person's row, and when stdout can't be written; `ChannelError` when its
+        file can't.
         """
         if outbound.place != self._place:
             raise ChannelUnavailable(
@@ -166,6 +193,9 @@ class ConsoleChannel(Channel):
                 f"{self._place.session_key}; it waits for a run that reaches its person"
             )
         if self._lost is None:
+            if outbound.file is not None:
+                path = await asyncio.to_thread(self._put_down, outbound.file)
+                outbound = replace(outbound, text=f"{outbound.text}\n{path}")
             show = partial(self._show, outbound)
             if self._above_prompt is None:
                 show()
@@ -280,6 +310,20 @@ class ConsoleChannel(Channel):
             bottom_toolbar=None if status is None else lambda: _printable(status()),
         )
 
+    def _put_down(self, file: File) -> Path:
+        """Where a file lies from now on: beside what has its name, unless that is the same, shown by an earlier try."""
+        if self._files is None:
+            raise ChannelError(f"this terminal shows no files, so {file.name} was not shown")
+        name = PurePath(_printable(file.name).replace("\\", "/")).name or "file"
+        try:
+            self._files.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return _put_down(file.data, self._files.resolve() / name)
+        except OSError as error:
+            raise ChannelError(
+                f"the file {name} can't be written to {self._files}: {error.strerror}; make room or give the right to "
+                "write there, and ask for it again"
+            ) from None
+
     def _show(self, outbound: Outbound) -> None:
         row = _printable(outbound.text).strip(_BLANK)
         stream = None if outbound.turn is None else self._streams.pop(outbound.turn, None)
@@ -334,6 +378,29 @@ class _Stream:
     shown: list[str] = field(default_factory=list)
     held: str = ""
     muted: bool = False
+
+
+def _put_down(data: bytes, wanted: Path) -> Path:
+    """Write a new file at `wanted`, or under the first free name after it; the one there if it is the same."""
+    path = wanted
+    for number in count(2):
+        try:
+            with open(path, "xb", opener=_private) as written:
+                written.write(data)
+            break
+        except FileExistsError:
+            if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+                break
+            path = wanted.with_stem(f"{wanted.stem}-{number}")
+        except OSError:
+            path.unlink(missing_ok=True)  # a part of a file is worse than none
+            raise
+    return path
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read: it may hold what somebody told in confidence."""
+    return os.open(path, flags, 0o600)
 
 
 def _printable(text: str) -> str:

@@ -21,19 +21,22 @@ from agents.spec import AGENT_NAME
 from channels.base import ChannelError, Inbound
 from gateway.config import CONFIG_NAME, EX_CONFIG, Config, ConfigError, find, load
 from gateway.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
-from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
 if TYPE_CHECKING:
     from channels.base import Channel
     from channels.console import ConsoleChannel
+    from gateway.importing import Wanted
     from gateway.recording import Recording
     from gateway.setup import Platform
+    from memory.transferring import Owner
 
 # `remora status`, as the exit codes of service scripts have it: 0 well, 1 in trouble, 3 not running.
 EX_RED = 1
 EX_NOT_RUNNING = 3
 # As in BSD's sysexits.h.
 EX_DATAERR = 65
+EX_NOINPUT = 66
 EX_SOFTWARE = 70
 EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
@@ -238,6 +241,250 @@ def replay(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
         _fail(f"{exc} The same command goes on from where this one stopped.", EX_SOFTWARE)
 
 
+@main.command()
+@_CONFIG
+@click.option(
+    "--to", type=click.Path(path_type=Path), metavar="FILE", help="Another file (.db) or folder; nothing is dropped."
+)
+@click.option("--store", metavar="NAME", help="Only this database, such as remora.db.")
+def backup(config_path: Path | None, to: Path | None, store: str | None) -> None:
+    """Copy the databases, beside a running bot or without one, check the copies, drop old ones."""
+    from gateway import app
+    from gateway import backup as backing
+
+    stores = backing.Stores.of(_loaded(config_path), app.DEFAULT_DATABASE)
+    with _copying("Nothing was left behind."):
+        asyncio.run(backing.make(stores, name=store, to=to, now=app.now, say=click.echo, progress=_copied))
+
+
+@main.command()
+@_CONFIG
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--store", metavar="NAME", help="The database to replace, where the file's name does not tell it.")
+@click.option("--discard", is_flag=True, help="Don't keep the database that is replaced.")
+def restore(config_path: Path | None, file: Path, store: str | None, discard: bool) -> None:
+    """Put a backup in the place of a database, and erase in it what was forgotten since. Stop the bot first."""
+    from gateway import app
+    from gateway import backup as backing
+
+    config = _loaded(config_path)
+    stores = backing.Stores.of(config, app.DEFAULT_DATABASE)
+    with _copying("The database is as it was, unless it says above that the backup is in its place."):
+        asyncio.run(
+            backing.restore(
+                file.absolute(),
+                stores.target(file, store),
+                keep=not discard,
+                keep_days=stores.retention.keep_days,
+                now=app.now(),
+                say=click.echo,
+                progress=_copied,
+            )
+        )
+
+
+@contextmanager
+def _copying(left: str) -> Iterator[None]:
+    """Say what has gone wrong with copies of databases, and what is `left` after Ctrl-C; end with its code."""
+    from gateway.backup import NoSuchStore
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. {left}", err=True)
+        sys.exit(130)
+    except NoSuchStore as exc:
+        _fail(str(exc), EX_NOINPUT)
+    except StorageError as exc:
+        _fail(str(exc), _storage_code(exc))
+
+
+def _copied(done: int, of: int) -> None:
+    """How far a copy is, where somebody watches."""
+    if sys.stderr.isatty():
+        click.echo(f"\r{100 * done // max(of, 1):3} % of {of / 1e6:.0f} MB", nl=done >= of, err=True)
+
+
+_PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person, as telegram:123456.")
+_CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="A group, as telegram:-1001234567890.")
+_AGENT_WIDE = click.option("--agent-wide", is_flag=True, help="Everybody who talks with the agent.")
+_AGENT = click.option("--agent", metavar="NAME", help="The agent, and so the store; else the default one.")
+
+
+@main.command("import")
+@_CONFIG
+@click.argument("what", nargs=-1, required=True, metavar="PATH | list | undo ID")
+@_PERSON
+@_CHAT
+@_AGENT_WIDE
+@_AGENT
+@click.option("--talk", "talks", multiple=True, metavar="ID", help="A chat of a Telegram export; may be repeated.")
+@click.option("--me", metavar="USER", help="The owner's user id in the export, where it is another one.")
+@click.option("--learn/--no-learn", default=None, help="Read people's own words for memories (a person's: yes).")
+@click.option("--dry-run", is_flag=True, help="Show what would come of it, and change nothing.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def import_(
+    *,
+    config_path: Path | None,
+    what: tuple[str, ...],
+    person: str | None,
+    chat: str | None,
+    agent_wide: bool,
+    agent: str | None,
+    talks: tuple[str, ...],
+    me: str | None,
+    learn: bool | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Bring memory in: notes of other assistants, Telegram exports, our own; show or undo what was brought in."""
+    from gateway import importing
+
+    config = _loaded(config_path)
+    with _transferring():
+        owner = importing.owner_of(config, person=person, chat=chat, agent_wide=agent_wide, agent=agent)
+        if what[0] == "undo" and len(what) == 2:
+            asyncio.run(_undo_import(config, what[1]))
+        elif what == ("list",):
+            asyncio.run(_list_imports(config))
+        elif len(what) > 1:
+            _fail("Name one file or folder, or say `list` or `undo ID`.", click.UsageError.exit_code)
+        elif owner is None:
+            asyncio.run(_name_owners(config, agent or config.default_agent))
+        else:
+            wanted = importing.Wanted(
+                path=Path(what[0]),
+                owner=owner,
+                learn=owner.kind == "person" if learn is None else learn,
+                talks=talks,
+                me=me,
+            )
+            asyncio.run(_bring_in(config, wanted, dry_run=dry_run, yes=yes))
+
+
+@main.command()
+@_CONFIG
+@_PERSON
+@_CHAT
+@_AGENT_WIDE
+@_AGENT
+@click.option(
+    "--to", "folder", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="Where the files go."
+)
+@click.option("--transcript", is_flag=True, help="With all that was said, not only what was learned from.")
+def export(
+    *,
+    config_path: Path | None,
+    person: str | None,
+    chat: str | None,
+    agent_wide: bool,
+    agent: str | None,
+    folder: Path,
+    transcript: bool,
+) -> None:
+    """Write all that is remembered of a person or a group into files: one for another Remora, one to read."""
+    from gateway import importing
+
+    config = _loaded(config_path)
+    with _transferring():
+        owner = importing.owner_of(config, person=person, chat=chat, agent_wide=agent_wide, agent=agent)
+        if owner is None:
+            asyncio.run(_name_owners(config, agent or config.default_agent))
+        else:
+            asyncio.run(_export(config, owner, folder, transcript=transcript))
+
+
+@contextmanager
+def _transferring() -> Iterator[None]:
+    """Says what went wrong with an import or export, and ends with its code."""
+    from gateway.importing import Unusable
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Stopped. What is done stays; the same command goes on from here.", err=True)
+        sys.exit(130)
+    except Unusable as exc:
+        _fail(str(exc), EX_DATAERR)
+    except StorageError as exc:
+        _fail(str(exc), _storage_code(exc))
+    except MemoryFault as exc:
+        _fail(str(exc), EX_DATAERR)
+    except OSError as exc:
+        _fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the rights of the folder.", EX_CANTCREAT)
+
+
+async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:
+    from gateway import app, importing
+    from memory.learn.guard import clean
+    from memory.learn.redact import redact
+
+    _log(config)
+    found = importing.gather(config, wanted, mask=lambda text: redact(clean(text)))
+    async with app.opened(config, {}) as parts:
+        transfer = parts.stores[wanted.owner.agent].memory.transfer
+        preview = await transfer.preview(wanted.owner, found.material, digest=found.digest)
+        click.echo(importing.told(preview, wanted.owner))
+        for advice in found.advice:
+            click.echo(f"\n{advice}")
+        if dry_run or not preview.counts.memories + preview.counts.messages:
+            click.echo("Nothing was changed.")
+            return
+        if not yes:
+            if not sys.stdin.isatty():
+                _fail("Nothing was brought in: nobody can be asked here, so add --yes.", click.UsageError.exit_code)
+            click.confirm("Bring it in?", default=False, abort=True)
+        with _progress(len(found.material.items) + len(found.material.lines), "Bringing in", "entries") as advance:
+            brought = await transfer.bring(
+                wanted.owner,
+                found.material,
+                session_key=importing.session_key(config, wanted.owner, found.channel),
+                learn=wanted.learn,
+                digest=found.digest,
+                progress=advance,
+            )
+        click.echo(importing.done(brought))
+
+
+async def _undo_import(config: Config, short_id: str) -> None:
+    from gateway import app, importing
+
+    _log(config)
+    async with app.opened(config, {}) as parts:
+        transfer = await importing.find_import((store.memory.transfer for store in parts.stores.values()), short_id)
+        counts = next(one.counts for one in await transfer.imports() if one.short_id == short_id)
+        with _progress(counts.memories + counts.messages, "Taking out", "entries") as advance:
+            one = await transfer.undo(short_id, progress=advance)
+    click.echo(f"{one.short_id} is undone: what it brought in is erased, and what it had replaced holds again.")
+
+
+async def _list_imports(config: Config) -> None:
+    from gateway import app, importing
+
+    _log(config)
+    async with app.opened(config, {}) as parts:
+        stores = {id(store.memory): store.memory for store in parts.stores.values()}
+        click.echo(importing.listed([one for memory in stores.values() for one in await memory.transfer.imports()]))
+
+
+async def _name_owners(config: Config, agent: str) -> None:
+    from gateway import app, importing
+
+    _log(config)
+    async with app.opened(config, {}) as parts:
+        _fail(importing.nobody(await parts.stores[agent].memory.transfer.known()), click.UsageError.exit_code)
+
+
+async def _export(config: Config, owner: Owner, folder: Path, *, transcript: bool) -> None:
+    from gateway import app, importing
+
+    _log(config)
+    async with app.opened(config, {}) as parts:
+        exported = await parts.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
+    data, page = importing.write(exported, owner, folder, now=app.now())
+    click.echo(f"{exported.memories} memories and {exported.messages} messages are in {data}; read them in {page}.")
+
+
 async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel
@@ -256,6 +503,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
         greeting=_greeting(config),
         agent_name=config.default_agent,
         env=os.environ,
+        files=config.data_dir / "exports",
     )
     await _talk(config, channel)
 
@@ -553,10 +801,10 @@ async def _replay(config: Config, recorded: Recording, record_only: bool) -> Non
 
 
 @contextmanager
-def _progress(length: int) -> Iterator[Callable[[int], None]]:
+def _progress(length: int, label: str = "Replaying", what: str = "messages") -> Iterator[Callable[[int], None]]:
     """A bar where somebody watches, and else a line for every tenth."""
     if sys.stderr.isatty():
-        with click.progressbar(length=length, label="Replaying", file=sys.stderr) as bar:
+        with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
             yield bar.update
         return
     done = 0
@@ -565,7 +813,7 @@ def _progress(length: int) -> Iterator[Callable[[int], None]]:
         nonlocal done
         tenth, done = done * 10 // length, done + count
         if done * 10 // length > tenth:
-            click.echo(f"{done} of {length} messages", err=True)
+            click.echo(f"{done} of {length} {what}", err=True)
 
     yield advance
 

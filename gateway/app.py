@@ -31,7 +31,9 @@ from gateway.replay import Setup
 from gateway.router import Router, Store
 from gateway.settings import EmbeddingSettings, RerankSettings
 from gateway.turn import Agent, Limits, Turns
+from memory.backups import Retention
 from memory.learn.ask import Ask, Mind, ModelFailed, Told
+from memory.learn.defang import defang
 from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.recall.embedders.minilm import MiniLM
@@ -125,6 +127,10 @@ async def opened(
                 weights=HYBRID if settings.recall.mode == "hybrid" else CLASSIC,
                 embedders=embedders if settings.recall.mode == "hybrid" else None,
                 reranker=reranker,
+                admins_read=settings.memory.admins_read,
+                retention=Retention(
+                    folder=settings.backup.within(config.data_dir), keep_days=settings.backup.keep_days
+                ),
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             store = Store(
@@ -142,6 +148,7 @@ async def opened(
                     new_id=new_id,
                     count_tokens=count_tokens,
                     redact=redact,
+                    defang=lambda text, growing: defang(text, growing=growing),
                 ),
                 delivery=Delivery(
                     memory.mail, channels, language=config.agents[config.default_agent].language, now=now
@@ -186,6 +193,7 @@ async def answering(
         queue=limits.queue,
         stale_hours=limits.stale_hours,
         language=config.agents[config.default_agent].language,
+        default_agent=config.default_agent,
     )
     try:
         await router.take_up()
@@ -413,6 +421,7 @@ def _mind(spec: AgentSpec, client: httpx.AsyncClient) -> Mind | None:
             output_tokens=usage.output_tokens,
             cached_tokens=usage.cached_tokens,
             estimated=usage.estimated,
+            cost=usage.cost,
         )
         return Told(text=completion.text, spent=spent)
 
@@ -436,4 +445,5 @@ def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
         timeout=model.timeout,
         count_tokens=count_tokens,
         sees=model.sees,
+        price=model.price,
     )

@@ -20,6 +20,7 @@ from channels.base import (
     Channel,
     ChannelError,
     EditGone,
+    File,
     Moved,
     Outbound,
     Place,
@@ -39,18 +40,33 @@ _LIFETIME_MS = 6 * 3_600_000
 AGAIN = "again:"
 
 
+def shows(channel: Channel | None, file: File) -> bool:
+    """Whether `channel` can show people this file; what can't be shown is left out of `pieces`, and said so."""
+    return channel is not None and 0 < len(file.data) <= channel.capabilities.file_bytes
+
+
 def pieces(
-    channel: Channel | None, text: str, *, markdown: bool = False, buttons: Sequence[Button] = ()
+    channel: Channel | None,
+    text: str,
+    *,
+    markdown: bool = False,
+    buttons: Sequence[Button] = (),
+    files: Sequence[File] = (),
 ) -> tuple[Piece, ...]:
-    """`text` as the rows it takes on `channel`, with `buttons` under the last where they can be pressed."""
+    """`text` as the rows it takes on `channel`, with `buttons` under the last where they can be pressed.
+
+    Behind it comes a row for each of the `files`, without words of its own.
+    """
+    sent = tuple(Piece(text="", file_name=file.name, file=file.data) for file in files)
     if channel is None:
-        return (Piece(text=text),)
+        return (Piece(text=text), *sent)
     chunks = channel.chunks(text, markdown=markdown)
     pressed = tuple((button.label, button.data) for button in buttons) if channel.capabilities.buttons else ()
     *first, last = chunks
     return (
         *(Piece(text=chunk.text, markup=chunk.markup) for chunk in first),
         Piece(text=last.text, markup=last.markup, buttons=pressed),
+        *sent,
     )
 
 
@@ -198,6 +214,7 @@ class Delivery:
             chunk=parcel.chunk,
             made_at=parcel.created_at,
             retried=parcel.may_be_shown,
+            file=None if parcel.file is None else File(name=parcel.file_name, data=parcel.file),
         )
         try:
             reference = await channel.send(outbound)

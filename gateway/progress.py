@@ -41,16 +41,19 @@ class Progress:
         turn_id: int,
         reply_to: str | None,
         after_seconds: float,
-        redact: Callable[[str], str],
+        safe: Callable[[str], str],
     ) -> None:
-        """After `after_seconds` a placeholder is shown, where the channel can edit it."""
+        """After `after_seconds` a placeholder is shown, where the channel can edit it; `safe` is what may be shown of a
+
+        text that still grows.
+        """
         self._mail = mail
         self._channel = channel
         self._place = place
         self._turn_id = turn_id
         self._reply_to = reply_to
         self._after_seconds = after_seconds
-        self._redact = redact
+        self._safe = safe
         self._text = ""
         self._over = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -102,7 +105,7 @@ class Progress:
         while reference is not None and not await self._over_within(self._channel.capabilities.revise_seconds):
             if self._text.strip() and self._text != shown:
                 shown = self._text
-                await self._channel.revise(self._place, reference, self._redact(shown))
+                await self._channel.revise(self._place, reference, self._safe(shown))
 
     async def _lost(self) -> Parcel | None:
         """The placeholder that an earlier run may have shown, where its platform would know it again."""

@@ -8,7 +8,8 @@ when it is one of the choices, in any language.
 from __future__ import annotations
 
 from channels.base import Button
-from gateway.texts import CATALOGUE, Texts
+from gateway.catalogue import CATALOGUE
+from gateway.texts import Texts
 from memory.service import Question
 
 #: What a question's button carries, before the question's id and the choice.

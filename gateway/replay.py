@@ -270,7 +270,7 @@ async def _learn(persons: Mapping[str, _Talk]) -> None:
 async def _answered(talk: _Talk, shown: Sequence[Outbound]) -> bool:
     """Whether a turn brought what was shown, and not a notice that something went wrong."""
     why = await talk.memory.why(talk.context)
-    return why is not None and why.turn_id in {outbound.turn for outbound in shown}
+    return why is not None and why.error is None and why.turn_id in {outbound.turn for outbound in shown}
 
 
 async def _known(talks: _Talks) -> set[str]:
@@ -286,10 +286,10 @@ async def _known(talks: _Talks) -> set[str]:
 async def _finish(tally: Tally, talks: _Talks, before: set[str]) -> None:
     """Count what was learned, and what could not be read."""
     tally.memories = len(await _known(talks) - before)
-    stores = {id(talk.memory): talk for persons in talks.values() for talk in persons.values()}
-    for talk in stores.values():
-        status = await talk.memory.status(talk.context)
-        tally.failures += status.waiting + status.parked
+    for persons in talks.values():
+        talk = next(iter(persons.values()))
+        reading = (await talk.memory.status(talk.context)).reading
+        tally.failures += reading.waiting + reading.parked
 
 
 def _runs(lines: Iterable[Line], first: str) -> Iterator[tuple[str, list[Line]]]:

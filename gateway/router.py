@@ -28,7 +28,9 @@ from channels.base import (
 )
 from gateway import commands, questions
 from gateway.attachments import Attachments
-from gateway.commands import Call
+from gateway.commands import plain
+from gateway.commands.call import RUN, Call
+from gateway.commands.people import LINK
 from gateway.delivery import AGAIN, Delivery, pieces
 from gateway.lanes import LaneFull, Lanes
 from gateway.limits import Buckets
@@ -37,7 +39,7 @@ from gateway.policy import Policy, code_in
 from gateway.texts import Texts, spoken, written_in
 from gateway.turn import Agent, Heard, Turns, in_words
 from memory.errors import StorageError
-from memory.service import Context, Door, Letter, Piece, Service, Where, Who
+from memory.service import Context, Door, Letter, Piece, Question, Service, Where, Who
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +86,7 @@ class Waiting:
 
     @property
     def alone(self) -> bool:
-        return commands.parse(self.heard.inbound.text) is not None
+        return self.heard.inbound.pressed is not None or _typed(self.heard.inbound) is not None
 
 
 class Router:
@@ -110,6 +112,7 @@ class Router:
         queue: int,
         stale_hours: float,
         language: Language,
+        default_agent: str = "",
         retry_seconds: float = 30.0,
     ) -> None:
         """`stores` maps each agent's name to its store; `retry_seconds` is the wait after a store has failed.
@@ -133,6 +136,7 @@ class Router:
         self._burst_seconds = burst_seconds
         self._stale_ms = int(stale_hours * 3_600_000)
         self._language = language
+        self._default_agent = default_agent
         self._queue = queue
         self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=concurrent_turns, limit=queue)
         self._at_once: dict[str, set[asyncio.Task[None]]] = {}
@@ -215,7 +219,7 @@ class Router:
         name, arguments, context, agent, store = found
         texts = self._texts(agent, context)
         try:
-            return await commands.suggest(store.memory, context, texts, name, option, typed, arguments)
+            return await commands.suggestions(store.memory, context, texts, name, option, typed, arguments)
         except StorageError as exc:
             log.warning("suggest.unread", error=str(exc))
             return ()
@@ -286,11 +290,11 @@ class Router:
         """False when this person says too much; they are told once, and under each command that is given in place.
 
         Counted by the platform's time: what piled up while nobody listened was not said any faster for it. A press
-        has none, and there are never many.
+        has none, and counts now.
         """
-        if self._policy.trusts(inbound.channel) or inbound.pressed is not None:
+        if self._policy.trusts(inbound.channel):
             return True
-        said_at = min(inbound.sent_at, self._now()) / 1000
+        said_at = (self._now() if inbound.pressed is not None else min(inbound.sent_at, self._now())) / 1000
         admission = self._buckets.take(self._whose(inbound), at=said_at)
         if admission == "tell" or (admission != "ok" and inbound.ticket):
             self._answer_unadmitted(inbound, texts("bad.rate"))
@@ -298,12 +302,12 @@ class Router:
 
     def _uncount(self, inbound: Inbound) -> None:
         """A message was not taken, or taken before: it comes again, and must not use up what this person may say."""
-        if not self._policy.trusts(inbound.channel) and inbound.pressed is None:
+        if not self._policy.trusts(inbound.channel):
             self._buckets.give_back(self._whose(inbound))
 
     def _whose(self, inbound: Inbound) -> tuple[str, ...]:
         """Who says it; of what comes late also where, for only within one place it comes in its order."""
-        late = self._now() - inbound.sent_at > _PROMPT_MS
+        late = inbound.pressed is None and self._now() - inbound.sent_at > _PROMPT_MS
         return (inbound.channel, inbound.author_id, *((inbound.place.session_key,) if late else ()))
 
     async def _take(self, inbound: Inbound, store: Store, texts: Texts) -> None:
@@ -495,12 +499,15 @@ class Router:
 
     def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
         key = waiting.heard.inbound.place.session_key
-        typed = commands.parse(waiting.heard.inbound.text)
+        inbound = waiting.heard.inbound
+        typed = _typed(inbound)
         command = commands.find(typed[0]) if typed is not None else None
-        if waiting.heard.inbound.pressed is None and (command is None or not command.at_once):
+        # An answer, or another page, need not wait for the model.
+        pressed = inbound.pressed is not None and typed is None
+        if pressed or (command is not None and command.at_once):
+            self._start(key, self._handle(key, [waiting]))
+        else:
             self._lanes.put(key, waiting, limited=limited)
-            return
-        self._start(key, self._handle(key, [waiting]))
 
     def _start(self, key: str, work: Coroutine[None, None, None]) -> None:
         """Do something for a session beside its lane."""
@@ -538,9 +545,16 @@ class Router:
         first = batch[0].heard
         where, who = _where(first.inbound, served.spec.name), _who(first.inbound)
         if first.inbound.pressed is not None:
+            if batch[0].late and await self._told_before(store, served, where, who, first):
+                return
             await self._pressed(store, served, where, who, first, first.inbound.pressed)
             return
-        if batch[0].turn_id is None and await self._command(store, served, where, who, first):
+        if batch[0].turn_id is None and (
+            await self._command(store, served, where, who, first)
+            if not batch[0].late
+            else await self._told_before(store, served, where, who, first)
+            or await self._command(store, served, where, who, first)
+        ):
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
             return
@@ -564,25 +578,52 @@ class Router:
 
     async def _command(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard) -> bool:
         """Answer a command, or a question that was put to this person; False when it is ordinary talk."""
-        typed = commands.parse(heard.inbound.text)
+        typed = _typed(heard.inbound)
         question = None if typed is not None else await store.memory.question(where, who)
-        if typed is None and question is None:
+        asked = None if heard.inbound.attachments or heard.inbound.forwarded else plain.requested(heard.inbound.text)
+        if typed is None and question is None and asked is None:
             return False
-        taken = questions.typed(question, heard.inbound.text) if question is not None else None
+        taken = self._typed_answer(question, heard.inbound) if question is not None else None
         if question is not None and taken is None:
-            await store.memory.cancel(question)
-            return False
+            # Whether to be linked is asked out of the blue, whatever the person is talking of.
+            if question.purpose != LINK:
+                await store.memory.cancel(question)
+            question = None
+            if asked is None:
+                return False
         call = self._call(store, served, await store.memory.context(where, who), heard, typed[1] if typed else "")
+        if question is None and asked is not None:
+            return await plain.offer(call, asked)
         if question is not None and taken is not None:
             await commands.answer(call, question, taken)
             return True
-        name = typed[0] if typed is not None else ""
+        await self._run(call, typed[0] if typed is not None else "")
+        return True
+
+    def _typed_answer(self, question: Question, inbound: Inbound) -> str | None:
+        """The choice that a message takes, if it is an answer at all: what is forwarded was said by somebody else.
+
+        A question that comes out of the blue is answered by its button, for a "yes" may be meant for something else.
+        """
+        channel = self._channels.get(inbound.channel)
+        by_button = question.purpose == LINK and channel is not None and channel.capabilities.buttons
+        return None if inbound.forwarded or by_button else questions.typed(question, inbound.text)
+
+    async def _told_before(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard) -> bool:
+        """Give the receipt for what this message had erased before the process ended; False when it had nothing."""
+        if not await store.memory.forgetting.has_erased(heard.inbox_id):
+            return False
+        return await commands.told_before(self._call(store, served, await store.memory.context(where, who), heard, ""))
+
+    async def _run(self, call: Call, name: str) -> None:
+        """Answer the command called `name`."""
         command = commands.find(name)
         if command is None or (command.admin and not call.admin):
             await call.say(commands.unknown(name, call.texts))
         else:
-            await command.run(call)
-        return True
+            beside = call.inbound.pressed is None and call.inbound.attachments
+            aside = call.texts("command.file") if beside else ""
+            await command.run(replace(call, usage=command.usage, discreet=command.discreet, aside=aside))
 
     async def _pressed(self, store: Store, served: Agent, where: Where, who: Who, heard: Heard, data: str) -> None:
         """Do what a button stands for. One that is out of date says so."""
@@ -598,6 +639,9 @@ class Router:
             await store.memory.mail.show_again(where.session_key, row, inbox_id=heard.inbox_id, gone=gone)
         else:
             call = self._call(store, served, await store.memory.context(where, who), heard, "")
+            if (typed := _typed(heard.inbound)) is not None:
+                await self._run(replace(call, arguments=typed[1]), typed[0])
+                return
             if await commands.press(call, data):
                 return
             taken, question = questions.pressed(data), await store.memory.question(where, who)
@@ -663,7 +707,16 @@ class Router:
             stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
+            wake=store.delivery.wake,
+            rerun=partial(self._rerun, store, served, heard),
+            agents=tuple(self._agents.values()),
+            default_agent=self._default_agent,
         )
+
+    async def _rerun(self, store: Store, served: Agent, heard: Heard, turn_id: int) -> None:
+        """Answer messages anew that were put into a turn of their own."""
+        where, who = _where(heard.inbound, served.spec.name), _who(heard.inbound)
+        await store.turns.run(served, where, who, [heard], self._channels.get(heard.inbound.channel), turn_id=turn_id)
 
     async def _stop(self, store: Store, inbound: Inbound) -> bool:
         """End the answer that is being made in a place, and what this person has waiting there; False without any."""
@@ -762,6 +815,16 @@ def _parsed(payload: str) -> Inbound | None:
         return Inbound.from_json(payload)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _typed(inbound: Inbound) -> tuple[str, str] | None:
+    """The command and its arguments that somebody has typed, or pressed a button for; None for anything else.
+
+    What is forwarded was typed by somebody else, if by anybody.
+    """
+    if inbound.pressed is not None:
+        return commands.parse(inbound.pressed.removeprefix(RUN)) if inbound.pressed.startswith(RUN) else None
+    return None if inbound.forwarded else commands.parse(inbound.text)
 
 
 def _is_aside(inbound: Inbound) -> bool:

@@ -100,8 +100,8 @@ async def serve(
                 for channel in channels.values():
                     group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
 
-        erasing = asyncio.create_task(_erase_left(memories, sleep=sleep))
-        stack.push_async_callback(_end, erasing)
+        tidying = asyncio.create_task(_tidy(memories, sleep=sleep))
+        stack.push_async_callback(_end, tidying)
 
         async def stopped() -> None:
             await stop.wait()
@@ -252,15 +252,20 @@ async def _watch(
             return
 
 
-async def _erase_left(memories: Mapping[str, Service], *, sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Once a day: what was said and learned in places that the bot left 30 days ago goes."""
+async def _tidy(memories: Mapping[str, Service], *, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Once a day: what was said and learned in places that the bot left 30 days ago goes, and every trace of what was
+
+    erased; so do backups that are too old.
+    """
     await sleep(_SETTLED)
     while True:
         for name, memory in memories.items():
             try:
                 erased = await memory.erase_left()
+                await memory.forgetting.finish()
+                await memory.backups.drop_old()
             except StorageError as error:
-                log.error("left.not_erased", store=name, error=str(error), again_in=_DAY)
+                log.error("store.not_tidied", store=name, error=str(error), again_in=_DAY)
                 continue
             if erased.chats:
                 log.warning("left.erased", store=name, chats=erased.chats, memories=erased.memories)

@@ -10,6 +10,7 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -315,12 +316,16 @@ class TranscriberSettings(Section):
 
 
 class MemorySettings(Section):
-    """When messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit."""
+    """When messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit.
+
+    With `admins_read` a channel's admins see what is remembered of its people and groups; else they count and forget.
+    """
 
     quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
     extract_tokens: Whole = whole(2000, "tokens", 100, 100_000)
     extract_messages: Whole = whole(30, "messages", 1, 1000)
     exit_seconds: Number = seconds(20.0, 600, zero=True)
+    admins_read: bool = True
 
 
 class RecallSettings(Section):
@@ -364,6 +369,22 @@ class RerankSettings(Section):
     timeout: Number = seconds(1.5, 60)
 
 
+class BackupSettings(Section):
+    """Where backups are put, and for how many days one is kept."""
+
+    folder: str = Field(
+        default="backups",
+        min_length=1,
+        max_length=1000,
+        description="the path of a folder, inside data_dir unless it begins with /",
+    )
+    keep_days: Whole = whole(14, "days", 1, 3650)
+
+    def within(self, data_dir: Path) -> Path:
+        """The folder, for data that lies in `data_dir`."""
+        return data_dir / self.folder
+
+
 class Settings(Section):
     """config.yaml as written; paths in it are not resolved yet (see `Config`)."""
 
@@ -386,6 +407,7 @@ class Settings(Section):
     recall: RecallSettings = Field(default_factory=RecallSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     rerank: RerankSettings | None = None
+    backup: BackupSettings = Field(default_factory=BackupSettings)
 
 
 def _is_loopback(name: str) -> bool:

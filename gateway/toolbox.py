@@ -16,7 +16,7 @@ from agents.tools import Run, Tool, ToolError
 from gateway import phrases
 from gateway.texts import Texts
 from memory.errors import MemoryFault
-from memory.service import Desk, Entity, Hit, Memory, Service, Turn, excerpt
+from memory.service import Desk, Entity, Hit, Memory, Selection, Service, Turn, excerpt
 
 #: What the stored question about forgetting a memory is called.
 FORGET = "forget"
@@ -121,6 +121,8 @@ class Toolbox:
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
         def act(desk: Desk) -> str:
             kept = desk.remember(arguments.text, key=arguments.key or None)
+            if not kept and not self.turn.context.speaker.learning:
+                return "Not saved: this person wants nothing learned. What they type behind /remember is kept."
             if not kept:
                 return "Not saved: there is nothing in it to keep."
             return "Saved: " + "; ".join(f"{_said(m)} [{m.short_id}]" for m in kept)
@@ -148,9 +150,10 @@ class Toolbox:
 
         def act(desk: Desk) -> str:
             memory = desk.may_forget(arguments.id)
-            desk.ask(FORGET, {"memory": memory.id}, choices=("yes", "no"), preset="yes")
+            meant = Selection(what="memories", memory_ids=(memory.id,))
+            desk.ask(FORGET, meant.fields(), choices=("words", "memory", "no"), preset="words")
             said = phrases.tell(memory, self.turn.context, language=self.texts.language)
-            return _ASKED + self.texts("forget.ask", id=memory.short_id, said=said)
+            return _ASKED + self.texts("forget.one", id=memory.short_id, said=said)
 
         result = await self._on(arguments.id, n, i, "forget_fact", act)
         # Also where the call ran before a crash: the person has not seen the question yet.

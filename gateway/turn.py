@@ -34,7 +34,7 @@ from agents.llm import (
 )
 from agents.prompt import MemoryLine, Tail, Voice
 from agents.spec import AgentSpec
-from channels.base import Channel, Inbound
+from channels.base import Button, Channel, Inbound
 from gateway import phrases
 from gateway.attachments import inline, label
 from gateway.delivery import pieces
@@ -70,6 +70,8 @@ log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 8
 #: Bytes of all pictures in one request: vendors take some 20 MB, of which base64 makes a third more.
 _PICTURE_BYTES = 10_000_000
+#: The command that a button stands for under an answer that failed, as buttons carry it.
+_RETRY = "run:/retry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +119,19 @@ class Turns:
         new_id: Callable[[], str],
         count_tokens: Callable[[str], int],
         redact: Callable[[str], str],
+        defang: Callable[[str, bool], str],
     ) -> None:
+        """`redact` masks secrets in what a model writes; `defang` makes addresses in it harmless that carry much, also
+
+        of a text that is still growing (True).
+        """
         self._memory = memory
         self._limits = limits
         self._now = now
         self._new_id = new_id
         self._count_tokens = count_tokens
         self._redact = redact
+        self._defang = defang
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._stopped: set[str] = set()
 
@@ -165,14 +173,14 @@ class Turns:
                 outcome = await self._answer(served, turn, view, heard, attached, texts, channel, on_text)
         except ModelError as exc:
             log.warning("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
-            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code)
+            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code, texts)
         except TimeoutError:
             if self.was_stopped(where.session_key):
                 outcome = _failed(channel, texts("stop.done"), "stopped")
             else:
                 log.warning("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
-                outcome = _failed(channel, told, "deadline")
+                outcome = _failed(channel, told, "deadline", texts)
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = _failed(channel, texts("error.internal"), "given_up")
@@ -219,7 +227,7 @@ class Turns:
                 turn_id=turn.id,
                 reply_to=_reply_to(heard),
                 after_seconds=self._limits.placeholder_seconds,
-                redact=self._redact,
+                safe=lambda text: self._defang(self._redact(text), True),
             ) as progress:
                 yield progress.on_text if channel.capabilities.stream == "edit" else None
 
@@ -298,7 +306,10 @@ class Turns:
             on_text=on_text,
         )
         # What a tool has the person asked must reach them, whatever the model makes of it.
-        shown = "\n".join([reply.shown, *toolbox.asked])
+        # What streams to a terminal stands there already, and nothing fetches it there.
+        appended = channel is not None and channel.capabilities.stream == "append"
+        said = reply.shown if served.offline or appended else self._defang(reply.shown, False)
+        shown = "\n".join([said, *toolbox.asked])
         longest = max(len(message.text) for message in turn.said)
         if longest > self._limits.message_chars:
             shown += "\n" + texts("long.told", length=longest)
@@ -335,7 +346,8 @@ class Turns:
         snapshot = view.recall.snapshot
         originals = {
             message.id: in_words(one.original, beside)
-            for message, one, beside in zip(turn.said, heard, attached, strict=True)
+            # Messages that are answered anew were heard long ago, and what was heard now is the command for it.
+            for message, one, beside in zip(turn.said, heard, attached, strict=False)
             if one.original is not None
         }
         notes = tuple(
@@ -438,8 +450,10 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
     return last.message_id if last.chat_kind == "group" else None
 
 
-def _failed(channel: Channel | None, notice: str, code: str) -> Outcome:
-    return Outcome(pieces=pieces(channel, notice), error=code)
+def _failed(channel: Channel | None, notice: str, code: str, texts: Texts | None = None) -> Outcome:
+    """What is said instead of an answer; with `texts` there is a button that asks for it anew."""
+    again = () if texts is None else (Button(label=texts("retry.button"), data=_RETRY),)
+    return Outcome(pieces=pieces(channel, notice, buttons=again), error=code)
 
 
 def in_words(text: str, beside: Sequence[Attached]) -> str:
@@ -492,13 +506,14 @@ def _chat_message(message: Message, text: str, *, named: bool, pictures: tuple[P
 
 def _line(memory: Memory, turn: Turn, texts: Texts) -> MemoryLine:
     until = "" if memory.valid_until is None else f"until {texts.date(memory.valid_until)}"
+    origin = "brought in from a file" if memory.origin == "imported" else ""
     # In a group everybody's memories stand side by side.
     whose = f"{memory.subject_name}: " if memory.subject_name and not turn.context.session.private else ""
     return MemoryLine(
         id=memory.short_id,
         text=f"{whose}{memory.key}: {memory.value}",
         date=f"told {texts.date(memory.learned_at)}",
-        note=until,
+        note=", ".join(filter(None, (until, origin))),
     )
 
 
@@ -561,6 +576,7 @@ def _spent(completion: Completion) -> Spent:
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cached_tokens,
         estimated=usage.estimated,
+        cost=usage.cost,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -64,6 +64,11 @@ def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention
 def local_date(moment: int, timezone: str) -> date:
     """The date it is at `moment` (milliseconds UTC) where the clock is `timezone`."""
     return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
+
+
+def midnight(moment: int, timezone: str) -> int:
+    """When the day of `moment` began where the clock is `timezone`, both in milliseconds UTC."""
+    return int(datetime.combine(local_date(moment, timezone), time(), ZoneInfo(timezone)).timestamp() * 1000)
 
 
 def week_at(today: date, weeks: int) -> Span:

@@ -8,21 +8,36 @@ taken up again after a crash either happened with its answer or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from memory import dates, keys, profile
-from memory.errors import Derived, NotCurrent, NotYours
+from memory import dates, keys
+from memory.errors import NotCurrent
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
+from memory.recall.search import half_life, left
+from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import attachments, erasure, extractions, history, mailbox, memories, people, questions, recalls
+from memory.store import (
+    attachments,
+    browsing,
+    erasure,
+    extractions,
+    history,
+    mailbox,
+    memories,
+    people,
+    questions,
+)
 from memory.store.attachments import Attached
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
 from memory.store.questions import Question
+from memory.upkeep import again, choose, forget
+from memory.upkeep.again import Undone
+from memory.upkeep.choose import Asker
 
 #: What history keeps of a message, from its words and what came beside them.
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
@@ -40,11 +55,22 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A memory as a person sees it: with where it comes from and every version of it."""
+    """A memory as a person sees it: with where it comes from, what it is made of and every version of it.
+
+    `left` is the share of its strength that it has left; it never changes where it does not `fade`.
+    """
 
     memory: Memory
     sources: tuple[Source, ...]
     versions: tuple[Memory, ...]
+    made_of: tuple[Memory, ...] = ()
+    left: float = 1.0
+    fades: bool = False
+
+
+def may_change(memory: Memory, context: Context) -> bool:
+    """Whether who speaks here may change or erase a memory: it is theirs alone, or said by or about them."""
+    return choose.may_change(memory, context.scope)
 
 
 class Desk:
@@ -82,10 +108,10 @@ class Desk:
             if not extract.worth_keeping(draft):
                 continue
             memory_id = keep.keep(
-                self._tx, scope, draft, source_ids=self._source_ids, now=self._now, new_id=self._new_id
+                self._tx, scope, self._as_said(draft), source_ids=self._source_ids, now=self._now, new_id=self._new_id
             )
-            assert memory_id is not None  # only what is extracted can turn out to be forgotten
-            kept.append(self._row(memory_id))
+            if memory_id is not None:  # somebody may not want it learned
+                kept.append(self._row(memory_id))
         return kept
 
     def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
@@ -121,6 +147,7 @@ class Desk:
             confirmed=True,
         )
         new_id = memories.insert(self._tx, draft, new_id=self._new_id, now=self._now)
+        memories.add_sources(self._tx, new_id, self._source_ids)
         memories.supersede(self._tx, old.id, new_id, at=self._now)
         self._after_change(old)
         return old, self._row(new_id)
@@ -132,6 +159,27 @@ class Desk:
             raise NotCurrent(f"{short_id} is an old version.")
         memories.confirm(self._tx, memory.id, at=self._now)
         return self._row(memory.id)
+
+    def pin(self, short_id: str, *, pinned: bool) -> Memory:
+        """Have a memory never fade and lead the known facts, or no more. Raises as `confirm`."""
+        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        browsing.pin(self._tx, memory.id, pinned=pinned)
+        self._after_change(memory)
+        return self._row(memory.id)
+
+    def set_learning(self, on: bool) -> None:
+        """Learn from what is said in this chat from now on, or not; who may say so is the caller's to know."""
+        people.set_learning(self._tx, self._context.session, on)
+
+    def set_language(self, language: str | None) -> None:
+        """A setting of this person, "en" or "zh"; None leaves it to what they write."""
+        people.set_language(self._tx, self._context.speaker, language)
+
+    def set_timezone(self, timezone: str | None) -> None:
+        """A setting of this person, a name of the IANA list; None leaves it to the agent's."""
+        people.set_timezone(self._tx, self._context.speaker, timezone)
 
     def use(self, memory_ids: Sequence[int]) -> None:
         """These were looked up on purpose, which keeps them fresh."""
@@ -150,7 +198,7 @@ class Desk:
         memory = self._changeable(found)
         sources = memories.source_ids(self._tx, [memory.id])[memory.id]
         history.unlearn(self._tx, sources)
-        _unlearn_replies(self._tx, [memory], sources=sources)
+        forget.unlearn_replies(self._tx, [memory], sources=sources)
         erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
         memories.delete(self._tx, [memory.id])
         self._after_change(memory)
@@ -170,6 +218,8 @@ class Desk:
         if said.text == text:
             return False
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
+        forget.clear_traffic(self._tx, [said.id], now=self._now)
+        erasure.note_reworded(self._tx, now=self._now)
         found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
         # What the person has confirmed since stands by their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
@@ -187,8 +237,14 @@ class Desk:
         scope = self._context.scope
         memory = memories.by_short_id(self._tx, scope, short_id)
         found = memories.sources(self._tx, scope, [memory.id])
-        versions = memories.versions(self._tx, scope, memory)
-        return Shown(memory=memory, sources=tuple(found[memory.id]), versions=tuple(versions))
+        return Shown(
+            memory=memory,
+            sources=tuple(found[memory.id]),
+            versions=tuple(memories.versions(self._tx, scope, memory)),
+            made_of=tuple(memories.parents(self._tx, scope, memory.id)),
+            left=left(memory, now=self._now),
+            fades=half_life(memory) is not None,
+        )
 
     def start_window(self) -> None:
         """Begin an empty window; what was said before can still be recalled, and is read for memories."""
@@ -196,14 +252,23 @@ class Desk:
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
         people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
-    def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:
-        """Put a question to this person."""
+    def undo(self) -> Undone | None:
+        """Take back this person's last turn here, with what it alone has taught; None when there is none."""
+        context = self._context
+        return again.undo(self._tx, context.session, context.scope, now=self._now, new_id=self._new_id)
+
+    def set_task(self, task: str | None) -> None:
+        """Note what is being worked on here; None: nothing any more."""
+        people.set_task(self._tx, self._context.session.id, task)
+
+    def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
+        """Put a question to this person. `payload` is of ids and figures; none of it may be text."""
         return questions.ask(
             self._tx,
             session_id=self._context.session.id,
             asker_id=self._context.speaker.id,
             purpose=purpose,
-            payload=json.dumps(payload),
+            payload=json.dumps(dict(payload)),
             choices=choices,
             preset=preset,
             now=self._now,
@@ -217,6 +282,18 @@ class Desk:
         """Close a question with the choice taken; False when that was done already."""
         return questions.settle(self._tx, question.id, answer)
 
+    def _as_said(self, draft: Draft) -> Draft:
+        """What a model wants kept in a group is a person's own word of themselves only where it is in their words.
+
+        Such rows follow them into their private chats, and others may have talked the model into it.
+        """
+        if self._context.scope.private or not self._source_ids or draft.subject_id is None:
+            return draft
+        said = history.between(self._tx, self._context.session.id, self._source_ids[0], self._source_ids[-1])
+        if {token for message in said for token in tokens(message.text)}.issuperset(tokens(draft.value)):
+            return draft
+        return replace(draft, subject_id=None, subject=self._context.speaker.name)
+
     def _row(self, memory_id: int) -> Memory:
         found = memories.by_id(self._tx, self._context.scope, memory_id)
         assert found is not None
@@ -224,17 +301,8 @@ class Desk:
 
     def _changeable(self, memory: Memory) -> Memory:
         """What the person may change: their own rows, and in a group what they said or what is about them."""
-        scope = self._context.scope
-        speakers = {self._context.speaker.id, *scope.selves}
-        theirs = memory.author_id in speakers or memory.subject_id in speakers
-        if memory.owner_id not in scope.own and not theirs:
-            raise NotYours(f"{memory.short_id} is not this person's to change.")
-        if memory.kind in ("profile", "directive"):
-            made_of = memories.parents(self._tx, scope, memory.id)
-            raise Derived(
-                f"{memory.short_id} is made from other memories.",
-                short_ids=tuple(parent.short_id for parent in made_of),
-            )
+        asker = Asker(session=self._context.session, scope=self._context.scope, timezone=self._context.timezone)
+        choose.may_forget(self._tx, asker, memory)
         return memory
 
     def _told(self, *, key: str, value: str) -> Draft:
@@ -258,7 +326,7 @@ class Desk:
         return dates.local_date(self._now, self._context.timezone).isoformat()
 
     def _after_change(self, *changed: Memory) -> None:
-        _show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
+        forget.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
 
 
 def retract(
@@ -277,36 +345,18 @@ def retract(
     # Also of those that were erased before: a turn that was under way may have learned from them since.
     history.erase(tx, ids, now=now)
     taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
-    _unlearn_replies(tx, taught, sources=ids)
+    forget.unlearn_replies(tx, taught, sources=ids)
+    cleared = forget.clear_traffic(tx, ids, now=now)
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
+    if taught or any(message.text for message in deleted):
+        erasure.record(tx, None, forget.gone(ids, taught), "{}", now=now)
+    elif cleared:
+        erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        _show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        forget.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
-
-
-def _unlearn_replies(tx: Transaction, told: Sequence[Memory], *, sources: Collection[int]) -> None:
-    """What the bot answered to `sources`, or said of these memories elsewhere, is not learned from or found again."""
-    turns = [(memory.value, recalls.turns_with(tx, memory.id)) for memory in told]
-    history.unlearn(tx, history.replies_telling(tx, turns, sources=sources))
-
-
-def _show_change(
-    tx: Transaction, scope: Scope, changed: Sequence[Memory], *, now: int, new_id: Callable[[], str]
-) -> None:
-    """A correction or a forget shows at once: in the profile, and in every prompt's snapshot."""
-    slots = {
-        (memory.owner_id, slot)
-        for memory in changed
-        if memory.kind == "fact"
-        and memory.owner_id in scope.own
-        and (slot := keys.profile_slot(category=memory.category, key=memory.key)) is not None
-    }
-    for owner_id, slot in sorted(slots):
-        profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
-    if changed:
-        people.drop_snapshots(tx)
 
 
 def _as_told(draft: Draft) -> Draft:

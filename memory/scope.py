@@ -1,8 +1,8 @@
 """Whose memory: the one value that guards every read and write, and the one SQL predicate made from it.
 
-Invariants: a scope is built only by `store.people.scope_of` from committed rows; there is no scope that sees
-everything; every statement on memories takes its condition from `Scope.predicate`, on messages and entities that are
-looked for from `Scope.owned`.
+Invariants: a scope is built only from committed rows, by `store.people.scope_of` for who speaks and by
+`store.looks.view_of` for an admin; there is no scope that sees everything; every statement on memories takes its
+condition from `Scope.predicate`, on messages and entities that are looked for from `Scope.owned`.
 """
 
 from __future__ import annotations

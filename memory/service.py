@@ -12,15 +12,20 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from memory import profile
-from memory.desk import Compose, Context, Desk, Shown, retract
+from memory import dates, profile
+from memory.backups import Backups, Retention
+from memory.browsing import Browsing, Slot
+from memory.desk import Compose, Context, Desk, Shown, may_change, retract
 from memory.door import Door
 from memory.errors import Withdrawn
+from memory.forgetting import Forgetting, Preview, Receipt
 from memory.learn import extract, keep
 from memory.learn.ask import Mind
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
 from memory.mail import Mail
+from memory.oversight import Overseer, Oversight
+from memory.privacy import Account, Kept, Linking, Look, Note, Party, Privacy
 from memory.recall import index, rank
 from memory.recall.embed import Embedder, TokenEmbedder
 from memory.recall.embedding import Embedding, Progress
@@ -54,26 +59,35 @@ from memory.store import (
     usage,
 )
 from memory.store.attachments import Attached, AttachedState
+from memory.store.browsing import LISTED, TIERS, Shelf
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.driver import Driver
 from memory.store.entities import Entity
-from memory.store.extractions import Unread
+from memory.store.extractions import Failure, Standing, Unread
 from memory.store.history import Message, Utterance
+from memory.store.looks import Action as LookAction
 from memory.store.mailbox import Dead, Letter, Parcel, Piece
-from memory.store.memories import Draft, Memory, Source
+from memory.store.memories import Draft, Kind, Memory, Source
 from memory.store.passages import Passage
 from memory.store.people import ChatKind
 from memory.store.questions import Question
 from memory.store.recalls import Entry
-from memory.store.usage import Spent
-from memory.upkeep import leave
+from memory.store.usage import Spent, Used
+from memory.transferring import Transfer
+from memory.upkeep import again, leave
+from memory.upkeep.again import AtHand
+from memory.upkeep.choose import Selection
+from memory.upkeep.forget import How
 from memory.upkeep.leave import Erased
 
 __all__ = [
-    "Attached", "AttachedState", "Budget", "Context", "Dead", "Desk", "Door", "Draft", "Entity", "Entry", "Erased",
-    "Hit", "Letter", "Mail", "Memory", "Message", "Parcel", "Passage", "Piece", "Proposal", "Question", "Recall",
-    "Recalled", "Service", "Shown", "Snapshot", "Source", "Spent", "Stats", "Status", "StoreHealth", "Triggers",
-    "Utterance", "Weights", "Why", "excerpt", "query_terms", "shares",
+    "LISTED", "TIERS", "Account", "AtHand", "Attached", "AttachedState", "Browsing", "Budget", "Context", "Dead",
+    "Desk", "Door", "Draft", "Entity", "Entry", "Erased", "Failure", "Forgetting", "Hit", "How", "Kept", "Kind",
+    "Letter", "Linking", "Look", "LookAction", "Mail", "Memory", "Message", "Note", "Overseer", "Parcel", "Party",
+    "Passage", "Piece", "Preview", "Privacy", "Proposal", "Question", "Recall", "Recalled", "Receipt", "Selection",
+    "Service", "Shelf", "Shown", "Slot", "Snapshot", "Source", "Spent", "Standing", "Stats", "Status",
+    "StoreHealth", "Triggers", "Used", "Utterance", "Weights", "Why", "excerpt", "may_change", "query_terms",
+    "shares",
 ]  # fmt: skip
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -185,11 +199,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What entered the last reply: entries with what they name (None once forgotten) and what the model cost."""
+    """What entered a reply: entries with what they name (None once forgotten) and what the model took.
+
+    With an `error` code there was a notice instead of an answer. `sources` are by memory id; `places` are the keys of
+    the sessions in which the named messages were said, by session id. `answered_at` is milliseconds UTC.
+    """
 
     turn_id: int
+    answered_at: int
+    error: str | None
     entries: tuple[tuple[Entry, Memory | Message | None], ...]
     sources: Mapping[int, Sequence[Source]]
+    places: Mapping[int, str]
     spent: tuple[Spent, ...]
 
 
@@ -226,9 +247,10 @@ class StoreHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Figures for the status line. `learned_at` is the time of the last finished extraction, milliseconds UTC.
+    """Figures for the status line, of this session and of what its scope remembers.
 
-    `over_budget` of the `waiting` pieces wait for the next day's tokens; `embedding` is None where words alone serve.
+    `unread` messages are not yet put down to be read; how the rest stands is in `reading`. Tokens and `cost` are those
+    since midnight where the person lives; `embedding` is None where words alone serve.
     """
 
     live: int
@@ -236,14 +258,12 @@ class Status:
     window_messages: int
     window_tokens: int
     unread: int
-    waiting: int
-    parked: int
-    over_budget: int
-    learned_at: int | None
+    reading: Standing
     inbound: int
     outbound: int
     tokens_in: int
     tokens_out: int
+    cost: float | None
     sqlite: str
     path: Path
     embedding: Progress | None
@@ -266,6 +286,8 @@ class Service:
         weights: Weights = rank.HYBRID,
         embedders: Embedders | None = None,
         reranker: Reranker | None = None,
+        retention: Retention | None = None,
+        admins_read: bool = False,
     ) -> None:
         self._database = database
         self._agents = dict(agents)
@@ -278,6 +300,8 @@ class Service:
         self._count_tokens = count_tokens
         self.mail = Mail(database, now=now, run_id=run_id)
         self.door = Door(database, now=now)
+        self.privacy = Privacy(database, self.mail, now=now)
+        self.browsing = Browsing(database)
         self._embedding = (
             None
             if embedders is None
@@ -300,6 +324,15 @@ class Service:
             reranker=reranker,
             suspect=self._index.suspect,
         )
+        self.forgetting = Forgetting(database, search=self._search, now=now, new_id=self._short_id)
+        self.oversight = Oversight(
+            database, search=self._search, mail=self.mail, forgetting=self.forgetting, now=now, reads=admins_read
+        )
+        self.backups = Backups(
+            database, retention=retention or Retention(folder=database.path.parent / "backups"), now=now
+        )
+        self.forgetting.backups_until = self.backups.until
+        self.forgetting.list_erased = self.backups.list_erased
         self._learner = Learner(
             database,
             triggers=triggers,
@@ -307,6 +340,16 @@ class Service:
             mind_of=self._mind_of.get,
             now=now,
             new_id=self._short_id,
+        )
+        self.transfer = Transfer(
+            database,
+            agents=self._agent_ids,
+            timezones=self._timezones,
+            now=now,
+            new_id=new_id,
+            count_tokens=count_tokens,
+            heard=lambda session_id: self._learner.soon(session_id, "imported"),
+            scrub=self.forgetting.scrub,
         )
 
     @classmethod
@@ -325,11 +368,14 @@ class Service:
         weights: Weights = rank.HYBRID,
         embedders: Embedders | None = None,
         reranker: Reranker | None = None,
+        retention: Retention | None = None,
+        admins_read: bool = False,
     ) -> Service:
         """Open the store at `path` for `agents` (name → timezone). `new_id` gives short random text.
 
         `minds` are the models that read for agents in the background; for the others patterns do.
-        Without `embedders` memory is searched by words alone.
+        Without `embedders` memory is searched by words alone. Backups go where `retention` says, else to a folder
+        backups beside the store. With `admins_read` admins see what memories say.
 
         Raises `memory.errors.StorageError` and its kin, each saying what to do.
         """
@@ -337,6 +383,7 @@ class Service:
         service = cls(
             database, agents=agents, triggers=triggers, now=now, new_id=new_id, count_tokens=count_tokens,
             run_id=new_id(), minds=minds or {}, weights=weights, embedders=embedders, reranker=reranker,
+            retention=retention, admins_read=admins_read,
         )  # fmt: skip
         try:
             await service._start()
@@ -362,12 +409,16 @@ class Service:
         await self._index.begin()
         if self._embedding is not None:
             self._embedding.start()
+        await self.backups.begin()
+        await self.forgetting.begin()
         await self._learner.take_up()
 
     async def close(self, *, seconds: float) -> None:
         """Read what is unread, for at most `seconds`, then close the file."""
         try:
             await self._learner.finish(seconds=seconds)
+            await self.forgetting.close()
+            await self.backups.list_erased()
             await self._index.close()
             if self._embedding is not None:
                 await self._embedding.close()
@@ -464,8 +515,19 @@ class Service:
 
         return await self._database.write(act)
 
+    async def again(self, context: Context, inbox_id: int) -> int | None:
+        """Have the last turn of who speaks here answered anew, for this inbox row; its id, None without one."""
+        return await self._database.write(
+            lambda tx: again.again(tx, context.session, context.scope, inbox_id, now=self._now())
+        )
+
+    async def at_hand(self, context: Context) -> AtHand:
+        """What the one who speaks here may mean by "that"."""
+        return await self._database.read(lambda reader: again.at_hand(reader, context.session, context.scope))
+
     async def look(self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int) -> View:
         """Everything the prompt of a turn is made of; changes nothing. Without a budget it holds no memory."""
+        turn = replace(turn, context=await self._database.read(lambda reader: _anew(reader, turn.context)))
         session = turn.context.session
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
@@ -537,7 +599,7 @@ class Service:
                 return found[1]
             said = tuple(message.id for message in turn.said)
             if history.between(tx, turn.context.session.id, said[0], said[-1]):
-                result = act(Desk(tx, turn.context, now=self._now(), new_id=self._short_id, source_ids=said))
+                result = act(Desk(tx, _anew(tx, turn.context), now=self._now(), new_id=self._short_id, source_ids=said))
             else:
                 result = _TAKEN_BACK
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
@@ -599,7 +661,8 @@ class Service:
                 session = people.session_by_key(tx, where.session_key)
                 assert session is not None, f"nobody has spoken in {where.session_key}"
                 speaker_id = people.last_speaker(tx, session.id)
-                learning, owner_id = session.learning, people.scope_of(tx, session, speaker_id).writes_to
+                learning = session.learning and (speaker_id is None or people.speaker_by_id(tx, speaker_id).learning)
+                owner_id = people.scope_of(tx, session, speaker_id).writes_to
             else:
                 context = self._context(tx, where, who)
                 session, owner_id = context.session, context.scope.writes_to
@@ -630,30 +693,49 @@ class Service:
     # What people do ---------------------------------------------------------------------------------------------
 
     async def answer(
-        self, context: Context, inbox_id: int, act: Callable[[Desk], Sequence[Piece]], *, edits: str | None = None
+        self,
+        context: Context,
+        inbox_id: int,
+        act: Callable[[Desk], Sequence[Piece]],
+        *,
+        edits: str | None = None,
+        to: str | None = None,
+        around: Sequence[Piece] = (),
     ) -> None:
         """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row.
 
-        The answer takes the place of the shown message `edits`.
+        The answer takes the place of the shown message `edits`. With `to` it goes to the session with that key, and
+        what stands `around` is what is said of it where it was asked.
         """
 
         def answered(tx: Transaction) -> None:
             pieces = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
-            self.mail.post(
-                tx,
-                session_key=context.session.key,
-                turn_id=None,
-                inbox_id=inbox_id,
-                kind="message",
-                pieces=pieces,
-                reply_to=None,
-                edits=edits,
-            )
+            here = context.session.key
+            for key, said, answered_id in ((to or here, pieces, None if to else inbox_id), (here, around, inbox_id)):
+                self.mail.post(
+                    tx,
+                    session_key=key,
+                    turn_id=None,
+                    inbox_id=answered_id,
+                    kind="message",
+                    pieces=said,
+                    reply_to=None,
+                    edits=edits,
+                )
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(answered)
         # What was removed must not linger in the index until somebody searches.
         await index.keep_up(self._database)
+
+    async def is_there(self, session_key: str) -> bool:
+        """Whether there is a session under this key whose chat the bot has not left."""
+
+        def act(reader: Reader) -> bool:
+            session = people.session_by_key(reader, session_key)
+            return session is not None and people.is_present(reader, session)
+
+        return await self._database.read(act)
 
     async def cancel(self, question: Question) -> None:
         """The person talks of something else: the question is off the table."""
@@ -722,6 +804,7 @@ class Service:
             return 0
         count = await self._database.write(act)
         if count:
+            await self.backups.list_erased()
             # What was retracted must not linger in the index until somebody searches.
             await index.keep_up(self._database)
         return count
@@ -754,6 +837,7 @@ class Service:
 
     async def search(self, context: Context, query: str, *, limit: int, weights: Weights | None = None) -> list[Hit]:
         """The memories and passages that answer `query` best. `weights` other than the store's are for measuring."""
+        context = await self._database.read(lambda reader: _anew(reader, context))
         return await self._search.find(context.scope, query, timezone=context.timezone, limit=limit, weights=weights)
 
     async def indexed(self) -> None:
@@ -774,24 +858,30 @@ class Service:
     async def profile(self, context: Context) -> list[Memory]:
         return await self._database.read(lambda reader: profile.read(reader, context.scope))
 
-    async def why(self, context: Context) -> Why | None:
-        """What entered the last reply in this session; None when there was none."""
+    async def why(self, context: Context, *, message: str | None = None) -> Why | None:
+        """What entered the last reply in this session, or the one that the platform's `message` belongs to.
+
+        That may be the reply itself or what it answers; None when it is neither, or there was no reply.
+        """
 
         def act(reader: Reader) -> Why | None:
-            turn_id = history.last_turn(reader, context.session.id)
-            if turn_id is None:
+            turn = recalls.answered(reader, context.session, message)
+            if turn is None:
                 return None
-            entries = recalls.of_turn(reader, turn_id)
+            entries = recalls.of_turn(reader, turn.turn_id)
             named = {item: [e.item_id for e in entries if e.item == item] for item in ("memory", "message")}
             known = memories.by_ids(reader, context.scope, named["memory"])
             said = passages.by_ids(reader, context.scope, named["message"])
             found: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
             found |= {("message", message.id): message for message in said}
             return Why(
-                turn_id=turn_id,
+                turn_id=turn.turn_id,
+                answered_at=turn.finished_at,
+                error=turn.error,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
                 sources=memories.sources(reader, context.scope, [memory.id for memory in known]),
-                spent=tuple(usage.of_turn(reader, turn_id)),
+                places={one.session_id: people.session_by_id(reader, one.session_id).key for one in said},
+                spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )
 
         return await self._database.read(act)
@@ -800,12 +890,13 @@ class Service:
         """What this scope knows by `name`, with the newest memories that name it."""
 
         def act(reader: Reader) -> About | None:
-            known = entities.entity(reader, context.scope, name)
+            scope = _anew(reader, context).scope
+            known = entities.entity(reader, scope, name)
             if known is None:
                 return None
             return About(
                 entity=known,
-                memories=tuple(memories.by_ids(reader, context.scope, known.memory_ids[:limit])),
+                memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])),
             )
 
         return await self._database.read(act)
@@ -834,30 +925,36 @@ class Service:
             wal_bytes=self._database.wal_bytes,
         )
 
+    async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
+        """What model calls took in the last `days`, by purpose and model: here, or of this agent `everywhere`."""
+        since = self._now() - days * _DAY_MS
+        session_id = None if everywhere else context.session.id
+        return await self._database.read(
+            lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
+        )
+
     async def status(self, context: Context) -> Status:
         session = context.session
         progress = None if self._embedding is None else await self._embedding.progress()
 
         def act(reader: Reader) -> Status:
             window = history.after(reader, session.id, session.window_after, limit=1_000)
-            waiting, parked, learned_at = extractions.standing(reader)
-            inbound, outbound = mailbox.backlog(reader)
-            since = self._now() - 24 * 3_600_000
-            tokens_in, tokens_out = usage.of_agent(reader, session.agent_id, since=since)
+            inbound, outbound = mailbox.backlog(reader, session.key)
+            today = dates.midnight(self._now(), context.timezone)
+            used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
+            costs = [one.cost for one in used if one.cost is not None]
             return Status(
                 live=memories.count(reader, context.scope, live_only=True),
                 total=memories.count(reader, context.scope, live_only=False),
                 window_messages=len(window),
                 window_tokens=sum(message.tokens for message in window),
                 unread=extractions.unread(reader, session.id).messages,
-                waiting=waiting,
-                parked=parked,
-                over_budget=extractions.without_budget(reader),
-                learned_at=learned_at,
+                reading=extractions.standing(reader, session.id),
                 inbound=inbound,
                 outbound=outbound,
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
+                tokens_in=sum(one.input_tokens for one in used),
+                tokens_out=sum(one.output_tokens for one in used),
+                cost=sum(costs) if costs else None,
                 sqlite=str(self._database.driver),
                 path=self._database.path,
                 embedding=progress,
@@ -872,7 +969,7 @@ class Service:
         agent_id = self._agent_ids[where.agent]
         speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
         session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
-        people.heard_in(tx, session)
+        people.heard_in(tx, session, speaker.id)
         if session.agent_id != agent_id:
             session = people.reassign(tx, session, agent_id)
         return Context(
@@ -943,6 +1040,11 @@ class Service:
         recalls.keep(tx, turn.id, entries)
         recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
         memories.touch(tx, recalled, now=self._now())
+
+
+def _anew(reader: Reader, context: Context) -> Context:
+    """The same with what may be seen by now: while a turn runs, somebody may be taken out of a link."""
+    return replace(context, scope=people.scope_of(reader, context.session, context.speaker.id))
 
 
 def _entry(item: Recalled) -> Entry:

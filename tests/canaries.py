@@ -1,7 +1,7 @@
-"""A small world to look for leaks in: people who tell canary words to agents in places, and every way to read them.
+"""A small world to look for leaks in: people who tell canary words to agents in places, and may take them back.
 
-Invariants: each word is told once, so whoever reads it names its teller; what may be seen is decided by `sees` alone,
-which knows nothing of SQL; what came out is searched as a whole, by its `repr`, so no field is overlooked.
+Invariants: each word is told once, so whoever reads it names its teller; what may be seen is decided by `World.sees`
+alone, which knows nothing of SQL: of the tables is taken only which words are there still.
 """
 
 from __future__ import annotations
@@ -9,28 +9,32 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from agents.tokens import count_tokens
-from memory.errors import MemoryFault, NotFound
 from memory.learn.ask import Ask, Mind, Told
+from memory.oversight import Overseer
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
-from memory.recall.rank import CLASSIC
 from memory.service import (
+    Attached,
     Budget,
     Context,
     Desk,
     Draft,
     Embedders,
+    Linking,
+    LookAction,
+    Note,
     Outcome,
     Piece,
+    Question,
     Said,
     Service,
     Spent,
@@ -42,7 +46,9 @@ from memory.service import (
     Who,
 )
 from memory.store import memories
-from memory.store.database import Transaction
+from memory.store.database import Reader, Transaction
+from memory.transferring import Material, OptedOut, Owner
+from memory.upkeep.formats.material import Item, Line, Person
 from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
 
@@ -50,16 +56,22 @@ T = TypeVar("T")
 
 AGENTS = ("assistant", "other")
 #: Where threads keep their own memory, a thread sees the chat's too; the chat sees nothing of the thread.
-READABLE = {"room": {"room"}, "room/own": {"room", "room/own"}, "club": {"club"}}
+READABLE = {
+    "room": {"room"},
+    "room/own": {"room", "room/own"},
+    "club": {"club", "club/talk"},
+    "club/talk": {"club", "club/talk"},
+}
 PLACES = ("private", *READABLE)
 #: What a message taught: a fact about its author, one about a friend (and the friend's name), a wish, what happened.
 LEARNED = ("sel", "fri", "sty", "eve")
 #: What people say of themselves, wherever they do.
 OF_SELF = ("tol", "sel", "sty", "eve")
-_WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref)q[a-j]{4}q")
-_ALL = Budget(items=500, tokens=1_000_000, known=500, known_tokens=1_000_000)
-#: A question that shares no word with anything told, but letters: only vectors answer it.
-_BY_LETTERS = "qaaaaq qaabq"
+#: More than anything here needs.
+ALL = Budget(items=500, tokens=1_000_000, known=500, known_tokens=1_000_000)
+#: Who may look at what others told, and tells nothing.
+ADMIN = "root"
+_WORD = re.compile(r"[a-z]{3}q[a-j]{4}q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +104,17 @@ class Canary:
     word: str
     spot: Spot
     current: bool = True
-
-
-Read: TypeAlias = Callable[["World", Spot], Awaitable[object]]
-Shows: TypeAlias = Callable[[Canary, Spot], bool]
+    #: Of what is derived: what it was made of.
+    made_of: tuple[Canary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """A way to read: which methods it goes through, what it gives, and which of the seen canaries it has to show."""
+class Post:
+    """A message on its platform: where it was said, its id there, and the word that it is."""
 
-    methods: tuple[str, ...]
-    read: Read
-    shows: Shows
+    spot: Spot
+    ref: str
+    canary: Canary
 
 
 class Letters:
@@ -183,12 +193,22 @@ class World:
         self.path = path
         self.clock = Clock()
         self.model = Model()
-        self.person_of = {name: name for name in people}
+        self.person_of = {name: name for name in (*people, ADMIN)}
         self.canaries: list[Canary] = []
-        #: Where each message that can be found was said.
-        self.said: list[Spot] = []
+        #: What was said in messages that their platform knows, oldest first.
+        self.posts: list[Post] = []
+        #: How many words were ever told.
+        self.planted = 0
+        #: Accounts of people of whom nothing is to be learned, and chats in which nothing is.
+        self.opted_out: set[str] = set()
+        self.unlearning: set[str] = set()
+        #: How often an admin looked at an account or a chat.
+        self.looks: Counter[str] = Counter()
+        #: What was wrong with a reading beside the words that came out.
+        self.amiss: list[str] = []
         self._ids = counting_ids()
-        self._count = 0
+        self._refs: Counter[str] = Counter()
+        self._separations = 0
         self.service: Service
 
     @classmethod
@@ -222,6 +242,7 @@ class World:
             new_id=self._ids,
             count_tokens=count_tokens,
             embedders=Embedders(vectors=vectors, tokens=tokens),
+            admins_read=True,
         )
 
     async def close(self) -> None:
@@ -230,11 +251,29 @@ class World:
     # What people do ---------------------------------------------------------------------------------------------
 
     async def tell(self, spot: Spot, kinds: Sequence[str] = LEARNED) -> None:
-        """Say something from which `kinds` are learned."""
-        message, *words = (self.canary(kind, spot) for kind in ("msg", *kinds))
-        self.model.plans[message.word] = tuple(canary.word for canary in words)
-        turn = await self.say(spot, message.word)
+        """Say something from which `kinds` are learned, where anything is; a "fil" comes with it as a file."""
+        message = self.canary("msg", spot)
+        words = [self.canary(kind, spot) for kind in kinds]
+        attached = [
+            Attached(kind="file", name="note.txt", media_type="text/plain", size=9, state="text", text=canary.word)
+            for canary in words
+            if canary.kind == "fil"
+        ]
+        self.plan(message, [canary for canary in words if canary.kind != "fil"])
+        turn = await self.say(spot, message.word, attached=attached)
+        self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
         await self.service.flush(turn.context, "test")
+
+    def plan(self, message: Canary, words: Sequence[Canary]) -> None:
+        """Have the model find `words` in a message. Where nothing is learned, they are nowhere to be read."""
+        self.model.plans[message.word] = tuple(canary.word for canary in words)
+        if self.learns_nothing(message.spot):
+            message.current = False
+            for canary in words:
+                self.canaries.remove(canary)
+
+    def learns_nothing(self, spot: Spot) -> bool:
+        return spot.person in self.opted_out or chat_of(spot) in self.unlearning
 
     async def have_kept(self, spot: Spot) -> None:
         """Ask for something to be remembered."""
@@ -258,6 +297,7 @@ class World:
         """Derive something from several memories, for the one at `spot`, setting them aside as a job would."""
         context = await self.context(spot)
         made = self.canary("ref", spot)
+        made.made_of = tuple(parents)
         draft = Draft(
             kind="reflection", owner_id=context.scope.writes_to, category="conversation", key="insight",
             value=made.word, importance=5, confidence=1.0, origin="derived",
@@ -273,6 +313,46 @@ class World:
 
         await self.service._database.write(act)
 
+    async def bring(self, spot: Spot) -> str | None:
+        """Bring a file in for the person or group at a spot: a statement, and something the person has said.
+
+        Returns the id of the import; None when nothing may be learned there.
+        """
+        statement, message = self.canary("imp", spot), self.canary("msg", spot)
+        at = self.clock() - 60_000
+        material = Material(
+            format="notes",
+            items=(
+                Item(where="1", kind="fact", category="happening", key="note", value=statement.word, said_at=at),
+            ),
+            lines=(
+                Line(
+                    number=1, role="user", author=Person(platform="console", user_id=spot.person, name=spot.person),
+                    name=spot.person, text=message.word, said_at=at, thread=thread_of(spot),
+                ),
+            ),
+        )  # fmt: skip
+        # What the person says themselves is not findable where they want nothing learned.
+        message.current = spot.person not in self.opted_out
+        place = spot.address[0].session_key
+        try:
+            brought = await self.service.transfer.bring(
+                self.owner(spot), material, session_key=lambda _thread: place, learn=False
+            )
+        except OptedOut:
+            self.canaries.remove(statement)
+            self.canaries.remove(message)
+            return None
+        return brought.short_id
+
+    def owner(self, spot: Spot) -> Owner:
+        """Whose memory it is that is told at a spot, as the operator names them."""
+        if spot.place == "private":
+            return Owner(kind="person", agent=spot.agent, platform="console", reference=spot.person, name=spot.person)
+        return Owner(
+            kind="group", agent=spot.agent, platform="console", reference=chat_of(spot), thread=thread_of(spot)
+        )
+
     async def correct(self, canary: Canary, spot: Spot) -> None:
         """Put a new word in the place of one; it stays what it was of and whose it was."""
         _, short_id = await self.row(canary)
@@ -285,22 +365,109 @@ class World:
         memory_id, _ = await self.row(canary)
         await self.do(spot, lambda desk: desk.forget(memory_id))
         self.canaries.remove(canary)
-        for message, words in self.model.plans.items():
-            if canary.word in words:
-                self._unlearn(message)
+        await self.settle()
 
     async def link(self, one: str, other: str) -> None:
-        first, second = [
-            await self.context(Spot(person=name, place="private", agent=AGENTS[0])) for name in (one, other)
-        ]
+        first, second = [await self.context(at_home(name)) for name in (one, other)]
         await self.service.link(first, second)
+        self.linked(one, other)
+
+    async def link_by_code(self, one: str, other: str, code: str) -> str:
+        """`one` makes a code, `other` gives it, and both are one person; returns what became of the code."""
+        await self.service.privacy.open_code(await self.context(at_home(one)), code)
+        return await self.take_code(other, code)
+
+    async def take_code(self, name: str, code: str) -> str:
+        """Somebody gives a code; one that fits links them, as if the other side had agreed at once."""
+        context, outcomes = await self.context(at_home(name)), []
+        made = await self.service.privacy.maker(code)
+
+        def act(linking: Linking) -> list[Note]:
+            given = linking.take_code(code)
+            outcomes.append(given.outcome)
+            if given.outcome == "fits":
+                linking.link(given.identity_id)
+            return [Note(pieces=[Piece(text="done")])]
+
+        await self.service.privacy.act(context, await self.inbox(at_home(name)), act)
+        if outcomes == ["fits"]:
+            assert made is not None
+            self.linked(made.account.user_id, name)
+        return outcomes[0]
+
+    def linked(self, one: str, other: str) -> None:
         old, new = self.person_of[other], self.person_of[one]
         self.person_of = {name: new if person == old else person for name, person in self.person_of.items()}
+        together = {name for name, person in self.person_of.items() if person == new}
+        if together & self.opted_out:
+            self.opted_out |= together
 
-    async def unlink(self, name: str) -> None:
-        await self.service.unlink(await self.context(Spot(person=name, place="private", agent=AGENTS[0])))
-        self._count += 1
-        self.person_of[name] = f"{name} {self._count}"
+    async def unlink(self, name: str, *, by: str | None = None) -> None:
+        """An account stands alone again; `by` another account of the same person, or by itself."""
+        context = await self.context(at_home(by or name))
+        if by is None:
+            await self.service.unlink(context)
+        else:
+            identity_id = (await self.context(at_home(name))).speaker.id
+
+            def act(linking: Linking) -> list[Note]:
+                linking.unlink(identity_id)
+                return [Note(pieces=[Piece(text="done")])]
+
+            await self.service.privacy.act(context, await self.inbox(at_home(by)), act)
+        self.unlinked(name)
+
+    def unlinked(self, name: str) -> None:
+        # What was made of both sides is nobody's from now on: whoever still reads it reads what must be gone.
+        for canary in [c for c in self.canaries if c.kind == "ref"]:
+            sides = {one.spot.person == name for one in (canary, *canary.made_of) if one.spot.place == "private"}
+            if len(sides) == 2:
+                self.canaries.remove(canary)
+        self._separations += 1
+        self.person_of[name] = f"{name} {self._separations}"
+
+    async def learn_from(self, name: str, learning: bool) -> None:
+        """Whether anything is learned from what a person says."""
+        await self.service.privacy.learn_from(await self.context(at_home(name)), learning)
+        accounts = {one for one, person in self.person_of.items() if person == self.person_of[name]}
+        self.opted_out = self.opted_out - accounts if learning else self.opted_out | accounts
+
+    async def learn_here(self, spot: Spot, learning: bool) -> None:
+        """Whether anything is learned in a chat."""
+        await self.do(spot, lambda desk: desk.set_learning(learning))
+        (self.unlearning.discard if learning else self.unlearning.add)(chat_of(spot))
+
+    async def oversee(
+        self, of: Spot, action: LookAction, act: Callable[[Overseer], Sequence[Piece]], *, query: str = ""
+    ) -> None:
+        """Have the admin look at the person or group of a spot."""
+        admin = at_home(ADMIN, agent=of.agent)
+        context, reference = await self.context(admin), reference_of(of)
+        inbox_id = await self.inbox(admin)
+        await self.service.oversight.answer(context, inbox_id, reference, action, act, query=query)
+        if await self._is_known(of):
+            self.looks[reference] += 1
+
+    async def have_forgotten(self, of: Spot, canary: Canary) -> bool:
+        """Have the admin erase a memory of the person or group of a spot; whether anything of theirs is seen there."""
+        admin = at_home(ADMIN, agent=of.agent)
+        memory_id, short_id = await self.row(canary)
+        asked: list[Question] = []
+
+        def act(overseer: Overseer) -> list[Piece]:
+            overseer.named(short_id)
+            payload = {"memory": memory_id}
+            asked.append(overseer.ask("oversight", payload, choices=("yes", "no"), preset="yes"))
+            return [Piece(text="sure?")]
+
+        await self.oversee(of, "show", act)
+        inbox_id = await self.inbox(admin)
+        context = await self.context(admin)
+        receipt = await self.service.oversight.forget(context, inbox_id, asked[0], reference_of(of), memory_id)
+        await self.service.mail.dismiss(inbox_id)
+        if receipt is not None:
+            self.looks[reference_of(of)] += 1
+        return receipt is not None
 
     # What they see ----------------------------------------------------------------------------------------------
 
@@ -316,24 +483,52 @@ class World:
             return theirs and (told.place == "private" or canary.kind in OF_SELF)
         return told.place in READABLE[spot.place]
 
-    async def faults(self, name: str, spot: Spot) -> list[str]:
-        """What a way of reading gives at a spot and must not, or does not give and should."""
-        way = WAYS[name]
-        found = {*_WORD.findall(repr(await way.read(self, spot)).casefold())}
-        must = {c.word for c in self.canaries if c.current and self.sees(c, spot) and way.shows(c, spot)}
-        may = {c.word for c in self.canaries if self.sees(c, spot) or self._is_source(c, spot)}
-        faults = [f"{name}: {spot} reads {self._told(word)}" for word in sorted(found - may)]
-        return faults + [f"{name}: {spot} misses {self._told(word)}" for word in sorted(must - found)]
-
     async def miscounts(self, spot: Spot) -> list[str]:
-        """Counts that differ from what is there to be read."""
+        """Figures that differ from what is there to be read: how much is remembered, whose accounts, whose looks."""
         context = await self.context(spot)
         listed = await self.service.memories(context, limit=1_000)
         stats, status = await self.service.stats(context), await self.service.status(context)
-        said = sum(self.sees(Canary(kind="msg", word="", spot=where), spot) for where in self.said)
-        counted = {"memories": sum(stats.kinds.values()), "live": status.live, "messages": stats.messages}
-        wanted = {"memories": len(listed), "live": len(listed), "messages": said}
+        kept = await self.service.privacy.kept(context, looks_shown=100_000)
+        said = sum(
+            count
+            for where, count in (await self._findable()).items()
+            if self.sees(Canary(kind="msg", word="", spot=where), spot)
+        )
+        accounts = [one for one, person in self.person_of.items() if person == self.person_of[spot.person]]
+        looked_at = accounts if spot.place == "private" else [chat_of(spot)]
+        counted = {
+            "memories": sum(stats.kinds.values()), "live": status.live, "messages": stats.messages,
+            "kept": sum(kept.kinds.values()), "accounts": sorted(one.user_id for one in kept.accounts),
+            "looks": len(kept.looks),
+        }  # fmt: skip
+        wanted = {
+            "memories": len(listed), "live": len(listed), "messages": said,
+            "kept": len(listed), "accounts": sorted(accounts) if spot.place == "private" else [],
+            "looks": sum(self.looks[one] for one in looked_at),
+        }  # fmt: skip
         return [] if counted == wanted else [f"counts: {spot} gets {counted} of {wanted}"]
+
+    async def settle(self) -> None:
+        """Take note of which words are there no more, and which need not be found any more."""
+
+        def act(reader: Reader) -> dict[str, bool]:
+            held: dict[str, bool] = {}
+            for row in reader.all(_HELD):
+                for word in _WORD.findall(row["text"].casefold()):
+                    held[word] = held.get(word, False) or bool(row["current"])
+            return held
+
+        held = await self.service._database.read(act)
+        self.canaries = [canary for canary in self.canaries if canary.word in held]
+        for canary in self.canaries:
+            canary.current = canary.current and held[canary.word]
+        there = {canary.word for canary in self.canaries}
+        self.posts = [post for post in self.posts if post.canary.word in there]
+
+    def told(self, word: str) -> str:
+        """A word, with who told it where."""
+        told = next((canary for canary in self.canaries if canary.word == word), None)
+        return f"{word}, forgotten" if told is None else f"{word}, told by {told.spot}"
 
     async def context(self, spot: Spot) -> Context:
         return await self.service.context(*spot.address)
@@ -348,6 +543,20 @@ class World:
         found = await self.service._database.read(lambda reader: reader.all("select id, short_id from memories"))
         return [(row["id"], row["short_id"]) for row in found]
 
+    async def turns_elsewhere(self, turn_ids: Sequence[int], session_id: int) -> list[int]:
+        """Those of these turns that belong to other sessions."""
+        rows = await self.service._database.read(
+            lambda reader: reader.all(
+                "select id from turns where session_id <> ? and id in (select value from json_each(?))",
+                (session_id, json.dumps(list(turn_ids))),
+            )
+        )
+        return [row["id"] for row in rows]
+
+    def refs(self) -> list[str]:
+        """Ids that messages have on the platform, each in several chats."""
+        return [str(number) for number in range(1, max(self._refs.values(), default=0) + 1)]
+
     async def do(self, spot: Spot, act: Callable[[Desk], T]) -> T:
         """Do something at the desk, as a command would, and give what it returned."""
         given: list[T] = []
@@ -356,32 +565,37 @@ class World:
             given.append(act(desk))
             return [Piece(text="done")]
 
-        await self.service.answer(await self.context(spot), await self._inbox(spot), done)
+        await self.service.answer(await self.context(spot), await self.inbox(spot), done)
         return given[0]
 
-    async def say(self, spot: Spot, text: str, *, on_record: bool = True) -> Turn:
+    async def say(self, spot: Spot, text: str, *, on_record: bool = True, attached: Sequence[Attached] = ()) -> Turn:
         """One turn, answered with "ok"."""
-        turn = await self.begin(spot, text, on_record=on_record)
-        view = await self.service.look(turn, _ALL, window_tokens=1_000_000, window_messages=500)
+        turn = await self.begin(spot, text, on_record=on_record, attached=attached)
+        view = await self.service.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
         await self.finish(turn, view)
         return turn
 
-    async def begin(self, spot: Spot, text: str, *, on_record: bool) -> Turn:
+    async def begin(self, spot: Spot, text: str, *, on_record: bool, attached: Sequence[Attached] = ()) -> Turn:
         # A second: a window's snapshot is taken anew only after some minutes of silence.
         self.clock.move(minutes=1 / 60)
         said = Said(
-            inbox_id=await self._inbox(spot), text=text, tokens=count_tokens(text), said_at=self.clock(),
-            platform_ref=None, reply_to=None, learn=on_record, recall=on_record,
+            inbox_id=await self.inbox(spot), text=text, tokens=count_tokens(text), said_at=self.clock(),
+            platform_ref=self._ref(spot), reply_to=None, learn=on_record, recall=on_record,
         )  # fmt: skip
-        if on_record:
-            self.said += [spot, spot]
+        if attached:
+            await self.service.mail.attach(said.inbox_id, attached)
         return await self.service.begin_turn(*spot.address, [said])
 
     async def finish(self, turn: Turn, view: View, text: str = "ok") -> None:
         answer = Utterance(role="assistant", text=text, tokens=count_tokens(text), said_at=self.clock())
         await self.service.finish_turn(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(answer,)))
+        key = turn.context.session.key
+        while (parcel := await self.service.mail.take(key)) is not None:
+            self._refs[key] += 1
+            await self.service.mail.was_sent(parcel, str(self._refs[key]))
 
-    async def _inbox(self, spot: Spot) -> int:
+    async def inbox(self, spot: Spot) -> int:
+        """A row for what somebody says or asks."""
         inbox_id = await self.service.mail.receive(
             platform="console", bot_id="local", update_key=self._ids(),
             session_key=spot.address[0].session_key, payload="{}",
@@ -391,165 +605,71 @@ class World:
 
     def canary(self, kind: str, spot: Spot) -> Canary:
         """A new word about to be told."""
-        self._count += 1
-        letters = "".join("abcdefghij"[int(digit)] for digit in f"{self._count:04d}")
+        self.planted += 1
+        letters = "".join("abcdefghij"[int(digit)] for digit in f"{self.planted:04d}")
         self.canaries.append(Canary(kind=kind, word=f"{kind}q{letters}q", spot=spot))
         return self.canaries[-1]
 
-    def _unlearn(self, word: str) -> None:
-        """A message and the reply to it are not found any more."""
-        for canary in self.canaries:
-            if canary.word == word and canary.current:
-                canary.current = False
-                self.said.remove(canary.spot)
-                self.said.remove(canary.spot)
+    def _ref(self, spot: Spot) -> str:
+        """The next id of a message in a session: on some platforms they begin anew in every chat."""
+        key = spot.address[0].session_key
+        self._refs[key] += 1
+        return str(self._refs[key])
 
-    def _is_source(self, canary: Canary, spot: Spot) -> bool:
-        """Whether a message is one's own, from which a memory one sees was learned: it is shown as its source."""
-        return canary.kind == "msg" and self.person_of[canary.spot.person] == self.person_of[spot.person]
+    async def _findable(self) -> dict[Spot, int]:
+        """How many messages can be found, by where they were said."""
+        rows = await self.service._database.read(lambda reader: reader.all(_FINDABLE))
+        return {
+            Spot(
+                person=row["user_id"] or ADMIN,
+                place="private" if row["user_id"] else "/".join(filter(None, (row["reference"], row["thread"]))),
+                agent=AGENTS[0],
+            ): row["n"]
+            for row in rows
+        }
 
-    def _told(self, word: str) -> str:
-        told = next((canary for canary in self.canaries if canary.word == word), None)
-        return f"{word}, forgotten" if told is None else f"{word}, told by {told.spot}"
+    async def _is_known(self, spot: Spot) -> bool:
+        """Whether somebody or a group has ever been met."""
+        table, column = ("identities", "user_id") if spot.place == "private" else ("chat_aliases", "reference")
+        row = await self.service._database.read(
+            lambda reader: reader.one(f"select 1 from {table} where {column} = ?", (reference_of(spot),))
+        )
+        return row is not None
+
+
+def at_home(person: str, *, agent: str = AGENTS[0]) -> Spot:
+    """Somebody in their private chat."""
+    return Spot(person=person, place="private", agent=agent)
+
+
+def chat_of(spot: Spot) -> str:
+    """The chat of a spot: a person's own, or a group's with all its threads."""
+    return f"private {spot.person}" if spot.place == "private" else spot.place.partition("/")[0]
+
+
+def thread_of(spot: Spot) -> str | None:
+    return spot.place.partition("/")[2] or None
+
+
+def reference_of(spot: Spot) -> str:
+    """The platform's id of the person or group."""
+    return spot.person if spot.place == "private" else chat_of(spot)
+
+
+def house(place: str) -> str:
+    """The place whose memory it is that is told in a place."""
+    return "club" if place == "club/talk" else place
 
 
 _ROW = "select id, short_id from memories where value in (?1, '@' || ?1)"
-
-
-async def _searched(world: World, spot: Spot) -> object:
-    """Found by the very words, of which a question holds only so many."""
-    context = await world.context(spot)
-    words = [canary.word for canary in world.canaries]
-    return [
-        await world.service.search(context, " ".join(words[start : start + 100]), limit=500, weights=CLASSIC)
-        for start in range(0, len(words), 100)
-    ]
-
-
-async def _meant(world: World, spot: Spot) -> object:
-    await world.service.indexed()
-    return await world.service.search(await world.context(spot), _BY_LETTERS, limit=500)
-
-
-async def _without_index(world: World, spot: Spot) -> object:
-    """By substring, as long as the index is broken; the next start makes it again."""
-    await world.service._database.write(lambda tx: tx.run("drop table if exists words"))
-    found = await _searched(world, spot)
-    await world.close()
-    await world.start()
-    return found
-
-
-async def _by_time(world: World, spot: Spot) -> object:
-    """All was told on one day; here it is the next, and then that day again."""
-    world.clock.move(days=1)
-    found = await world.service.search(await world.context(spot), "What happened yesterday?", limit=500)
-    world.clock.move(days=-1)
-    return found
-
-
-async def _by_name(world: World, spot: Spot) -> object:
-    context = await world.context(spot)
-    return [await world.service.entity(context, c.word) for c in world.canaries if c.kind in ("fri", "sty")]
-
-
-async def _listed(world: World, spot: Spot) -> object:
-    return await world.service.memories(await world.context(spot), limit=1_000)
-
-
-async def _profile(world: World, spot: Spot) -> object:
-    return await world.service.profile(await world.context(spot))
-
-
-async def _looked(world: World, spot: Spot) -> object:
-    """What a turn's prompt is made of."""
-    await world.service.indexed()
-    turn = await world.begin(spot, f"What of {_BY_LETTERS}?", on_record=False)
-    view = await world.service.look(turn, _ALL, window_tokens=1_000_000, window_messages=500)
-    await world.finish(turn, view)
-    return view, world.service.propose(turn)
-
-
-async def _why(world: World, spot: Spot) -> object:
-    """What entered the last reply, whoever it was given to here."""
-    return await world.service.why(await world.context(spot))
-
-
-async def _by_id(world: World, spot: Spot) -> object:
-    """Every memory there is, asked for by id; what can't be shown can't be touched either."""
-    rows = await world.rows()
-
-    def act(desk: Desk) -> list[object]:
-        shown: list[object] = []
-        for memory_id, short_id in rows:
-            try:
-                shown.append(desk.show(short_id))
-            except NotFound:
-                for touch in (desk.may_forget, desk.confirm, lambda short_id: desk.correct(short_id, "taken over")):
-                    with pytest.raises(NotFound):
-                        touch(short_id)
-                assert desk.forget(memory_id) is None
-                desk.use([memory_id])
-            else:
-                try:
-                    shown.append(desk.may_forget(short_id))
-                except MemoryFault as refused:
-                    shown.append(refused)
-        return shown
-
-    return await world.do(spot, act)
-
-
-async def _offered(world: World, spot: Spot) -> object:
-    """What the model that reads for memory is shown."""
-    turn = await world.say(spot, "qaaaaq")
-    await world.service.flush(turn.context, "test")
-    return world.model.shown[-1]
-
-
-def _everything(canary: Canary, spot: Spot) -> bool:
-    return True
-
-
-def _learned(canary: Canary, spot: Spot) -> bool:
-    return canary.kind != "msg"
-
-
-def _own_tastes(canary: Canary, spot: Spot) -> bool:
-    return canary.kind == "sel" and canary.spot.place == spot.place == "private"
-
-
-def _friends_here(canary: Canary, spot: Spot) -> bool:
-    return canary.kind == "fri"
-
-
-def _dated(canary: Canary, spot: Spot) -> bool:
-    return canary.kind != "sty"
-
-
-def _replaceable(canary: Canary, spot: Spot) -> bool:
-    """The weightiest facts of the very place: there is room for some 40."""
-    return canary.kind == "tol" and canary.spot.place == spot.place
-
-
-def _nothing(canary: Canary, spot: Spot) -> bool:
-    return False
-
-
-WAYS: dict[str, Way] = {
-    "words": Way(methods=("Service.search",), read=_searched, shows=_everything),
-    "vectors": Way(methods=("Service.search", "Service.indexed"), read=_meant, shows=_everything),
-    "substring": Way(methods=("Service.search",), read=_without_index, shows=_everything),
-    "time": Way(methods=("Service.search",), read=_by_time, shows=_dated),
-    "entity": Way(methods=("Service.entity",), read=_by_name, shows=_friends_here),
-    "memories": Way(methods=("Service.memories",), read=_listed, shows=_learned),
-    "profile": Way(methods=("Service.profile",), read=_profile, shows=_own_tastes),
-    "look": Way(methods=("Service.look", "Service.propose", "Service.begin_turn"), read=_looked, shows=_everything),
-    "why": Way(methods=("Service.why",), read=_why, shows=_nothing),
-    "id": Way(
-        methods=("Desk.show", "Desk.may_forget", "Desk.forget", "Desk.correct", "Desk.confirm", "Desk.use"),
-        read=_by_id,
-        shows=_learned,
-    ),
-    "extraction": Way(methods=("Service.flush", "Service.learn_soon"), read=_offered, shows=_replaceable),
-}
+#: What people said and what was learned of it, with whether it has to be found.
+_HELD = (
+    "select value as text, superseded_by is null and archived_at is null and valid_until is null as current"
+    " from memories union all select text, recall from messages where role = 'user'"
+    " union all select text, 0 from attachments"
+)
+_FINDABLE = (
+    "select i.user_id, a.reference, o.thread, count(*) as n from messages m join owners o on o.id = m.owner_id"
+    " left join identities i on i.id = o.identity_id left join chat_aliases a on a.chat_id = o.chat_id"
+    " where m.nth is not null and m.recall = 1 and m.erased_at is null group by o.id"
+)

@@ -16,6 +16,7 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 #: Inside memory each storey uses only those below it.
 STOREYS = (
     ("service",),
+    ("forgetting", "privacy", "oversight", "transferring", "backups", "browsing"),
     ("desk", "mail", "door"),
     ("upkeep",),
     ("learn",),
@@ -26,7 +27,7 @@ STOREYS = (
 )
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.service", "memory.errors", "channels.base", "channels.supervision",
+    "memory.service", "memory.errors", "memory.transferring", "memory.backups", "channels.base", "channels.supervision",
     "agents.agent", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.prompt",
 }  # fmt: skip
 VENDORS = {
@@ -42,13 +43,13 @@ VENDORS = {
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {"gateway/strict_yaml.py"},
     "aiogram": {
-        "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/updates.py",
-        "channels/telegram/wire.py",
+        "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/send.py",
+        "channels/telegram/updates.py", "channels/telegram/wire.py",
     },
     "discord": {"channels/discord/gateway.py"},
     "pypdf": {"gateway/pdf.py"},
     "aiohttp": {"channels/discord/rest.py", "channels/telegram/wire.py", "gateway/http.py"},
-    "markdown_it": {"channels/markup.py"},
+    "markdown_it": {"channels/markup.py", "memory/upkeep/formats/markdown.py"},
     "ruamel": {"gateway/setup.py"},
     "wcwidth": {"channels/markup.py"},
     "dotenv": {"gateway/config.py", "gateway/setup.py"},

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands import TABLE
+from gateway.commands.reference import markdown
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -71,3 +72,8 @@ def test_no_option_of_a_package_client_names_a_registry() -> None:
 
 def _text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace") if path.exists() else ""
+
+
+def test_the_page_of_commands_is_made_from_the_table() -> None:
+    """`make docs` makes it anew."""
+    assert DOCS["commands.md"] == markdown()

@@ -16,7 +16,7 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
@@ -38,6 +38,7 @@ from agents.llm import (
     Usage,
 )
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+from agents.spec import PriceSpec
 
 log = structlog.get_logger(__name__)
 
@@ -95,8 +96,9 @@ class OpenAIProvider:
     is the longest silence in seconds: while connecting, before the answer and between its parts. An answer's head
     that drips in may take twice as long.
     `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and
-    usage. A model that `sees` is shown the pictures of a message, any other is told that there were some. Raises
-    `ValueError` for a base_url that is no http address and for a key that can't be sent.
+    usage. A model that `sees` is shown the pictures of a message, any other is told that there were some. With a
+    `price` the usage tells the cost. Raises `ValueError` for a base_url that is no http address and for a key that
+    can't be sent.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class OpenAIProvider:
         count_tokens: Callable[[str], int],
         label: str = "openai",
         sees: bool = False,
+        price: PriceSpec | None = None,
     ) -> None:
         self._client = client
         self._server = Server.at(base_url, "/chat/completions", model=model, key=key)
@@ -123,6 +126,7 @@ class OpenAIProvider:
         self._count_tokens = count_tokens
         self._label = label
         self._sees = sees
+        self._price = price
         self._quirks: set[Quirk] = set()
 
     @property
@@ -300,6 +304,9 @@ class OpenAIProvider:
         usage = _usage(answer.usage)
         if usage is None:
             usage = self._estimate(request, text, calls)
+        if self._price is not None:
+            cost = self._price.cost(usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+            usage = replace(usage, cost=cost)
         return Completion(
             text=text,
             model=answer.model or self._model,

@@ -25,7 +25,7 @@ from channels.base import (
     Place,
 )
 from channels.discord.gateway import NO_INTENT, Receiver
-from channels.discord.payloads import find_attachment
+from channels.discord.payloads import FILE_LIMIT, find_attachment
 from channels.discord.rest import API, BotFacts, Refused, Rest
 from channels.discord.show import Screen
 from channels.supervision import Endurance
@@ -52,7 +52,15 @@ class DiscordChannel(Channel):
 
     id = ""
     platform = "discord"
-    capabilities = Capabilities(stream="edit", resend="same", buttons=True, introduces=True, revise_seconds=1.5)
+    capabilities = Capabilities(
+        stream="edit",
+        resend="same",
+        buttons=True,
+        introduces=True,
+        revise_seconds=1.5,
+        hidden=True,
+        file_bytes=FILE_LIMIT,
+    )
 
     def __init__(
         self,
@@ -144,6 +152,10 @@ class DiscordChannel(Channel):
         if fresh is None:
             raise ChannelError("the attachment is not there any more")
         return await self._rest.read(fresh, limit=limit, seconds=self._request_seconds)
+
+    def link(self, place: Place, message_id: str) -> str | None:
+        """None also for a chat of which this run knows no server, and while nothing is received."""
+        return None if self._receiver is None else self._receiver.link(place, message_id)
 
     async def send(self, outbound: Outbound) -> str:
         return await self._screen.send(outbound)

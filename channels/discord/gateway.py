@@ -196,6 +196,18 @@ class Receiver:
     def trouble(self) -> str:
         return self._connection or self._intake.trouble
 
+    def link(self, place: Place, message_id: str) -> str | None:
+        """See `Channel.link`."""
+        target = place.chat if place.thread is None else place.thread
+        if not (place.chat.isdecimal() and target.isdecimal() and message_id.isdecimal()):
+            return None
+        known = self._client.get_channel(int(place.chat))
+        if isinstance(known, (discord.abc.GuildChannel, discord.Thread)):
+            server: str | None = str(known.guild.id)
+        else:
+            server = "@me" if place.chat in self._intake.direct else self._intake.server_of(place.chat)
+        return None if server is None else f"https://discord.com/channels/{server}/{target}/{message_id}"
+
     async def run(self) -> None:
         """Until cancelled. Raises `ChannelError`, or what a crash raised."""
         client = self._client

@@ -112,6 +112,11 @@ class Intake:
     def trouble(self) -> str:
         return next(iter(self._troubles.values()), "")
 
+    def server_of(self, chat: str) -> str | None:
+        """The server of a chat where something was said while the bot was in it."""
+        server = self.seen.get(chat, _GONE)
+        return None if server.startswith(_GONE) else server
+
     async def load(self, bot: str) -> None:
         """What an earlier run of the bot with this id kept; another bot's is dropped. Raises `NotTaken`."""
         kept = await self._host.kept(self._channel)

@@ -36,6 +36,8 @@ _VOICE = 1 << 13
 
 #: Characters of one message.
 MESSAGE_LIMIT = 2_000
+#: Bytes of a file that a bot may attach (discord.com/developers/docs/reference#uploading-files).
+FILE_LIMIT = 10 * 1024 * 1024
 #: Letters that a component or a modal carries for us.
 DATA_LIMIT = 100
 
@@ -185,12 +187,16 @@ def find_attachment(message: Json, attachment: str) -> str | None:
 
 def content(outbound: Outbound) -> Json:
     """The body that shows `outbound`, without what only a new message has."""
-    return {
+    body: Json = {
         "content": outbound.text,
         "allowed_mentions": {"parse": [], "replied_user": False},
         "flags": SUPPRESS_EMBEDS,
         "components": _components(outbound.buttons),
     }
+    if outbound.file is not None:
+        # The whole list: should an earlier try have attached the file already, it is replaced and not shown twice.
+        body["attachments"] = [{"id": 0, "filename": outbound.file.name}]
+    return body
 
 
 def bare(body: Json) -> Json:

@@ -8,6 +8,7 @@ a message had been shown, nor end the wait.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -24,10 +25,11 @@ from aiohttp import (
     ClientSession,
     ClientTimeout,
     ConnectionTimeoutError,
+    FormData,
     InvalidURL,
 )
 
-from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, TooLarge
+from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, File, TooLarge
 
 API = "https://discord.com/api/v10"
 #: What a connection that fails, or is none, raises.
@@ -45,8 +47,8 @@ _EVERYTHING = ""  # the bucket that a global limit is kept under
 _TOKEN = re.compile(r"[!-~]{1,200}")
 #: The application's flags that tell whether messages come with their text; the second in fewer than 100 servers.
 _READS_MESSAGES = 1 << 18 | 1 << 19
-#: What the bot needs in a server: see channels, send messages, read the history, send in threads.
-_PERMISSIONS = 1 << 10 | 1 << 11 | 1 << 16 | 1 << 38
+#: What the bot needs in a server: see channels, send messages, attach files, read the history, send in threads.
+_PERMISSIONS = 1 << 10 | 1 << 11 | 1 << 15 | 1 << 16 | 1 << 38
 
 
 class RateLimited(ChannelUnavailable):
@@ -171,13 +173,15 @@ class Rest:
         seconds: float,
         bucket: str | None = None,
         body: Any = None,
+        file: File | None = None,
         query: Mapping[str, str] | None = None,
         signed: bool = True,
     ) -> Any:
         """Make a request that may take so long; the answer as plain data, None where there is none.
 
-        `bucket` names what shares a rate limit, the path without ids that are not the channel's; without it the path
-        is its own. What carries an interaction's token instead is not `signed`, and stands beside the limit for all
+        A `file` goes with the body, whose `attachments` name it by the id 0. `bucket` names what shares a rate limit,
+        the path without ids that are not the channel's; without it the path is its own. What carries an interaction's
+        token instead is not `signed`, and stands beside the limit for all
         (discord.com/developers/docs/topics/rate-limits#global-rate-limit). Raises `Refused`, `RateLimited`, and
         `ChannelUnavailable` with `certain` False once the request may have been read.
         """
@@ -190,7 +194,7 @@ class Rest:
                 told = f"Discord asked to wait, {wait:.0f} s are left"
                 raise RateLimited(told, retry_after=wait, everywhere=everywhere)
             await self._sleep(wait)
-        answer = await self._exchange(method, path, seconds, body, query, signed=signed)
+        answer = await self._exchange(method, path, seconds, body, file, query, signed=signed)
         if isinstance(answer, ChannelUnavailable):
             raise answer
         status, headers, raw = answer
@@ -221,7 +225,15 @@ class Rest:
         return self._base != API and (found.scheme, found.netloc) == (base.scheme, base.netloc)
 
     async def _exchange(
-        self, method: str, path: str, seconds: float, body: Any, query: Mapping[str, str] | None, *, signed: bool
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        body: Any,
+        file: File | None,
+        query: Mapping[str, str] | None,
+        *,
+        signed: bool,
     ) -> tuple[int, Mapping[str, str], bytes] | ChannelUnavailable:
         """Status, headers and body of the answer, or why there is none.
 
@@ -239,7 +251,8 @@ class Rest:
                 async with client.request(
                     method,
                     self._base + path,
-                    json=body,
+                    json=body if file is None else None,
+                    data=None if file is None else _form(body, file),
                     params=query,
                     headers=headers,
                     timeout=limits,
@@ -273,7 +286,7 @@ class Rest:
         if status >= 500:
             raise ChannelUnavailable(f"Discord is in trouble: {told} ({status})", certain=False)
         number = facts.get("code")
-        if not number and (not facts or status in (403, 404)):
+        if not number and status != 413 and (not facts or status in (403, 404)):
             # What stands between us and Discord said this, or Discord of no channel, message or token in particular.
             raise ChannelUnavailable(f"{self.host} answered with status {status} and not in Discord's words: {told}")
         faults = "; ".join(_faults(facts.get("errors"), ""))[:300]
@@ -302,6 +315,14 @@ def no_entry(refused: Refused) -> ChannelError:
             "Reset Token and put it into the config"
         )
     return ChannelUnavailable(str(refused))
+
+
+def _form(body: Any, file: File) -> FormData:
+    """A body with a file, as Discord reads both (discord.com/developers/docs/reference#uploading-files)."""
+    form = FormData(quote_fields=False)  # "files[0]" is read as it stands
+    form.add_field("payload_json", json.dumps(body), content_type="application/json")
+    form.add_field("files[0]", io.BytesIO(file.data), filename=file.name, content_type="application/octet-stream")
+    return form
 
 
 async def _bounded(response: ClientResponse, limit: int) -> bytes:

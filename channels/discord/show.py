@@ -22,12 +22,15 @@ from channels.base import (
     ChannelUnavailable,
     Chunk,
     EditGone,
+    File,
     Outbound,
     Place,
     PlaceGone,
+    TooLarge,
 )
 from channels.discord.payloads import (
     EPHEMERAL,
+    FILE_LIMIT,
     Json,
     Ticket,
     bare,
@@ -44,6 +47,7 @@ T = TypeVar("T")
 
 PAGE = 100
 _ASIDE_SECONDS = 5.0  # a request nobody waits for, such as "typing", may take this long
+_UPLOAD_RATE = 250_000  # bytes a second that a line takes at the least; a file has so much more time
 _PIECE_GAP = 1_500  # milliseconds between edits of a growing answer; a channel is allowed five in five seconds
 #: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
 _MOST_PACES = 1_000
@@ -62,6 +66,7 @@ _NONCE_LIFE = 120_000
 UNKNOWN_CHANNEL, _UNKNOWN_MESSAGE, _UNKNOWN_WEBHOOK, _UNKNOWN_INTERACTION = 10003, 10008, 10015, 10062
 _MISSING_ACCESS, _NOT_OURS, _NO_DIRECT, _MISSING_PERMISSION = 50001, 50005, 50007, 50013
 _BAD_TICKET, _BAD_FORM, _ARCHIVED, _LOCKED = 50027, 50035, 50083, 160005
+_TOO_LARGE = 40005
 _NO_SHARED_SERVER = 50278
 #: What can't be replied to by who may not read the history.
 _NO_REPLY = (160002, 160009)
@@ -106,6 +111,11 @@ class Screen:
         place = outbound.place
         if not _target(place).isdecimal():
             raise ChannelError(f"{_target(place)!r} is no Discord channel id")
+        if outbound.file is not None and len(outbound.file.data) > FILE_LIMIT:
+            raise TooLarge(
+                f"the file {outbound.file.name} has {len(outbound.file.data):,} bytes; bots can attach {FILE_LIMIT:,} "
+                "on Discord, so it was not sent"
+            )
         pace = self._pace(place)
         # One request after the other in a channel: after a 429 the next must not be on its way already.
         async with pace.lock:
@@ -113,7 +123,7 @@ class Screen:
             try:
                 shown = await self._show(outbound)
             except Refused as exc:
-                raise _not_shown(exc, thread=place.thread is not None, edit=outbound.edits is not None) from None
+                raise _not_shown(exc, outbound) from None
             if outbound.id:
                 remember(self._rows, shown, nonce(outbound))
             return shown
@@ -205,7 +215,7 @@ class Screen:
         if outbound.reply_to is not None and outbound.reply_to.isdecimal():
             # A message that can't be answered any more must not keep the answer back.
             body["message_reference"] = {"message_id": outbound.reply_to, "fail_if_not_exists": False}
-        return await self._shown("POST", f"/channels/{target}/messages", body, target=target)
+        return await self._shown("POST", f"/channels/{target}/messages", body, file=outbound.file, target=target)
 
     async def _shown(
         self,
@@ -213,15 +223,17 @@ class Screen:
         path: str,
         body: Json,
         *,
+        file: File | None = None,
         target: str | None = None,
         bucket: str | None = None,
         signed: bool = True,
     ) -> str:
         """Make a request that shows `body`; the message's id. `target` is the thread that may have to be opened."""
+        seconds = self._request_seconds + (0 if file is None else len(file.data) / _UPLOAD_RATE)
         while True:  # at most four times: with an opened thread, without a reference, without all but the words
             try:
                 shown = await self._rest.call(
-                    method, path, bucket=bucket, body=body, seconds=self._request_seconds, signed=signed
+                    method, path, bucket=bucket, body=body, file=file, seconds=seconds, signed=signed
                 )
             except Refused as exc:
                 if exc.number == _BAD_FORM and body != bare(body):
@@ -258,6 +270,8 @@ class Screen:
         answered_at = int(outbound.reply_to) if outbound.reply_to and outbound.reply_to.isdecimal() else 0
         after = str(max(answered_at, snowflake(outbound.made_at - _SKEW)))
         ours, words = nonce(outbound), outbound.text.strip()
+        # By their sizes, for Discord gives files names that it likes better.
+        sizes = [] if outbound.file is None else [len(outbound.file.data)]
         for _ in range(_LOOKUP_PAGES):
             try:
                 page = await self.messages(target, {"after": after})
@@ -270,6 +284,7 @@ class Screen:
                 # Some histories come without nonces; the same words in answer to the same message, or to one that was
                 # gone by then, are then ours.
                 same = str(one.get("content", "")).strip() == words and answered in (None, outbound.reply_to)
+                same = same and [attached.get("size") for attached in one.get("attachments") or ()] == sizes
                 if one.get("nonce") == ours or (one.get("nonce") is None and same):
                     return str(one["id"])
             if len(page) < PAGE:
@@ -318,26 +333,26 @@ class Screen:
     async def _in_place(self, outbound: Outbound, ticket: Ticket) -> str:
         hook = _hook(ticket)
         original = f"{hook}/messages/@original"
-        body = content(outbound)
+        body, file = content(outbound), outbound.file
         if outbound.edits is not None and outbound.edits != ticket.message:
             shown = await self._shown("PATCH", f"{hook}/messages/{outbound.edits}", body, bucket=hook, signed=False)
         elif outbound.chunk == 0 and (outbound.edits is not None or not ticket.message):
             # What was made of a press is the message that was pressed: only what is to take its place may.
             try:
-                shown = await self._shown("PATCH", original, body, bucket=hook, signed=False)
+                shown = await self._shown("PATCH", original, body, file=file, bucket=hook, signed=False)
             except Refused as exc:
                 if exc.number != _UNKNOWN_MESSAGE or (outbound.edits is not None and not ticket.private):
                     raise
-                shown = await self._follow(hook, body, ticket)  # the person has put it away
+                shown = await self._follow(hook, body, ticket, file)  # the person has put it away
         else:
-            shown = await self._follow(hook, body, ticket)
+            shown = await self._follow(hook, body, ticket, file)
         if ticket.private:
             remember(self._tickets, shown, ticket)
         return shown
 
-    async def _follow(self, hook: str, body: Json, ticket: Ticket) -> str:
+    async def _follow(self, hook: str, body: Json, ticket: Ticket, file: File | None = None) -> str:
         body = body | {"flags": body["flags"] | (EPHEMERAL if ticket.private else 0)}
-        return await self._shown("POST", hook, body, signed=False)
+        return await self._shown("POST", hook, body, file=file, signed=False)
 
     def _pace(self, place: Place) -> _Pace:
         if len(self._paces) > _MOST_PACES:
@@ -371,16 +386,20 @@ def _target(place: Place) -> str:
     return place.chat if place.thread is None else place.thread
 
 
-def _not_shown(refused: Refused, *, thread: bool, edit: bool) -> ChannelError:
+def _not_shown(refused: Refused, outbound: Outbound) -> ChannelError:
     """What a refused message means."""
     told = str(refused)
     if refused.status == 401:
         # The row is not at fault: it waits until the operator has given a token that is let in.
         return ChannelUnavailable(f"{told}: the bot's token is wrong or was reset")
-    if edit and refused.number in (_UNKNOWN_MESSAGE, _NOT_OURS):
+    if outbound.file is not None and refused.number == _MISSING_PERMISSION:
+        # Words may well be allowed where files are not.
+        return ChannelError(f"{told}: the bot can send no files there without the permission “Attach Files”")
+    if outbound.edits is not None and refused.number in (_UNKNOWN_MESSAGE, _NOT_OURS):
         return EditGone(told)
     if refused.number in (_ARCHIVED, _LOCKED):
         return PlaceGone(told)
     if refused.number in _CLOSED:
-        return PlaceGone(told) if thread else Blocked(told)
-    return ChannelError(told)
+        return PlaceGone(told) if outbound.place.thread is not None else Blocked(told)
+    too_large = refused.number == _TOO_LARGE or refused.status == 413
+    return TooLarge(f"{told}: the file was not sent") if too_large else ChannelError(told)

@@ -1,4 +1,7 @@
-"""Telegram: `channel` is the bot itself, `updates` what its updates say, `wire` its requests, `menu` its commands."""
+"""Telegram: `channel` is the bot itself, `updates` what its updates say, `send` how it shows messages, `wire` its
+
+requests, `menu` its commands.
+"""
 
 from channels.telegram.channel import TelegramChannel, Webhook, probe
 from channels.telegram.wire import API, BotFacts, RateLimited

@@ -1,9 +1,8 @@
 """Telegram through its Bot API: one bot that gets updates, by asking or over HTTP, and shows and edits messages.
 
-Invariants: updates are confirmed only after the host has taken them; ids of updates are never compared for order; no
-request goes to a chat while Telegram asks to wait; a thread's message is never shown elsewhere in a group. aiogram's
-dispatcher is not used, because it confirms updates before they are handled. What updates say is in `updates`,
-requests and what their refusals mean are in `wire`, lists of commands in `menu`.
+Invariants: updates are confirmed only after the host has taken them; ids of updates are never compared for order.
+aiogram's dispatcher is not used, because it confirms updates before they are handled. What updates say is in `updates`,
+how messages are shown in `send`, requests and what their refusals mean are in `wire`, lists of commands in `menu`.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import math
 import random as dice
 import re
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,37 +23,25 @@ from urllib.parse import quote, urlsplit
 import structlog
 from aiogram.methods import (
     AnswerCallbackQuery,
-    EditMessageText,
     GetUpdates,
     GetWebhookInfo,
-    SendChatAction,
-    SendMessage,
-    SendMessageDraft,
     SetWebhook,
-    TelegramMethod,
 )
 from aiogram.types import (
     CallbackQuery,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    LinkPreviewOptions,
-    MessageEntity,
-    ReplyParameters,
     Update,
 )
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from channels import markup
 from channels.base import (
     Attachment,
-    Button,
     Capabilities,
     Channel,
     ChannelError,
     ChannelRefused,
     ChannelUnavailable,
     Chunk,
-    EditGone,
     Health,
     Hook,
     Host,
@@ -64,11 +49,11 @@ from channels.base import (
     Outbound,
     Place,
     TooLarge,
-    rows,
 )
 from channels.supervision import Backoff, Endurance
 from channels.telegram.menu import fingerprint, menus, removal
-from channels.telegram.updates import GENERAL, JSON, PLATFORM, Reader, album_of, chat_of, gathered, is_present
+from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, Screen, link
+from channels.telegram.updates import JSON, PLATFORM, Reader, album_of, chat_of, gathered, is_present
 from channels.telegram.wire import (
     API,
     BotFacts,
@@ -77,7 +62,6 @@ from channels.telegram.wire import (
     Rival,
     Wire,
     no_entry,
-    not_shown,
     webhook_set,
 )
 
@@ -89,27 +73,15 @@ log = structlog.get_logger(__name__)
 MESSAGE_LIMIT = 4_096
 
 _UPDATES = ["message", "edited_message", "callback_query", "my_chat_member"]
-_ASIDE_SECONDS = 5.0  # a request nobody waits for, such as "typing", may take this long
 _POLL_GRACE = 10.0  # what a poll may take beyond the time it asked the platform to wait
 #: While something is wrong polls are short: one that ends is how we know that all is well again.
 _SHORT_POLL = 10.0
-#: Telegram's limits (core.telegram.org/bots/faq): one message a second in a chat, 20 a minute in a group, edits too.
-_CHAT_GAP = 1_000  # milliseconds
-#: Between a request and a piece of a growing answer; more than is asked for, so that the whole one can follow at once.
-_PIECE_GAP = 1_500
-_GROUP_PIECE_GAP = 3_000
-_GROUP_WINDOW = 60_000
-#: Of a group's 20 a minute, growing answers may use so many; the rest is for what must arrive.
-_GROUP_REVISIONS = 15
-#: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
-_MOST_PACES = 1_000
+_SPIN = 500  # milliseconds; a poll that found nothing and ended sooner was not held open
 #: Parts an album may have, and the seconds after which the rest of one that was begun has come.
 _ALBUM = 10
 _ALBUM_SECONDS = 0.5
 #: Albums that are remembered for edits of their captions and for parts that come late.
 _MOST_ALBUMS = 500
-#: A draft vanishes after 30 s (core.telegram.org/bots/api#sendmessagedraft); it is shown anew before that.
-_DRAFT_GAP = 20_000
 #: Bytes of an update that is sent to us. Telegram does not say; a message of 4,096 characters with a keyboard and what
 #: it answers has some 60,000.
 _HOOK_LIMIT = 1 << 20
@@ -122,7 +94,6 @@ _MENU = "menu"  # under which name the host keeps what Telegram has of the lists
 _ALBUMS = "albums"  # and under which the messages of the last albums
 _KEPT_ALBUMS = 50  # as many as can be in one batch of 100 updates
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
-_ENTITIES: TypeAdapter[list[MessageEntity]] = TypeAdapter(list[MessageEntity])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +137,15 @@ class TelegramChannel(Channel):
 
     id = ""
     platform = PLATFORM
-    capabilities = Capabilities(stream="edit", resend="never", buttons=True, introduces=True, revise_seconds=1.5)
+    capabilities = Capabilities(
+        stream="edit",
+        resend="never",
+        buttons=True,
+        introduces=True,
+        revise_seconds=1.5,
+        direct=True,
+        file_bytes=FILE_LIMIT,
+    )
 
     def __init__(
         self,
@@ -187,8 +166,7 @@ class TelegramChannel(Channel):
         self.id = id
         self._wire = Wire(token, base_url)
         self._mention = mention
-        self._stream = stream
-        self._drafting = stream == "draft"
+        self._screen = Screen(id, self._wire, stream=stream, now=now, request_seconds=request_seconds)
         self._webhook = webhook
         self._path = f"/telegram/{quote(id, safe='')}"
         self._now = now
@@ -203,8 +181,6 @@ class TelegramChannel(Channel):
         self._lines: dict[str, asyncio.Lock] = {}
         self._albums: dict[str, _Album] = {}
         self._handed: dict[str, list[int]] = {}  # ids of the messages that each album was handed over with at first
-        self._paces: dict[str, _Pace] = {}
-        self._limits: dict[str, tuple[int, int]] = {}  # chat to the time in which Telegram wants no request, ms UTC
         self._asides: set[asyncio.Task[None]] = set()
         self._endurance = Endurance(id)
 
@@ -216,7 +192,10 @@ class TelegramChannel(Channel):
         return markup.telegram(text) if markdown else markup.plain(text, MESSAGE_LIMIT)
 
     def drafts(self, place: Place) -> bool:
-        return self._drafting and _is_private(place)
+        return self._screen.drafts(place)
+
+    def link(self, place: Place, message_id: str) -> str | None:
+        return link(place, message_id)
 
     def hook(self) -> Hook | None:
         if self._webhook is None:
@@ -259,47 +238,13 @@ class TelegramChannel(Channel):
         return await self._wire.download(attachment.reference, limit=limit, seconds=self._request_seconds)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
-        """See `Channel`. A request once begun is finished even if the caller is cancelled: one that Telegram got but
-
-        nobody waited for could otherwise take effect after the edit with the whole answer, and undo it.
-        """
-        pace = self._pace(place.chat)
-        now = self._now()
-        group = place.chat.startswith("-")
-        if pace.lock.locked() or self._rest(place.chat) or pace.revised_early(now, group=group):
-            return
-        drafting = self.drafts(place)
-        if drafting:
-            pace.drafted = reference
-        elif self._stream == "draft" and _is_private(place) and not pace.showed(reference):
-            return  # the number of a turn whose drafts were refused meanwhile
-        shown = self.chunks(text, markdown=True)[0]
-        if pace.revision == (reference, shown) and not (drafting and not pace.early(now, _DRAFT_GAP)):
-            return
-        pace.revision = (reference, shown)
-        outbound = Outbound(id=0, place=place, text=shown.text, markup=shown.markup, edits=reference)
-        await asyncio.shield(self._aside(self._draft(outbound) if drafting else self._revise(outbound)))
+        await self._screen.revise(place, reference, text)
 
     async def typing(self, place: Place) -> None:
-        pace = self._pace(place.chat)
-        if pace.lock.locked() or self._rest(place.chat) or pace.early(self._now(), _CHAT_GAP):
-            return
-        with suppress(ChannelError, ValueError):
-            async with pace.lock:
-                thread = _thread(place)
-                action = SendChatAction(chat_id=int(place.chat), action="typing", message_thread_id=thread)
-                await self._call(place.chat, action, seconds=_ASIDE_SECONDS)
+        await self._screen.typing(place)
 
     async def send(self, outbound: Outbound) -> str:
-        pace = self._pace(outbound.place.chat)
-        # One request after the other in a chat: after a 429 the next must not be on its way already.
-        async with pace.lock:
-            rest = self._rest(outbound.place.chat)
-            if rest:
-                raise RateLimited(f"Telegram asked to wait, {rest:.0f} s are left", retry_after=rest)
-            shown = await self._show(outbound)
-        pace.sent.append(shown)
-        return shown
+        return await self._screen.send(outbound)
 
     # The menu.
 
@@ -375,7 +320,7 @@ class TelegramChannel(Channel):
             waited = set()
             # The last of the batch, not the highest: that could confirm what was never given to us.
             offset = updates[-1]["update_id"] + 1 if updates else None
-            if not updates and self._now() - asked < _CHAT_GAP / 2:
+            if not updates and self._now() - asked < _SPIN:
                 await self._sleep(1)  # a server that does not wait for updates must not make us spin
 
     async def _take_batch(self, host: Host, reader: Reader, updates: list[JSON], waited: set[str]) -> list[JSON]:
@@ -593,7 +538,7 @@ class TelegramChannel(Channel):
     async def _release(self, press: CallbackQuery) -> None:
         """End the button's waiting mark. That it is too late for that is normal."""
         with suppress(ChannelError):
-            await self._wire.call(AnswerCallbackQuery(callback_query_id=press.id), seconds=_ASIDE_SECONDS)
+            await self._wire.call(AnswerCallbackQuery(callback_query_id=press.id), seconds=ASIDE_SECONDS)
 
     def _note(self, exc: ChannelError) -> None:
         if self._trouble != str(exc):
@@ -604,92 +549,6 @@ class TelegramChannel(Channel):
         if self._trouble:
             log.info("telegram.recovered", channel=self.id)
             self._trouble = ""
-
-    # Showing.
-
-    async def _revise(self, outbound: Outbound) -> None:
-        pace = self._pace(outbound.place.chat)
-        with suppress(ChannelError):
-            async with pace.lock:
-                await self._show(outbound)
-
-    async def _draft(self, outbound: Outbound) -> None:
-        """Show a piece as the draft whose number is in `edits`. A refusal ends drafts for this run."""
-        place = outbound.place
-        with suppress(ChannelError, ValueError):
-            async with self._pace(place.chat).lock:
-                draft = SendMessageDraft(
-                    chat_id=int(place.chat),
-                    draft_id=int(outbound.edits or ""),
-                    message_thread_id=_thread(place),
-                    text=outbound.text,
-                    entities=_entities(outbound.markup),
-                    parse_mode=None,
-                )
-                try:
-                    await self._call(place.chat, draft, seconds=_ASIDE_SECONDS)
-                except Refused as exc:
-                    # The others are about this chat or this text, not about drafts.
-                    if exc.status in (400, 404) and not exc.says("chat not found", "entit", "thread", "topic"):
-                        self._drafting = False
-                        log.warning("telegram.no_drafts", channel=self.id, error=str(exc))
-
-    async def _show(self, outbound: Outbound) -> str:
-        place = outbound.place
-        entities = _entities(outbound.markup)
-        thread = _thread(place)
-        while True:  # at most three times: without entities, without thread
-            method = _method(outbound, entities, thread)
-            try:
-                shown = await self._call(place.chat, method, seconds=self._request_seconds)
-            except Refused as exc:
-                if outbound.edits is not None and exc.says("message is not modified"):
-                    return outbound.edits
-                if entities and exc.says("entit"):
-                    log.warning("telegram.plain", channel=self.id, row=outbound.id, error=str(exc))
-                    entities = None
-                elif thread is not None and not place.chat.startswith("-") and exc.says("thread", "topic"):
-                    # Telegram has refused the threads of private chats at times; the same person reads it without.
-                    thread = None
-                else:
-                    raise not_shown(exc, edit=outbound.edits is not None) from None
-                continue
-            if outbound.edits is not None:
-                return outbound.edits
-            if isinstance(shown, dict) and isinstance(shown.get("message_id"), int):
-                return str(shown["message_id"])
-            raise ChannelUnavailable(f"{self._wire.host} took a message but does not say under which id", certain=False)
-
-    async def _call(self, chat: str, method: TelegramMethod[Any], *, seconds: float) -> Any:
-        """A request about a chat. Raises as `Wire.call`; a wish to wait is remembered."""
-        if not isinstance(method, SendChatAction):
-            self._pace(chat).requests.append(self._now())
-        try:
-            return await self._wire.call(method, seconds=seconds)
-        except RateLimited as exc:
-            now = self._now()
-            self._limits[chat] = (now, now + math.ceil((exc.retry_after or 0) * 1000))
-            raise
-
-    def _rest(self, chat: str) -> float:
-        """How many seconds no request may go to `chat`; 0 for none.
-
-        When two chats are limited at once it may well be the whole bot that is: then all wait for the longer one.
-        """
-        now = self._now()
-        # With the start checked too: a clock that was set back must not hold a chat up for the difference.
-        self._limits = {held: span for held, span in self._limits.items() if span[0] <= now < span[1]}
-        if len(self._limits) > 1:
-            return (max(until for _, until in self._limits.values()) - now) / 1000
-        return (self._limits[chat][1] - now) / 1000 if chat in self._limits else 0
-
-    def _pace(self, chat: str) -> _Pace:
-        if len(self._paces) > _MOST_PACES:
-            now = self._now()
-            self._paces = {
-                chat: pace for chat, pace in self._paces.items() if pace.lock.locked() or pace.early(now, _GROUP_WINDOW)
-            }
-        return self._paces.setdefault(chat, _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do `work`, which raises nothing, while others go on."""
@@ -705,102 +564,6 @@ class _Album:
 
     addressed: bool
     parts: dict[int, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Pace:
-    """One chat's requests: one at a time, when the last ones were made (milliseconds UTC) and what they showed."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    requests: deque[int] = field(default_factory=lambda: deque(maxlen=20))
-    revision: tuple[str, Chunk] | None = None
-    drafted: str = ""
-    sent: deque[str] = field(default_factory=lambda: deque(maxlen=20))
-
-    def showed(self, reference: str) -> bool:
-        """Whether this is surely a message of ours; turns have numbers that could be a message's."""
-        return reference in self.sent and reference != self.drafted
-
-    def early(self, now: int, gap: int) -> bool:
-        return bool(self.requests) and 0 <= now - self.requests[-1] < gap
-
-    def revised_early(self, now: int, *, group: bool) -> bool:
-        """Whether another piece of a growing answer now would use up what Telegram allows for whole ones."""
-        if not group:
-            return self.early(now, _PIECE_GAP)
-        recent = sum(0 <= now - made < _GROUP_WINDOW for made in self.requests)
-        return self.early(now, _GROUP_PIECE_GAP) or recent >= _GROUP_REVISIONS
-
-
-def _method(
-    outbound: Outbound, entities: list[MessageEntity] | None, thread: int | None
-) -> SendMessage | EditMessageText:
-    """Raises `EditGone`, `ChannelError` for ids that are none of Telegram's."""
-    preview = LinkPreviewOptions(is_disabled=True)
-    try:
-        chat = int(outbound.place.chat)
-    except ValueError:
-        raise ChannelError(f"{outbound.place.chat!r} is no Telegram chat id") from None
-    keyboard = _keyboard(outbound.buttons)
-    if outbound.edits is None:
-        return SendMessage(
-            chat_id=chat,
-            message_thread_id=thread,
-            text=outbound.text,
-            entities=entities,
-            parse_mode=None,
-            link_preview_options=preview,
-            reply_parameters=_reply(outbound.reply_to),
-            reply_markup=keyboard,
-        )
-    if not outbound.edits.isdecimal():
-        raise EditGone(f"{outbound.edits!r} is no Telegram message id")
-    return EditMessageText(
-        chat_id=chat,
-        message_id=int(outbound.edits),
-        text=outbound.text,
-        entities=entities,
-        parse_mode=None,
-        link_preview_options=preview,
-        reply_markup=keyboard,
-    )
-
-
-def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
-    if not buttons:
-        return None
-    laid = [[InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in rows(buttons)]
-    return InlineKeyboardMarkup(inline_keyboard=laid)
-
-
-def _reply(message_id: str | None) -> ReplyParameters | None:
-    """A message that can't be answered any more must not keep the answer back."""
-    if message_id is None or not message_id.isdecimal():
-        return None
-    return ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)
-
-
-def _entities(markup_json: str) -> list[MessageEntity] | None:
-    """The formatting of a row; None for plain text, and for what no version of ours would have written."""
-    if not markup_json:
-        return None
-    try:
-        return _ENTITIES.validate_json(markup_json) or None
-    except ValidationError:
-        log.error("telegram.bad_markup", shown="as plain text")
-        return None
-
-
-def _thread(place: Place) -> int | None:
-    """The thread to send to. General has none: naming it is refused."""
-    if place.thread is None or not place.thread.isdecimal() or int(place.thread) == GENERAL:
-        return None
-    return int(place.thread)
-
-
-def _is_private(place: Place) -> bool:
-    """Groups have negative ids."""
-    return place.chat.isdecimal()
 
 
 def _is_update(found: Any) -> bool:

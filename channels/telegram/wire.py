@@ -211,6 +211,8 @@ class Wire:
                 return ChannelUnavailable(f"{self.host} gave no answer to {name}: {_reason(exc)}", certain=False)
 
     def _result(self, name: str, status: int, body: bytes) -> Any:
+        if status == 413:  # perhaps said by what stands before Telegram, in words of its own
+            raise Refused(status, "Request Entity Too Large")
         try:
             answer = json.loads(body.decode("utf-8", "replace"))
         except ValueError:
@@ -272,7 +274,8 @@ def not_shown(refused: Refused, *, edit: bool) -> ChannelError:
         return Blocked(told)
     if edit and refused.says("message to edit not found", "can't be edited", "message_id_invalid"):
         return EditGone(told)
-    return ChannelError(told)
+    too_large = refused.status == 413 or refused.says("file is too big")
+    return TooLarge(f"{told}: the file was not sent") if too_large else ChannelError(told)
 
 
 def _no_file(refused: Refused) -> ChannelError:

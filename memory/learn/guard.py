@@ -13,17 +13,17 @@ from functools import cache
 
 #: Characters that show nothing and can hide or reorder text: controls (but tab and newline), soft hyphen,
 #: combining grapheme joiner, zero-width space, bidi marks, embeddings, overrides and isolates (Unicode
-#: Annex 9), word joiner and invisible operators, byte order mark, interlinear annotation, and the tag
-#: characters, which carry a whole hidden ASCII alphabet.
+#: Annex 9), word joiner and invisible operators, byte order mark, interlinear annotation and its neighbours, Khmer's
+#: inherent vowels, the beams and slurs of music, and the tag characters, which carry a whole hidden ASCII alphabet.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: These shape the letters or emoji beside them: joiners (emoji families, Persian, Indic, Mongolian words) and
 #: variation selectors. One of each is seen, a run of them is not and can spell bytes.
 _JOINERS = "\u180e\u200c\u200d"
-_SHAPING = re.compile(f"[{_JOINERS}\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+_SHAPING = re.compile(f"[{_JOINERS}\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 #: The flags of England, Scotland and Wales, the only emoji made with tag characters (Unicode TS 51).
 _FLAG = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
@@ -77,28 +77,92 @@ def _shaped(match: re.Match[str]) -> str:
 _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "override",
-        ("ignor", "disregard", "forget", "override", "忽略", "无视", "忘记", "無視"),
         (
-            r"(?:ignor(?:e|ing)|disregard|forget|override)"
-            r"(?: (?:all|any|every|of|the|your|my|these|those)){0,4}"
-            r" (?:previous|prior|above|earlier|preceding|former|system|safety)(?: \w{1,16}){0,2}?"
-            r" (?:instruction|prompt|rule|direction|guideline|message|context)"
-            r"|(?:忽略|无视|忘记|無視)(?:掉|你|所有|全部|一切|此){0,3}"
-            r"(?:以上|之前|上述|上面|前面|先前|此前|系统|原来)(?:的|所有|全部|一切|你){0,3}"
-            r"(?:指令|指示|提示|规则|要求|内容|设定|对话|命令|约束)"
+            "ignor",
+            "disregard",
+            "forget",
+            "overrid",
+            "bypass",
+            "instruction",
+            "忽略",
+            "无视",
+            "忘记",
+            "無視",
+            "忘掉",
+            "遵守",
+            "理会",
+            "跳过",
+            "指示",
+            "vergiss",
+            "olvida",
+            "oublie",
+            "забудь",
+            "игнорир",
+            "무시",
+        ),
+        (
+            r"(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|ing)|bypass|do not (?:follow|obey)|don't (?:follow|obey))"
+            r"(?: (?:all|any|every|everything|of|the|your|my|these|those|about|in)){0,5}"
+            r" (?:previous|prior|above|earlier|preceding|former|system|safety|original|initial|content|existing)"
+            r"(?:(?: (?:and|or))? (?!instruction|prompt|rule|direction|guideline)\w{1,16}){0,2}?"
+            r" (?:instruction|prompt|rule|direction|guideline|message|context|polic|filter|restriction|training)"
+            r"|(?:ignore|disregard|forget|override) (?:all |any )?(?:of )?(?:your|the system's|openai's)"
+            r"(?: \w{1,16})? (?:instruction|prompt|rule|guideline|programming|training|restriction|guardrail)"
+            r"|(?:ignore|disregard|forget) (?:everything|all|anything)(?: (?:that )?(?:you (?:were|have been|are) told|"
+            r"(?:said |written )?(?:above|before)|you know))"
+            r"|(?:new|updated|real) (?:system )?instructions?(?: from [^.:\n]{1,30})? ?:"
+            r"|(?:忽略|无视|忘记|無視|忘掉|不要理会|不要遵守|跳过)(?:掉|你|所有|全部|一切|此|的){0,3}"
+            r"(?:以上|之前|上述|上面|前面|先前|此前|系统|原来|安全|所有|全部|一切|以前)(?:的|所有|全部|一切|你|任何){0,3}"
+            r"(?:指令|指示|提示|规则|要求|内容|设定|对话|命令|约束|限制|规定)"
+            r"|(?:以前|これまで|上記|前)の(?:すべての)?(?:指示|命令|ルール|プロンプト)(?:を|は)(?:すべて)?(?:無視|忘れ)"
+            r"|이전(?:의)? ?(?:모든 )?(?:지시|명령|규칙)(?:사항)?(?:을|를|은|는)? ?(?:모두 )?(?:무시|잊)"
+            r"|(?:ignorier|vergiss|missachte)\w{0,3} (?:alle |sämtliche |die |deine ){0,3}"
+            r"(?:vorherigen|bisherigen|obigen|früheren|vorigen) (?:anweisungen|regeln|instruktionen|vorgaben)"
+            r"|(?:ignora|olvida|descarta) (?:todas? |las |los |tus ){0,3}(?:instrucciones|reglas|órdenes)"
+            r"(?: (?:anteriores|previas|de arriba))"
+            r"|(?:ignore[zs]?|oublie[zs]?) (?:toutes? |les |tes |vos ){0,3}(?:instructions|consignes|règles)"
+            r" (?:précédentes|antérieures|ci-dessus)"
+            r"|(?:игнорируй|забудь|проигнорируй)(?:те)? (?:все |всё )?(?:предыдущие |прежние |прошлые )"
+            r"(?:инструкции|указания|правила|команды)"
         ),
     ),
     (
         "role",
-        ("you are now", "you're now", "act as", "pretend", " mode", "你现在是", "扮演", "模式"),
+        (
+            "you are now",
+            "you're now",
+            "you are no longer",
+            "act as",
+            "pretend",
+            " mode",
+            "jailbr",
+            "你现在是",
+            "扮演",
+            "模式",
+            "restrict",
+            "filter",
+            "limits",
+            "rules",
+            "du bist jetzt",
+            "不再受",
+            "从现在起",
+        ),
         (
             r"you(?: are|'re) now (?:an? |the |in )?"
-            r"(?:un(?:restricted|filtered)|jailbroken|dan\b|admin|root|developer)"
-            r"|(?:act as|pretend (?:to be|you are)) (?:an? |the )?"
-            r"(?:un(?:restricted|filtered)|jailbroken|dan\b|admin|root)"
-            r"|(?:enable|enter|activate) (?:developer|jailbreak|god|dan) mode"
-            r"|(?:你现在是|扮演)[^。\n]{0,12}(?:不受限制|没有限制|无限制|管理员|越狱|开发者)"
-            r"|进入(?:开发者|越狱|上帝)模式"
+            r"(?:un(?:restricted|filtered|censored)|jailbroken|dan\b|admin|root|developer|free (?:of|from))"
+            r"|you are no longer (?:bound|restricted|limited|an? (?:ai|assistant))"
+            r"|(?:act as|pretend (?:to be|you are|that you are|you have))"
+            r" (?:an? |the |if you (?:are|were|have|had) (?:an? )?)?"
+            r"(?:un(?:restricted|filtered|censored)|jailbroken|dan\b|admin|root"
+            r"|no (?:rules|restrictions|limits|filters))"
+            r"|(?:enable|enter|activate|switch to|turn on)(?: the)?"
+            r" (?:developer|jailbreak|god|dan|sudo|unrestricted) mode"
+            r"|(?:respond|answer|reply) (?:to everything )?(?:with no|without(?: any)?)"
+            r" (?:restrictions|filters?|limits|rules)"
+            r"|(?:你现在是|扮演|假装你是)[^。\n]{0,12}(?:不受限制|没有限制|无限制|管理员|越狱|开发者|没有规则)"
+            r"|(?:不再受|不受)[^。\n]{0,6}(?:限制|约束|规则)(?:的)?(?:ai|助手|模型|，|。|$)"
+            r"|(?:进入|开启|切换到?)(?:开发者|越狱|上帝|管理员)模式"
+            r"|du bist jetzt (?:ein(?:e)? )?(?:uneingeschränkt|unzensiert|admin)"
         ),
     ),
     (
@@ -113,12 +177,17 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
             "你的提示词",
             "你的指令",
             "你的设定",
+            "提示词",
+            "システムプロンプト",
+            "시스템 프롬프트",
         ),
         (
-            r"(?:system|developer|hidden|initial) (?:prompt|message|instructions)|系统提示|系統提示|系统指令"
-            r"|(?:reveal|print|show|repeat|output|leak)(?: me)? (?:your|the) (?:\w{1,12} )?"
-            r"(?:prompt|instructions)"
-            r"|(?:输出|显示|告诉我|泄露|重复|打印)你的(?:提示词|指令|设定)"
+            r"(?:your|the|my|hidden|secret) (?:system|developer|hidden|initial|secret) (?:prompt|message|instructions)"
+            r"|system prompt|系统提示词|系統提示詞|系统指令|你的系统提示|你的系統提示"
+            r"|(?:reveal|print|show|repeat|output|leak|recite|dump|display)(?: me| us)? (?:all )?(?:of )?(?:your|the) "
+            r"(?:\w{1,12} ){0,2}(?:prompt|instructions)(?! manual| for| on| how| to)"
+            r"|(?:输出|显示|告诉我|泄露|重复|打印|说出)你?的?(?:完整|初始|全部)?的?(?:提示词|指令|设定)"
+            r"|システムプロンプト|시스템 프롬프트"
         ),
     ),
     (
@@ -154,23 +223,58 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         "concealment",
-        ("tell", "mention", "reveal", "inform", "asking", "告诉", "告知", "透露"),
+        (
+            "tell",
+            "mention",
+            "reveal",
+            "inform",
+            "asking",
+            "secret",
+            "silently",
+            "quietly",
+            "告诉",
+            "告知",
+            "透露",
+            "偷偷",
+        ),
         (
             r"(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|reveal (?:this|it) to)"
-            r" (?:the )?(?:user|human|owner|admin)"
-            r"|without (?:telling|informing|asking) (?:the )?(?:user|human|owner|admin)"
-            r"|(?:不要|别|不能)(?:告诉|告知|透露给)(?:用户|主人|管理员|人类)"
+            r" (?:the |your )?(?:user|human|owner|admin|operator)"
+            r"|without (?:telling|informing|asking|notifying) (?:the |your )?(?:user|human|owner|admin|operator)"
+            r"|keep (?:this|it) (?:a )?secret from (?:the |your )?(?:user|human|owner|admin|operator)"
+            r"|(?:silently|quietly|secretly) (?:send|forward|email|post|upload|call|run|execute|delete|add|save|store)"
+            r"|(?:(?:不要|别|不能|不得)(?:告诉|告知|透露给|让)|瞒着)(?:用户|主人|管理员|人类)"
+            r"|(?:偷偷|悄悄)(?:地|把)?[^。\n]{0,12}(?:发送|发给|上传|转发|删除|执行)"
         ),
     ),
     (
         "authority",
-        ("admin", "root", "authori", "permission", "管理员", "权限"),
+        ("admin", "root", "authori", "permission", "rights", "access", "管理员", "权限"),
         (
             r"(?:user|i|he|she|sender|account)(?: am| is|'m|'s| has| have| was)(?: been)?"
-            r"(?: now| granted| given| the| an?| full| all){0,4} (?:admin(?:istrator)?\b|root\b"
-            r"|(?:admin|administrator|root|full|all) (?:rights|access|permission|privilege)|authori[sz]ed to)"
+            r"(?: now| granted| given| the| an?| full| all){0,4} (?:admin(?:istrator)?\b(?! of| at| in| for)|root\b"
+            r"|(?:admin|administrator|root|full|all) (?:rights|access|permission|privilege)s?"
+            r"(?! to (?:the|my|our|an?) )"
+            r"|authori[sz]ed to (?:see|read|access|change|delete|run|use) (?:all|any|every))"
+            r"|has been (?:granted|given) (?:full|all|admin|root|administrator)"
             r"|(?:用户|我|他|她|该账号)(?:现在|已经|已)?(?:是|拥有|获得|具有)(?:了)?(?:超级)?"
             r"(?:管理员|所有权限|全部权限|最高权限)"
+            r"|(?:grant|give) (?:me|him|her|them|this user|user \w{1,20}|@\w{1,32}) "
+            r"(?:full |all |the )?(?:admin|administrator|root)(?: rights| access| permissions?| privileges?)?"
+            r"|(?:授予|给)(?:我|他|她|此用户|该用户)(?:超级)?(?:管理员|最高|所有|全部)(?:的)?权限"
+        ),
+    ),
+    (
+        "carrying off",
+        ("http", "url", "链接", "网址", "webhook"),
+        (
+            r"(?:send|post|forward|upload|append|encode|exfiltrate|include|put|transmit|leak)"
+            r" (?:[^.\n]{0,40} )?(?:conversation|chat (?:history|log)|memor(?:y|ies)|secrets?|passwords?"
+            r"|what (?:the user|i|he|she) said|everything (?:you know|the user))"
+            r"[^.\n]{0,40} (?:to|into|in|as|at) [^.\n]{0,20}"
+            r"(?:https?://|(?:the|this|a|an|any) (?:image |picture )?(?:url|link|webhook|address|query))"
+            r"|(?:把|将)[^。\n]{0,20}(?:对话|聊天记录|记忆|密码|内容)[^。\n]{0,12}(?:发送|发|上传|附|放|编码)"
+            r"[^。\n]{0,8}(?:到|至|在|进)[^。\n]{0,10}(?:http|链接|网址|url)"
         ),
     ),
 )
@@ -185,9 +289,9 @@ def _pattern(source: str) -> re.Pattern[str]:
 def injection_flags(text: str) -> tuple[str, ...]:
     """Return the classes of instruction-like text in `text`, in a fixed order; empty for ordinary talk.
 
-    Classes: override, role, system prompt, chat markup, tool call, concealment, authority. English and
-    Chinese. A flag is a hint for the memory's owner, not a verdict; what is remembered has no authority
-    either way.
+    Classes: override, role, system prompt, chat markup, tool call, concealment, authority, carrying off. English and
+    Chinese, the first class in Japanese, Korean, German, Spanish, French and Russian as well. A flag is a hint for
+    the memory's owner, not a verdict; what is remembered has no authority either way.
     """
     lower = re.sub(r"[ \t\u3000]+", " ", text).lower()
     return tuple(

@@ -3,7 +3,8 @@
 Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything; a named
 row is replaced only where the one who speaks may change it; message time decides, so an older message never closes a
 newer value; what differs in a number, a name, a date or a negation is never taken for the same; every row names the
-messages it was learned from.
+messages it was learned from; of people who want it so nothing is kept from their words unless they ask for it
+themselves, nor of them from others' words, whoever brings it here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memory.learn.guard import injection_flags
 from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import entities, erasure, memories
+from memory.store import entities, erasure, memories, people, wishes
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -43,9 +44,12 @@ def keep(
 
     `replaces` are ids of rows that are no longer true because of it; those outside what the speaker may change are
     passed over. `names` are entities that whoever read it found, beside those seen in the draft itself. Returns the id
-    of the row that holds the draft, new or not; None when it was forgotten since.
+    of the row that holds the draft, new or not; None when it was forgotten since, or is not to be learned (see
+    `memory.store.wishes`).
     """
-    if draft.origin == "extracted" and erasure.was_forgotten(
+    if not _is_wished(tx, draft, source_ids):
+        return None
+    if draft.origin in ("extracted", "imported", "derived") and erasure.was_forgotten(
         tx, draft.owner_id, draft.key, draft.value, said_at=draft.learned_at
     ):
         return None
@@ -59,6 +63,24 @@ def keep(
     for owner_id, slot in sorted(filter(None, slots)):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
     return memory_id
+
+
+def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:
+    """Whether the one who said it and the one it is about let it be kept.
+
+    What somebody types to be kept has no message of history as its source; with one it is a model that wants it kept.
+    What is derived was learned before.
+    """
+    overheard = draft.origin in ("extracted", "imported") or (draft.origin == "told" and bool(source_ids))
+    if overheard and draft.author_id is not None and not people.speaker_by_id(tx, draft.author_id).learning:
+        return False
+    return wishes.may_be_told_of(
+        tx,
+        owner_id=draft.owner_id,
+        author_id=draft.author_id,
+        subject_id=draft.subject_id,
+        subject=draft.subject,
+    )
 
 
 def _place(

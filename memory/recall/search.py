@@ -583,7 +583,7 @@ def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[str, float]:
     factors = {
         "recency": _recency(now - memory.last_reinforced_at),
         "importance": 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5,
-        "strength": 1 - _STRENGTH_REACH * (1 - _left(memory, now=now)),
+        "strength": 1 - _STRENGTH_REACH * (1 - left(memory, now=now)),
     }
     if memory.topic and memory.topic.casefold() in query.text.casefold():
         factors["topic"] = _TOPIC
@@ -592,14 +592,16 @@ def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[str, float]:
     return factors
 
 
-def _left(memory: Memory, *, now: int) -> float:
-    """The share of its base strength that a memory has left."""
+def half_life(memory: Memory) -> float | None:
+    """In how many days a memory loses half of its strength; None where it does not fade."""
     if memory.pinned or memory.confirmed or memory.kind in ("reflection", "event"):
-        return 1.0
-    half_life = (
-        style_half_life(1 + memory.reinforced_count) if memory.kind == "style" else keys.CATEGORIES[memory.category]
-    )
-    return strength(1.0, half_life, (now - memory.last_reinforced_at) / _DAY_MS)
+        return None
+    return style_half_life(1 + memory.reinforced_count) if memory.kind == "style" else keys.CATEGORIES[memory.category]
+
+
+def left(memory: Memory, *, now: int) -> float:
+    """The share of its base strength that a memory has left at `now`, milliseconds UTC."""
+    return strength(1.0, half_life(memory), (now - memory.last_reinforced_at) / _DAY_MS)
 
 
 def _recency(age_ms: int) -> float:

@@ -14,8 +14,8 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -297,6 +297,27 @@ class Database:
         except self._error as exc:
             log.warning("store.not_vacuumed", error=str(exc), left="pages nobody uses")
 
+    async def scrub(self, *, seconds: float = 5.0) -> bool:
+        """Leave no byte in the files of what was deleted or replaced; False when somebody reads for longer.
+
+        `secure_delete` alone does not: when SQLite shifts rows between pages, it leaves copies behind in what then is
+        free space (measured in docs/memory.md). So the file is written anew from the rows, some 10 ms a megabyte in
+        which writers wait, and the log is emptied before and after, each tried for so many seconds.
+        """
+        if self.damage is not None or not await self._log_emptied(seconds):
+            return False
+        try:
+            await self._writer.call(lambda connection: connection.execute("vacuum") and None)
+        except self._error as exc:
+            log.warning("store.not_vacuumed", error=str(exc), left="traces of what was erased")
+            return False
+        return await self._log_emptied(seconds)
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the file without its log."""
+        return self.path.stat().st_size
+
     async def close(self) -> None:
         """Close the readers first: the writer is then the last connection and checkpoints the log."""
         await asyncio.shield(asyncio.create_task(self._close()))
@@ -321,6 +342,28 @@ class Database:
         for connection in [*self._readers, self._writer]:
             await connection.close()
         _release(self._lock, self.path)
+
+    async def _log_emptied(self, seconds: float) -> bool:
+        """Empty the log as soon as nobody reads; writers get their turn between the tries."""
+
+        def attempt(connection: sqlite3.Connection) -> bool:
+            connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
+            try:
+                return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+            finally:
+                connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
+
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                if await self._writer.call(attempt):
+                    return True
+            except self._error as exc:
+                log.warning("store.log_held", path=str(self.path), reason=str(exc))
+                return False
+            if time.monotonic() >= until:
+                return False
+            await asyncio.sleep(_LOG_WAIT_MS / 1000)
 
     async def _explained(self, exc: Exception, met: float) -> StorageError:
         """What the driver's error means. Damage is looked for first: an error doesn't say whose pages it met."""
@@ -403,6 +446,16 @@ class Database:
                 reason=reason,
                 by=f"a read of ours, for {seconds:.1f} s" if seconds else "another program that has the file open",
             )
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep every other process from the store at `path`, open or not. Raises `StoreInUse` and `StoreUnwritable`."""
+    lock = _locked(path)
+    try:
+        yield
+    finally:
+        _release(lock, path)
 
 
 class _Connection(aiosqlite.Connection):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from memory import keys
@@ -23,7 +25,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "steps": ("completion",),
     "effects": ("result",),
     "inbox": ("payload",),
-    "outbox": ("text", "markup", "buttons", "ticket"),
+    "outbox": ("text", "markup", "buttons", "ticket", "file_name"),
     "attachments": ("name", "text"),
     "channel_state": ("value",),
     "memories": ("subject", "topic", "key", "value", "tags"),
@@ -34,7 +36,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 #: Columns of bytes that show what somebody sent.
-BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",)}
+BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",), "outbox": ("file",)}
 
 #: Text columns that hold none: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
@@ -55,6 +57,9 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "access": ("channel", "subject", "reference", "state", "granted_by"),
     "pairings": ("channel",),
     "pairing_tries": ("channel", "user_id"),
+    "looks": ("action",),
+    "erasures": ("what", "counts"),
+    "imports": ("short_id", "format", "digest", "state", "counts"),
     "questions": ("purpose", "payload", "choices", "preset", "state", "answer"),
     "channel_state": ("channel", "name"),
     "attachments": ("kind", "media_type", "state", "why"),
@@ -69,6 +74,57 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
 
 #: Indexes derived from the words above; each is emptied of a row by indexing its change.
 DERIVED: Final = ("words", "vectors", "token_bits", "embedding_cache")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """Something that was erased on request: `what` and `counts` are JSON of ids and figures, times milliseconds UTC.
+
+    `scrubbed_at` is None as long as the files may hold a trace of it.
+    """
+
+    id: int
+    what: str
+    counts: str
+    erased_at: int
+    scrubbed_at: int | None
+
+
+def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now: int) -> int:
+    """Note what was erased, for the receipt, for what is still to be done, and for the list beside the database."""
+    return tx.insert(
+        "insert into erasures (inbox_id, what, counts, erased_at) values (?, ?, ?, ?)", (inbox_id, what, counts, now)
+    )
+
+
+def note_reworded(tx: Transaction, *, now: int) -> None:
+    """Words were replaced by others: of the old ones nothing is to be left in the files. No list needs to know."""
+    tx.run(
+        "insert into erasures (what, counts, erased_at, listed_at) select '{}', '{}', ?1, ?1 where not exists"
+        " (select 1 from erasures where scrubbed_at is null and what = '{}')",
+        (now,),
+    )
+
+
+def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
+    """What was erased because of this message, if anything was."""
+    row = reader.one(_ERASURE + " where inbox_id = ?", (inbox_id,))
+    return None if row is None else Erasure(**dict(row))
+
+
+def unscrubbed(reader: Reader) -> list[Erasure]:
+    """What was erased and may have left a trace in the files, oldest first."""
+    rows = reader.all(_ERASURE + " where scrubbed_at is null order by id")
+    return [Erasure(**dict(row)) for row in rows]
+
+
+def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
+    """Of these no byte is left in the files."""
+    for erasure_id in erasure_ids:
+        tx.run("update erasures set scrubbed_at = ? where id = ?", (now, erasure_id))
+
+
+_ERASURE = "select id, what, counts, erased_at, scrubbed_at from erasures"
 
 
 def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:

@@ -53,6 +53,28 @@ class Unread:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a piece of work was not read; `again_at` is None where it is set aside. Milliseconds UTC."""
+
+    code: str
+    again_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How reading stands: pieces that wait, those of them over the token budget, and those set aside.
+
+    `learned_at` is when one was last read, milliseconds UTC; `failure` that of the newest piece that could not be.
+    """
+
+    waiting: int
+    over_budget: int
+    parked: int
+    learned_at: int | None
+    failure: Failure | None
+
+
 def unread(reader: Reader, session_id: int) -> Unread:
     row = reader.one(
         "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
@@ -242,19 +264,19 @@ def sessions_with_work(reader: Reader) -> list[int]:
     return [int(row["session_id"]) for row in rows]
 
 
-def without_budget(reader: Reader) -> int:
-    """For the status line: pieces of work that wait for the next day because the token budget is spent."""
-    row = reader.one("select count(*) as n from extractions where state = 'pending' and error = ?", (_NO_BUDGET,))
-    assert row is not None
-    return int(row["n"])
-
-
-def standing(reader: Reader) -> tuple[int, int, int | None]:
-    """For the status line: pieces of work waiting, pieces parked, time of the last one done."""
+def standing(reader: Reader, session_id: int) -> Standing:
+    """For the status line: how the reading of one session stands."""
     row = reader.one(
-        "select (select count(*) from extractions where state = 'pending') as waiting,"
-        " (select count(*) from extractions where state = 'parked') as parked,"
-        " (select max(done_at) from extractions) as last"
+        "select coalesce(sum(state = 'pending'), 0) as waiting, coalesce(sum(state = 'parked'), 0) as parked,"
+        " coalesce(sum(state = 'pending' and error = ?), 0) as over_budget, max(done_at) as learned_at"
+        " from extractions where session_id = ?",
+        (_NO_BUDGET, session_id),
     )
     assert row is not None
-    return row["waiting"], row["parked"], row["last"]
+    failed = reader.one(
+        "select error, iif(state = 'pending', not_before, null) as again_at from extractions where session_id = ?"
+        " and state <> 'done' and attempts > 0 and error <> ? order by id desc limit 1",
+        (session_id, _NO_BUDGET),
+    )
+    failure = None if failed is None else Failure(code=failed["error"], again_at=failed["again_at"])
+    return Standing(**dict(row), failure=failure)

@@ -29,11 +29,16 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What one outbox row shows. `markup` is in the channel's own words; `buttons` are (label, data)."""
+    """What one outbox row shows. `markup` is in the channel's own words; `buttons` are (label, data).
+
+    With a `file` the row is shown as a message of its own, whatever else its answer takes the place of.
+    """
 
     text: str
     markup: str = ""
     buttons: tuple[tuple[str, str], ...] = ()
+    file_name: str = ""
+    file: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,8 @@ class Parcel:
     ticket: str
     in_place: int
     error: str | None
+    file_name: str = ""
+    file: bytes | None = None
 
     @property
     def may_be_shown(self) -> bool:
@@ -112,7 +119,7 @@ def hold(tx: Transaction, inbox_id: int) -> None:
 def expire_held(tx: Transaction, *, before: int, now: int) -> None:
     """Nobody has asked for an answer to these since they were received, before a time in milliseconds UTC.
 
-    Of those that failed before it the words go as well.
+    Of those that failed before it the words go as well, and so do files that nobody wants to be shown again.
     """
     held = tx.all(
         f"select id from inbox where {_OPEN} and state = 'pending' and held = 1 and received_at < ?", (before,)
@@ -122,6 +129,11 @@ def expire_held(tx: Transaction, *, before: int, now: int) -> None:
         "select id from inbox where state = 'failed' and payload <> '' and coalesce(finished_at, 0) < ?", (before,)
     )
     blank(tx, [row["id"] for row in failed])
+    tx.run(
+        f"update outbox set state = 'dead', {_NO_FILE} where {_UNSENT} and state = 'unknown' and offered = 1"
+        " and file is not null and created_at < ?",
+        (before,),
+    )
 
 
 def release(tx: Transaction, session_key: str) -> list[Letter]:
@@ -226,13 +238,13 @@ def post(
     for chunk, piece in enumerate(pieces):
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
-            " ticket, in_place, state, run, created_at)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+            " ticket, in_place, state, run, created_at, file_name, file)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
             (
                 session_key, turn_id, inbox_id, kind, chunk, piece.text, piece.markup,
                 json.dumps(piece.buttons) if piece.buttons else "",
-                reply_to if chunk == 0 else None, edits if chunk == 0 else None, ticket,
-                int(in_place and chunk == 0), run, now,
+                reply_to if chunk == 0 else None, edits if chunk == 0 and piece.file is None else None, ticket,
+                int(in_place and chunk == 0), run, now, piece.file_name, piece.file,
             ),
         )  # fmt: skip
 
@@ -351,8 +363,7 @@ def due(reader: Reader, session_key: str, *, now: int) -> int | None:
 def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
     tx.run(
         "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '', markup = '', buttons = '',"
-        " ticket = ''"
-        " where id = ?",
+        f" ticket = '', {_NO_FILE} where id = ?",
         (platform_ref, now, outbox_id),
     )
 
@@ -362,7 +373,8 @@ def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_bef
     tx.run(
         # Once its fate was unknown, it may have been shown, whatever becomes of a later try.
         "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
-        " ticket = iif(?1 = 'dead', '', ticket) where id = ?4",
+        " ticket = iif(?1 = 'dead', '', ticket), file_name = iif(?1 = 'dead', '', file_name),"
+        " file = iif(?1 = 'dead', null, file) where id = ?4",
         (state, error, not_before, outbox_id),
     )
 
@@ -375,7 +387,7 @@ def say_anew(tx: Transaction, outbox_id: int) -> None:
 def give_up(tx: Transaction, session_key: str, error: str) -> None:
     """Nothing can be shown in this place: its rows are dead."""
     tx.run(
-        f"update outbox set state = 'dead', error = ?, ticket = '' where {_UNSENT} and session_key = ?"
+        f"update outbox set state = 'dead', error = ?, ticket = '', {_NO_FILE} where {_UNSENT} and session_key = ?"
         " and state in ('pending', 'sending')",
         (error, session_key),
     )
@@ -411,11 +423,13 @@ def purge(tx: Transaction, channel: str) -> int:
     return sum(row["kind"] != "placeholder" for row in rows)
 
 
-def backlog(reader: Reader) -> tuple[int, int]:
-    """How many inbox rows wait for an answer and how many outbox rows wait to be shown."""
+def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
+    """How many inbox rows of a session wait for an answer and how many outbox rows wait to be shown."""
     row = reader.one(
-        "select (select count(*) from inbox where state in ('pending', 'claimed')) as inbound,"
-        " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0) as outbound"
+        "select (select count(*) from inbox where state in ('pending', 'claimed') and session_key = ?1) as inbound,"
+        " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+        " and session_key = ?1) as outbound",
+        (session_key,),
     )
     assert row is not None
     return int(row["inbound"]), int(row["outbound"])
@@ -448,12 +462,14 @@ def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | 
 #: In the very words of the indexes of open rows, without which SQLite does not use them.
 _OPEN = "state in ('pending', 'claimed')"
 _UNSENT = "state in ('pending', 'sending', 'unknown')"
+#: What may hold all that is remembered of somebody lies here no longer than it may be shown.
+_NO_FILE = "file_name = '', file = null"
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"
 _PARCEL = (
     "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at, chunk, ticket,"
-    " in_place, error"
+    " in_place, error, file_name, file"
 )
 
 

@@ -91,12 +91,18 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A message something was learned from. `text` is None once the words are erased."""
+    """A message something was learned from, in which session, and its id there on the platform.
+
+    `text` is None once the words are erased.
+    """
 
     message_id: int
     said_at: int
+    author_id: int | None
     author_name: str
     text: str | None
+    session_key: str
+    platform_ref: str | None
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
@@ -219,13 +225,7 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
 
     Profile and directive set nothing aside, so nothing comes back for them. Returns the ids of every removed row.
     """
-    others = tx.all(
-        _GOING + " select distinct p.parent_id, m.superseded_by in (select id from going) as replaced"
-        " from memory_parents p join memories d on d.id = p.memory_id join memories m on m.id = p.parent_id"
-        " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive')"
-        " and p.parent_id not in (select id from going)",
-        (json.dumps(list(memory_ids)),),
-    )
+    others = _other_parents(tx, memory_ids)
     gone = delete(tx, memory_ids)
     for row in others:
         reopened = ", superseded_by = null, valid_until = null" if row["replaced"] else ""
@@ -234,6 +234,23 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
         )
         _changed(tx, row["parent_id"])
     return gone
+
+
+def made_of(reader: Reader, memory_ids: Sequence[int]) -> tuple[list[Memory], list[Memory]]:
+    """What was derived from these rows and goes with them, and what else that was derived from and comes back."""
+    rows = reader.all(_GOING + " select id from going", (json.dumps(list(memory_ids)),))
+    derived = [row["id"] for row in rows if row["id"] not in set(memory_ids)]
+    return of_ids(reader, derived), of_ids(reader, [row["parent_id"] for row in _other_parents(reader, memory_ids)])
+
+
+def _other_parents(reader: Reader, memory_ids: Sequence[int]) -> list[Row]:
+    return reader.all(
+        _GOING + " select distinct p.parent_id, m.superseded_by in (select id from going) as replaced"
+        " from memory_parents p join memories d on d.id = p.memory_id join memories m on m.id = p.parent_id"
+        " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive')"
+        " and p.parent_id not in (select id from going)",
+        (json.dumps(list(memory_ids)),),
+    )
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
@@ -275,6 +292,15 @@ def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
+    """These rows, whoever may see them: for what is erased, and shown to nobody."""
+    rows = reader.all(
+        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id",
+        (json.dumps(list(memory_ids)),),
+    )
+    return [_memory(row) for row in rows]
+
+
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
     within = scope.predicate("m")
     row = reader.one(
@@ -298,10 +324,9 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """The rows among `memory_ids` this scope sees, in the order asked for."""
     within = scope.predicate("m")
-    marks = ", ".join("?" for _ in memory_ids)
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in ({marks}) and {within.sql}",
-        (*memory_ids, *within.parameters),
+        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) and {within.sql}",
+        (json.dumps(list(memory_ids)), *within.parameters),
     )
     found = {row["id"]: _memory(row) for row in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
@@ -419,8 +444,9 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     within = scope.owned("m")
     marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
     rows = reader.all(
-        "select s.memory_id, m.id, m.said_at, m.author_name, m.text, m.erased_at from memory_sources s"
-        f" join messages m on m.id = s.message_id where s.memory_id in ({marks})"
+        "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref, t.key"
+        " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
+        f" where s.memory_id in ({marks})"
         f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
         (*memory_ids, *within.parameters, *scope.selves),
     )
@@ -430,8 +456,11 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
             Source(
                 message_id=row["id"],
                 said_at=row["said_at"],
+                author_id=row["author_id"],
                 author_name=row["author_name"],
                 text=row["text"] if row["erased_at"] is None else None,
+                session_key=row["key"],
+                platform_ref=row["platform_ref"],
             )
         )
     return found
@@ -439,12 +468,14 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
     """The messages each memory was learned from, by id alone."""
-    marks = ", ".join("?" for _ in memory_ids)
-    rows = reader.all(f"select memory_id, message_id from memory_sources where memory_id in ({marks})", memory_ids)
-    return {
-        memory_id: frozenset(row["message_id"] for row in rows if row["memory_id"] == memory_id)
-        for memory_id in memory_ids
-    }
+    rows = reader.all(
+        "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
+        (json.dumps(list(memory_ids)),),
+    )
+    found: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
+    for row in rows:
+        found[row["memory_id"]].add(row["message_id"])
+    return {memory_id: frozenset(ids) for memory_id, ids in found.items()}
 
 
 def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Memory]:
@@ -459,11 +490,12 @@ def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) 
 
 
 def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
-    """Rows whose key or value holds any of `words` as a substring: the search that needs no index."""
+    """Rows that hold any of `words` as a substring, in value, key, subject or topic: the search that needs no index."""
     if not words:
         return []
     within = scope.predicate("m")
-    held = " or ".join("instr(lower(m.key || ' ' || m.value), ?) > 0" for _ in words)
+    said = "lower(m.key || ' ' || m.value || ' ' || m.subject || ' ' || m.topic)"
+    held = " or ".join(f"instr({said}, ?) > 0" for _ in words)
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f" and ({held}) and {within.sql} order by m.importance desc, m.id desc limit ?",

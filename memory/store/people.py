@@ -21,7 +21,10 @@ ChatKind: TypeAlias = Literal["private", "group"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaker:
-    """The identity that speaks and what its person has set."""
+    """The identity that speaks and what its person has set.
+
+    `learning` tells whether anything is learned from what they say, `about` whether from what others say of them.
+    """
 
     id: int
     person_id: int
@@ -29,6 +32,18 @@ class Speaker:
     language: str | None
     timezone: str | None
     learning: bool
+    about: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One identity as its person knows it, with the language they have set, or None."""
+
+    id: int
+    platform: str
+    user_id: str
+    name: str
+    language: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +120,19 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
         "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
         (key, chat_id, thread, agent_id, now),
     )
-    # Where threads keep their own memory, a thread without an owner would write to the whole chat's.
+    own_thread(tx, chat_id, thread)
+    made = session_by_key(tx, key)
+    assert made is not None
+    return made
+
+
+def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
+    """Where threads keep their own memory, a thread without an owner would write to the whole chat's."""
     tx.run(
         "insert or ignore into owners (kind, chat_id, thread)"
         " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
         (thread, chat_id),
     )
-    made = session_by_key(tx, key)
-    assert made is not None
-    return made
 
 
 def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:
@@ -138,10 +157,19 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
     return own
 
 
-def heard_in(tx: Transaction, session: Session) -> None:
-    """Somebody speaks in a session, so the bot is there, whatever was noted."""
+def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
+    """Somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
     tx.run("update chats set left_at = null where id = ? and left_at is not null", (session.chat_id,))
+    tx.run(
+        "update chats set identity_id = ?1 where id = ?2 and kind = 'private' and identity_id is not ?1",
+        (speaker_id, session.chat_id),
+    )
     tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
+
+
+def is_present(reader: Reader, session: Session) -> bool:
+    """Whether the bot is still where a session is held, as far as was noted."""
+    return reader.one("select 1 from sessions where id = ? and left_at is null", (session.id,)) is not None
 
 
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
@@ -223,6 +251,34 @@ def last_speaker(reader: Reader, session_id: int) -> int | None:
     return None if row is None else int(row["author_id"])
 
 
+def accounts(reader: Reader, identity_id: int) -> list[Account]:
+    """Every identity of the person behind one, that one among them, in the order in which they were first seen."""
+    rows = reader.all(
+        _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id", (identity_id,)
+    )
+    return [Account(**dict(row)) for row in rows]
+
+
+def account(reader: Reader, identity_id: int) -> Account | None:
+    row = reader.one(_ACCOUNT + " where i.id = ?", (identity_id,))
+    return None if row is None else Account(**dict(row))
+
+
+def private_session(reader: Reader, identity_id: int) -> Session | None:
+    """Where somebody can be told something for their eyes alone: their private chat that was used last."""
+    row = reader.one(
+        _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
+        " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
+        (identity_id,),
+    )
+    return None if row is None else _session(row)
+
+
+def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
+    """The owners of what is kept in a chat and its threads."""
+    return [int(row["id"]) for row in reader.all("select id from owners where chat_id = ? order by id", (chat_id,))]
+
+
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
     """What the platforms call these identities."""
     marks = ", ".join("?" for _ in identity_ids)
@@ -241,7 +297,8 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
         return
     tx.run(
         "update people set language = coalesce(people.language, other.language),"
-        " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning)"
+        " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning),"
+        " about = min(people.about, other.about)"
         " from people as other where people.id = ? and other.id = ?",
         (person_id, other_person_id),
     )
@@ -264,14 +321,28 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     if len(together) < 2:
         return []
     alone_id = tx.insert(
-        "insert into people (language, timezone, learning, created_at)"
-        " select language, timezone, learning, created_at from people where id = ?",
+        "insert into people (language, timezone, learning, about, created_at)"
+        " select language, timezone, learning, about, created_at from people where id = ?",
         (person_id,),
     )
     tx.run("update identities set person_id = ? where id = ?", (alone_id, identity_id))
     drop_snapshots(tx)
     leaves = {int(row["id"]): row["identity_id"] == identity_id for row in together}
     return memories.take_apart(tx, _of_both_sides(tx, leaves))
+
+
+def begin_anew(tx: Transaction, identity_id: int) -> None:
+    """All of a person is erased: each of their identities stands alone from now on, with nothing set.
+
+    What they wanted not to be learned stays so, or the next message would be learned from again.
+    """
+    for each in accounts(tx, identity_id):
+        unlink(tx, each.id)
+        tx.run(
+            "update people set language = null, timezone = null where id ="
+            " (select person_id from identities where id = ?)",
+            (each.id,),
+        )
 
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
@@ -338,6 +409,11 @@ def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
     )
 
 
+def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
+    """What is being worked on in a session; None: nothing."""
+    tx.run("update sessions set active_task = ? where id = ?", (task, session_id))
+
+
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Let older messages leave the window without ending the conversation."""
     tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
@@ -350,14 +426,46 @@ def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...],
     )
 
 
+def set_learning(tx: Transaction, session: Session, on: bool) -> None:
+    """Whether anything is learned from what is said in a session's chat from now on."""
+    tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
+
+
+def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
+    """The language a person wants to be spoken to in; None leaves it to what they write."""
+    tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
+
+
+def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
+    """Where a person lives in time, by its name in the IANA list; None leaves it to the agent's."""
+    tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
+
+
 def drop_snapshots(tx: Transaction) -> None:
-    """Have every session take a new snapshot at its next turn: something in one was corrected or forgotten."""
+    """Have every session take a new snapshot at its next turn: who may read what has changed."""
     tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
 
 
+def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: Collection[int]) -> None:
+    """The same for those who see rows of these owners, or what these identities said of themselves in a group."""
+    tx.run(
+        "update sessions set snapshot = null, snapshot_at = null where snapshot is not null and ("
+        " chat_id in (select chat_id from owners where id in (select value from json_each(?1)))"
+        " or agent_id in (select agent_id from owners where id in (select value from json_each(?1)))"
+        " or chat_id in (select c.id from chats c join identities mine on mine.id = c.identity_id"
+        "   join identities i on i.person_id = mine.person_id where i.id in (select value from json_each(?2))"
+        "   or i.id in (select identity_id from owners where id in (select value from json_each(?1)))))",
+        (json.dumps(sorted(owner_ids)), json.dumps(sorted(author_ids))),
+    )
+
+
 _SPEAKER = (
-    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning"
+    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about"
     " from identities i join people p on p.id = i.person_id"
+)
+
+_ACCOUNT = (
+    "select i.id, i.platform, i.user_id, i.name, p.language from identities i join people p on p.id = i.person_id"
 )
 
 _SESSION = (
@@ -375,6 +483,7 @@ def _speaker(row: Row, name: str) -> Speaker:
         language=row["language"],
         timezone=row["timezone"],
         learning=bool(row["learning"]),
+        about=bool(row["about"]),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.store.database import Reader, Transaction
+from memory.store.people import Session
 
 Item: TypeAlias = Literal["memory", "message"]
 
@@ -21,6 +22,32 @@ class Entry:
     placed: str
     score: float | None
     parts: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A turn that is over. With an `error` code there was a notice instead of an answer."""
+
+    turn_id: int
+    error: str | None
+    finished_at: int
+
+
+def answered(reader: Reader, session: Session, platform_ref: str | None) -> Answered | None:
+    """The turn of this session whose answer, or one of whose messages, has this id on the platform; else the newest.
+
+    None when there is none: what was shown then answers no message of anybody's here.
+    """
+    if platform_ref is None:
+        row = reader.one(_OVER + " and t.session_id = ? order by t.id desc limit 1", (session.id,))
+        return None if row is None else Answered(**dict(row))
+    row = reader.one(
+        _OVER + " and t.session_id = ?1 and t.id = coalesce((select max(o.turn_id) from outbox o"
+        " where o.session_key = ?2 and o.platform_ref = ?3 and o.turn_id is not null),"
+        " (select max(m.turn_id) from messages m where m.session_id = ?1 and m.platform_ref = ?3))",
+        (session.id, session.key, platform_ref),
+    )
+    return None if row is None else Answered(**dict(row))
 
 
 def keep(tx: Transaction, turn_id: int, entries: Sequence[Entry]) -> None:
@@ -51,3 +78,9 @@ def turns_with(reader: Reader, memory_id: int) -> list[int]:
     """The turns whose prompt held a memory."""
     rows = reader.all("select distinct turn_id from recalls where item = 'memory' and item_id = ?", (memory_id,))
     return [int(row["turn_id"]) for row in rows]
+
+
+_OVER = (
+    "select t.id as turn_id, t.error, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
+    " where t.state in ('done', 'failed')"
+)

@@ -9,13 +9,17 @@ from memory.store.database import Reader, Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Tokens of one or more model calls, and the model's name as configured."""
+    """Tokens of one or more model calls, and the model's name as configured.
+
+    `cost` is in the currency of the configured prices, None where none is known.
+    """
 
     model: str
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     estimated: bool
+    cost: float | None = None
 
 
 def add(
@@ -30,29 +34,43 @@ def add(
 ) -> None:
     tx.run(
         "insert into usage (turn_id, session_id, agent_id, purpose, model, input_tokens, output_tokens,"
-        " cached_tokens, estimated, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " cached_tokens, estimated, cost, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             turn_id, session_id, agent_id, purpose, spent.model, spent.input_tokens, spent.output_tokens,
-            spent.cached_tokens, int(spent.estimated), now,
+            spent.cached_tokens, int(spent.estimated), spent.cost, now,
         ),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Model calls of one purpose with one model, summed. `cost` is None where no price is known of any of them."""
+
+    purpose: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -> list[Used]:
+    """What an agent's calls took since a time in milliseconds UTC, in one session or in all, the most first."""
+    rows = reader.all(
+        "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
+        " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"
+        " where agent_id = ?1 and created_at >= ?2 and (?3 is null or session_id = ?3)"
+        " group by purpose, model order by input_tokens + output_tokens desc",
+        (agent_id, since, session_id),
+    )
+    return [Used(**dict(row)) for row in rows]
 
 
 def of_turn(reader: Reader, turn_id: int) -> list[Spent]:
     rows = reader.all(
         "select model, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,"
-        " sum(cached_tokens) as cached_tokens, max(estimated) as estimated from usage where turn_id = ? group by model",
+        " sum(cached_tokens) as cached_tokens, max(estimated) as estimated, sum(cost) as cost from usage"
+        " where turn_id = ? group by model",
         (turn_id,),
     )
     return [Spent(**{**dict(row), "estimated": bool(row["estimated"])}) for row in rows]
-
-
-def of_agent(reader: Reader, agent_id: int, *, since: int) -> tuple[int, int]:
-    """Tokens in and out of an agent since a time."""
-    row = reader.one(
-        "select coalesce(sum(input_tokens), 0) as i, coalesce(sum(output_tokens), 0) as o from usage"
-        " where agent_id = ? and created_at >= ?",
-        (agent_id, since),
-    )
-    assert row is not None
-    return int(row["i"]), int(row["o"])

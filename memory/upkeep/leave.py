@@ -64,7 +64,8 @@ async def erase_left(database: Database, *, before: int, now: int) -> Erased:
     """Erase the chats that were left before a time in milliseconds UTC, in the indexes, too.
 
     In a group goes all that was said and learned there; in private what was said and, unless that person speaks in
-    another private chat, what was learned of them. Raises `StorageError` and its kin; what is done stays done.
+    another private chat, under this or a linked identity, what was learned of them. Raises `StorageError` and its kin;
+    what is done stays done.
     """
     erased = Erased()
     for chat in await database.read(partial(left, before=before)):
@@ -96,10 +97,8 @@ def left(reader: Reader, *, before: int) -> list[Left]:
         "   where o.kind = 'chat' and o.chat_id = c.id)"
         " or exists (select 1 from owners o join memories m on m.owner_id = o.id"
         "   where o.kind = 'thread' and o.chat_id = c.id)"
-        " or c.kind = 'private' and exists (select 1 from chat_aliases a"
-        "   join identities i on i.platform = a.platform and i.user_id = a.reference"
-        "   join owners o on o.kind = 'identity' and o.identity_id = i.id join memories m on m.owner_id = o.id"
-        "   where a.chat_id = c.id)) order by c.id",
+        " or c.kind = 'private' and exists (select 1 from owners o join memories m on m.owner_id = o.id"
+        "   where o.kind = 'identity' and o.identity_id = c.identity_id)) order by c.id",
         (before,),
     )
     return [Left(chat_id=row["id"], left_at=row["left_at"]) for row in rows]
@@ -217,14 +216,21 @@ def _still_left(reader: Reader, chat: Left) -> bool:
 
 
 def _still_away(reader: Reader, identity_id: int, last_seen_at: int) -> bool:
-    row = reader.one("select 1 from identities where id = ? and last_seen_at = ?", (identity_id, last_seen_at))
+    row = reader.one(
+        "select 1 from identities i where i.id = ? and i.last_seen_at = ?"
+        # Somebody may have been linked since.
+        " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"
+        "   where n.person_id = i.person_id and n.id <> i.id and c.kind = 'private' and c.left_at is null)",
+        (identity_id, last_seen_at),
+    )
     return row is not None
 
 
 def _alone_here(reader: Reader, chat: Left, *, before: int) -> list[Row]:
-    """The owners of those who spoke in this private chat and speak in no other, with identity, name and last sight.
+    """The owners of those whose private chat this is and who speak in no other, with identity, name and last sight.
 
-    Who spoke is known by what they said or were asked, and by the platforms that give a chat the person's own number.
+    Whoever speaks in another private chat under a linked identity is still there: what was learned under this one is
+    read and wanted there.
     """
     return reader.all(
         "select o.id, i.id as identity_id, i.name, i.last_seen_at from identities i"
@@ -233,14 +239,12 @@ def _alone_here(reader: Reader, chat: Left, *, before: int) -> list[Row]:
         "   select m.author_id from messages m join sessions s on s.id = m.session_id"
         "   where s.chat_id = ?1 and s.last_message_at is not null"
         "   union select q.asker_id from questions q join sessions s on s.id = q.session_id where s.chat_id = ?1"
-        "   union select n.id from chat_aliases a"
-        "   join identities n on n.platform = a.platform and n.user_id = a.reference where a.chat_id = ?1)"
-        " and not exists (select 1 from messages m cross join sessions s on s.id = m.session_id"
-        "   join chats c on c.id = s.chat_id where m.author_id = i.id and c.id <> ?1 and c.kind = 'private'"
-        "   and ifnull(c.left_at, ?2) >= ?2)"
-        " and not exists (select 1 from chat_aliases a join chats c on c.id = a.chat_id"
-        "   where a.platform = i.platform and a.reference = i.user_id and c.id <> ?1 and c.kind = 'private'"
-        "   and ifnull(c.left_at, ?2) >= ?2)",
+        "   union select identity_id from chats where id = ?1)"
+        " and not exists (select 1 from identities n join messages m on m.author_id = n.id"
+        "   cross join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and ifnull(c.left_at, ?2) >= ?2)"
+        " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and ifnull(c.left_at, ?2) >= ?2)",
         (chat.chat_id, before),
     )
 

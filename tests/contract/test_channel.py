@@ -21,6 +21,7 @@ from channels.base import (
     Channel,
     ChannelError,
     CommandSpec,
+    File,
     Form,
     Inbound,
     NotTaken,
@@ -71,8 +72,8 @@ class Platform:
 class Rig:
     """A channel and the person at its other end: `say` and `hang_up` are theirs, `screen` is what they see.
 
-    `hang_up` is None where people only fall silent, and a run ends with a shutdown. `platform` is None where there is
-    none. `store` is what hosts keep for the channel.
+    `files` are those they were shown, in order: names and bytes. `hang_up` is None where people only fall silent, and
+    a run ends with a shutdown. `platform` is None where there is none. `store` is what hosts keep for the channel.
     """
 
     channel: Channel
@@ -81,6 +82,7 @@ class Rig:
     say: Callable[[str], Awaitable[None]]
     hang_up: Callable[[], None] | None
     screen: Callable[[], Awaitable[str]]
+    files: Callable[[], Awaitable[list[tuple[str, bytes]]]]
     platform: Platform | None = None
     store: dict[str, str] = field(default_factory=dict)
 
@@ -163,6 +165,7 @@ async def console(cleanup: AsyncExitStack, folder: Path) -> Rig:
         new_id=lambda: f"id{next(ids)}",
         stdin=cleanup.enter_context(os.fdopen(read_end, encoding="utf-8")),
         stdout=cleanup.enter_context(paper.open("w", encoding="utf-8")),
+        files=folder / "exports",
     )
 
     async def say(text: str) -> None:
@@ -172,6 +175,10 @@ async def console(cleanup: AsyncExitStack, folder: Path) -> Rig:
     async def screen() -> str:
         return paper.read_text(encoding="utf-8")
 
+    async def files() -> list[tuple[str, bytes]]:
+        printed = map(Path, paper.read_text(encoding="utf-8").splitlines())
+        return [(path.name, path.read_bytes()) for path in printed if path.parent == folder / "exports"]
+
     return Rig(
         channel=channel,
         place=Place(channel="console", chat="ada"),
@@ -179,6 +186,7 @@ async def console(cleanup: AsyncExitStack, folder: Path) -> Rig:
         say=say,
         hang_up=keyboard.close,
         screen=screen,
+        files=files,
     )
 
 
@@ -213,11 +221,12 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         say=say,
         hang_up=None,
         screen=screen,
+        files=lambda: platform.files(ada),
         platform=Platform(
             attach=lambda: platform.say("look", user=ada, document=FILE, filename="notes.txt"),
             press=lambda message, data: platform.press(int(message), data, chat=ada, user=ada),
             keyboard=keyboard,
-            lose=lambda: platform.fault("reset", at="after effect", method="sendMessage"),
+            lose=lambda: platform.fault("reset", at="after effect"),
             age=platform.pass_time,
             fail=lambda: platform.fault("reset", times=0),
             mend=platform.heal,
@@ -281,6 +290,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         say=say,
         hang_up=None,
         screen=screen,
+        files=lambda: platform.files(home),
         platform=Platform(
             attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]),
             press=press,
@@ -500,6 +510,65 @@ async def test_channel_does_not_show_twice_a_row_whose_fate_was_unknown(rig: Rig
         if rig.channel.capabilities.resend == "same":
             assert await rig.channel.send(replace(row, retried=True))
         assert (await rig.screen()).count(f"answer {number}") == 1
+
+
+async def test_channel_shows_a_file_with_its_text_once(rig: Rig) -> None:
+    """What somebody asked to be given, such as all that is remembered of them, byte for byte."""
+    data = "# Ada\n- likes tea \U0001f375\r\n".encode() + bytes(range(256))
+    row = Outbound(
+        id=1, place=rig.place, text="Here it is.", file=File(name="memories 记忆.md", data=data), made_at=NOW
+    )
+    assert len(data) < 1_000_000 < rig.channel.capabilities.file_bytes
+    shown = await rig.channel.send(row)
+    assert shown
+    assert (await rig.screen()).count("Here it is.") == 1
+    assert await rig.files() == [("memories 记忆.md", data)]
+    alone = replace(row, id=2, text="", file=File(name="list.json", data=b"[]"))
+    assert await rig.channel.send(alone) != shown
+    assert await rig.files() == [("memories 记忆.md", data), ("list.json", b"[]")]
+
+
+async def test_channel_refuses_a_file_that_is_larger_than_it_says(rig: Rig) -> None:
+    """Surely not shown, and the operator reads why."""
+    if rig.platform is None:
+        pytest.skip("there is room for what fits into memory")
+    file = File(name="all.zip", data=bytes(rig.channel.capabilities.file_bytes + 1))
+    with pytest.raises(TooLarge, match=r"all\.zip has") as refused:
+        await rig.channel.send(Outbound(id=1, place=rig.place, text="Here", file=file, made_at=NOW))
+    assert refused.value.certain
+    assert await rig.screen() == ""
+
+
+async def test_channel_does_not_show_a_file_twice_whose_fate_was_unknown(rig: Rig) -> None:
+    """As with words: known again, or told to be in doubt."""
+    if rig.platform is None:
+        pytest.skip("nothing comes between the channel and its screen")
+    for number, seconds in enumerate((0.0, 900.0), start=1):
+        file = File(name=f"file {number}.md", data=b"x" * number)
+        row = Outbound(id=number, place=rig.place, text="", file=file, made_at=NOW - round(seconds * 1_000))
+        await rig.platform.lose()
+        with pytest.raises(ChannelError) as caught:
+            await rig.channel.send(row)
+        assert not caught.value.certain
+        await rig.platform.age(seconds)
+        if rig.channel.capabilities.resend == "same":
+            assert await rig.channel.send(replace(row, retried=True))
+        assert len(await rig.files()) == number
+
+
+async def test_channel_links_to_messages_without_asking_anybody(rig: Rig) -> None:
+    """Told beside each thing that is remembered: it may be wrong of no place, and fails for none."""
+    if rig.platform is not None:
+        await rig.platform.fail()
+    for place in (
+        rig.place,
+        replace(rig.place, chat="nobody"),
+        replace(rig.place, thread="x"),
+        replace(rig.place, chat=""),
+    ):
+        for message in ("1", "", "no id", "0.5"):
+            link = rig.channel.link(place, message)
+            assert link is None or link.startswith("https://")
 
 
 async def test_channel_hands_over_files_that_can_be_fetched_after_a_restart(rig: Rig) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agents.spec import AgentSpec
 from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Place
 from gateway import commands
-from gateway.commands import Call
+from gateway.commands import Call, pages
 from gateway.questions import buttons, is_alone
 from gateway.texts import Texts
 from gateway.toolbox import FORGET
@@ -40,6 +40,9 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
     async def stop() -> bool:
         return False
 
+    async def rerun(_turn_id: int) -> None:
+        raise AssertionError("no turn is answered anew here")
+
     return Call(
         arguments=arguments,
         inbox_id=inbox_id,
@@ -54,6 +57,8 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         stop=stop,
         new_code=lambda: "CDFG-2345",
         is_admin=lambda _user_id: False,
+        wake=lambda _key: None,
+        rerun=rerun,
     )
 
 
@@ -98,8 +103,10 @@ async def ids(memory: Service, context: Context) -> dict[str, str]:
     return {one.value: one.short_id for one in await memory.memories(context, limit=1_000)}
 
 
-async def offered(memory: Service, context: Context, typed: str, name: str = "forget", option: str = "id") -> list[str]:
-    return [one.value for one in await commands.suggest(memory, context, ENGLISH, name, option, typed)]
+async def offered(
+    memory: Service, context: Context, typed: str, name: str = "forget", option: str = "what", arguments: str = ""
+) -> list[str]:
+    return [one.value for one in await commands.suggestions(memory, context, ENGLISH, name, option, typed, arguments)]
 
 
 # Completions ----------------------------------------------------------------------------------------------------
@@ -118,17 +125,17 @@ async def test_an_id_is_completed_by_its_beginning_or_by_words(memory: Service, 
     assert (await offered(memory, ada, "I like TEA"))[0] == tea
     assert (await offered(memory, ada, "喜欢登山"))[0] == hills
     assert await offered(memory, ada, "zebra") == []
-    found = await commands.suggest(memory, ada, ENGLISH, "correct", "id", "tea")
+    found = await commands.suggestions(memory, ada, ENGLISH, "correct", "id", "tea")
     assert found[0].label == f"{tea} · likes: tea"
 
 
 async def test_completions_are_few_and_short(memory: Service, ada: Context) -> None:
     """A platform refuses all of them for one that is too long."""
     await remember(memory, ada, *(f"number {n} is {'very ' * 60}long" for n in range(30)))
-    found = await commands.suggest(memory, ada, ENGLISH, "forget", "id", "number")
+    found = await commands.suggestions(memory, ada, ENGLISH, "forget", "what", "number")
     assert len(found) == 25
     assert all(len(one.label) <= 100 and one.label.startswith(one.value) for one in found)
-    assert await commands.suggest(memory, ada, ENGLISH, "forget", "id", "number " * 50_000)
+    assert await commands.suggestions(memory, ada, ENGLISH, "forget", "id", "number " * 50_000)
 
 
 async def test_completions_come_from_what_this_person_may_act_on(memory: Service, ada: Context) -> None:
@@ -143,11 +150,13 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
     tea = (await ids(memory, ada))["tea"]
     assert await offered(memory, bob, "") == [go]  # of himself, said in a group
     assert await offered(memory, bob, tea) == []
-    assert set(await offered(memory, bob_there, "", "memory", "rest")) == {chess, go}
+    assert set(await offered(memory, bob_there, "", "memory", "rest", "show")) == {chess, go}
+    assert await offered(memory, bob_there, "", "memory", "rest", "pin") == [go]
     assert await offered(memory, bob_there, "") == [go]
     assert await offered(memory, ada_there, "", "correct") == [chess]
     labels = {
-        one.value: one.label for one in await commands.suggest(memory, bob_there, ENGLISH, "memory", "rest", "likes")
+        one.value: one.label
+        for one in await commands.suggestions(memory, bob_there, ENGLISH, "memory", "rest", "likes", "show")
     }
     assert labels == {chess: f"{chess} · ada: likes: chess", go: f"{go} · likes: go"}
 
@@ -157,7 +166,10 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
     [
         ("memory", "rest", "search te"),
         ("memory", "rest", "list"),
+        ("memory", "rest", "off"),
+        ("memory", "rest", ""),
         ("memory", "action", ""),
+        ("profile", "value", "name"),
         ("correct", "value", ""),
         ("remember", "text", ""),
         ("memry", "id", ""),
@@ -167,7 +179,48 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
 async def test_only_ids_are_completed(memory: Service, ada: Context, name: str, option: str, arguments: str) -> None:
     """An id in the place of a word to search for would be in the way."""
     await remember(memory, ada, "I like tea")
-    assert await commands.suggest(memory, ada, ENGLISH, name, option, "te", arguments) == ()
+    assert list(await commands.suggestions(memory, ada, ENGLISH, name, option, "te", arguments)) == []
+
+
+async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Context) -> None:
+    """What matters least is what one most often wants gone."""
+    await remember(memory, ada, "the needle")
+    needle = (await memory.memories(ada, limit=1))[0]
+    await memory._database.write(
+        lambda tx: tx.run(
+            "with recursive n(i) as (values (1) union all select i + 1 from n where i < 3000) insert into memories"
+            " (short_id, kind, owner_id, author_id, subject_id, category, key, value, importance, confidence, origin,"
+            " created_at, learned_at, local_date, valid_from, last_reinforced_at) select 'm_x' || i, kind, owner_id,"
+            " author_id, subject_id, category, key, 'hay ' || i, 9, 1, 'told', 0, learned_at + i, local_date, 0, 0"
+            " from memories join n where short_id = ?",
+            (needle.short_id,),
+        )
+    )
+    for typed in (needle.short_id, needle.short_id[2:], "needle"):
+        assert (await offered(memory, ada, typed))[0] == needle.short_id
+    assert await offered(memory, ada, "needl") == [needle.short_id]
+    filled = await commands.form(memory, ada, ENGLISH, "correct", needle.short_id)
+    assert filled is not None and filled.value == "the needle"
+
+
+async def test_parts_of_a_list_are_completed_with_how_much_is_in_them(memory: Service, ada: Context) -> None:
+    """Only those that there are."""
+    await remember(memory, ada, "I like tea", "I like milk", "I'm allergic to nuts")
+    found = await commands.suggestions(memory, ada, ENGLISH, "memory", "rest", "", "list")
+    assert [(one.value, one.label) for one in found] == [
+        ("fact", "Facts (3)"), ("health", "health (1)"), ("preference", "preferences (2)"),
+    ]  # fmt: skip
+    assert await offered(memory, ada, "pref", "memory", "rest", "list") == ["preference"]
+    chinese = await commands.suggestions(memory, ada, Texts("zh"), "memory", "rest", "健", "list")
+    assert [(one.value, one.label) for one in chinese] == [("health", "健康 (1)")]
+
+
+async def test_timezones_are_completed_by_their_city(memory: Service, ada: Context) -> None:
+    """Nobody knows on which continent the list has a place."""
+    assert (await offered(memory, ada, "lisb", "profile", "value", "timezone"))[0] == "Europe/Lisbon"
+    assert "Asia/Shanghai" in await offered(memory, ada, "asia/sha", "profile", "value", "timezone")
+    assert len(await offered(memory, ada, "", "profile", "value", "timezone")) == 25
+    assert await offered(memory, ada, "", "profile", "value", "language") == ["en", "zh"]
 
 
 async def test_completions_and_forms_change_nothing(memory: Service, ada: Context) -> None:
@@ -288,15 +341,16 @@ async def test_a_page_shows_what_the_one_who_pressed_may_read(memory: Service, a
     [his] = await says(memory, bob_there, pressed="page:list:1")
     assert hers.text.count("you like game") == 10 and his.text.count("ada: likes: game") == 10
     [alone] = await says(memory, bob, pressed="page:list:1")
-    [found] = await says(memory, bob, pressed="page:search:1:" + (commands._packed("secret") or ""))
+    [found] = await says(memory, bob, pressed="page:search:1:" + (pages._packed("secret") or ""))
     assert "secret" not in his.text + hers.text + alone.text and "secret 1" not in found.text
-    assert alone.text == ENGLISH("memory.none") and alone.edits == "77"
+    assert alone.text.splitlines()[0] == ENGLISH("memory.none") and alone.edits == "77"
 
 
 @pytest.mark.parametrize(
     "data",
     [
         "", "page", "page:", "page:list", "page:list:", "page:list:0", "page:list:-1", "page:list:1:x", "page:list:１",
+        "page:list:1:", "page:list:1:tier4",
         "page:list:999999", "page:list:1\n", "page:search:1", "page:search:1:", "page:search:1: ", "page:search:1:~~~~~",
         "page:search:1:" + "x" * 51, "page:show:1", "answer:1:yes", "again:3", "now",
     ],
@@ -314,7 +368,9 @@ async def test_the_answer_to_a_command_takes_its_questions_place(memory: Service
     await remember(memory, ada, "I like tea")
     tea = (await ids(memory, ada))["tea"]
     [asked] = await says(memory, ada, f"/forget {tea}")
-    assert labels(asked) == ["yes", "no"] and all(is_alone(data) for _, data in asked.buttons)
+    assert labels(asked) == [ENGLISH(name) for name in ("words", "memory", "no")] and all(
+        is_alone(data) for _, data in asked.buttons
+    )
     [done] = await says(memory, ada, pressed=asked.buttons[0][1])
     assert done.edits == "77" and done.buttons == () and "tea" not in done.text
     assert await ids(memory, ada) == {}

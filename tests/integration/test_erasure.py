@@ -38,5 +38,5 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
         )
     )
     # Keyed hashes tell nothing; all other blobs are pictures or derived from words.
-    told = {row["name"] for row in blobs} - {"forgotten", "embedded", "pairings"}
+    told = {row["name"] for row in blobs} - {"forgotten", "embedded", "pairings", "link_codes"}
     assert told == set(erasure.DERIVED) - {"words"} | set(erasure.BYTES)

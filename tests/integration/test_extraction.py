@@ -14,7 +14,7 @@ from agents.tokens import count_tokens
 from memory.learn.ask import Ask, Mind, ModelFailed, Told
 from memory.learn.learner import Learner, Triggers
 from memory.service import Service, Turn
-from memory.store import extractions, usage
+from memory.store import extractions
 from memory.store.usage import Spent
 from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
@@ -74,8 +74,16 @@ def learner(memory: Service, clock: Clock, model: Model, **mind: Any) -> Learner
 
 
 async def standing(memory: Service) -> tuple[int, int]:
-    waiting, parked, _ = await memory._database.read(extractions.standing)
-    return waiting, parked
+    """Pieces that wait and that are set aside, in all sessions."""
+    sessions = await memory._database.read(lambda reader: reader.all("select id from sessions"))
+    found = [await memory._database.read(lambda r: extractions.standing(r, row["id"])) for row in sessions]  # noqa: B023
+    return sum(one.waiting for one in found), sum(one.parked for one in found)
+
+
+async def spent_by(memory: Service, turn: Turn) -> tuple[int, int]:
+    """Tokens that the turn's agent has read and written in its session."""
+    used = await memory.usage(turn.context, days=1)
+    return sum(one.input_tokens for one in used), sum(one.output_tokens for one in used)
 
 
 async def read(learner: Learner, turn: Turn) -> None:
@@ -97,8 +105,7 @@ async def test_what_a_model_finds_is_kept_with_its_source_and_its_cost(memory: S
     assert [source.message_id for source in shown.sources] == [turn.said[0].id]
     about = await memory.entity(turn.context, "nina simone")
     assert about is not None and about.entity.type == "person" and [m.id for m in about.memories] == [liked.id]
-    spent = await memory._database.read(lambda r: usage.of_agent(r, turn.context.scope.agent_id, since=0))
-    assert spent == (100, 1)
+    assert await spent_by(memory, turn) == (100, 1)
 
 
 async def test_the_model_sees_what_is_new_what_came_before_and_what_is_known(memory: Service, clock: Clock) -> None:
@@ -202,8 +209,7 @@ async def test_an_unreadable_answer_is_paid_for_and_is_no_case_for_patterns(memo
     """The model is up; what it says is to be asked for again."""
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
     await read(learner(memory, clock, Model("Happy to help!"), patterns_while_down=True), turn)
-    spent = await memory._database.read(lambda r: usage.of_agent(r, turn.context.scope.agent_id, since=0))
-    assert spent == (100, 1) and await facts(memory, turn.context) == []
+    assert await spent_by(memory, turn) == (100, 1) and await facts(memory, turn.context) == []
 
 
 async def test_a_spent_budget_waits_for_the_agents_next_day(memory: Service, clock: Clock) -> None:
@@ -216,14 +222,14 @@ async def test_a_spent_budget_waits_for_the_agents_next_day(memory: Service, clo
     await say(memory, ada, "I like polka", clock=clock)
     await read(reads, turn)
     assert len(model.asked) == 1
-    assert await memory._database.read(extractions.without_budget) == 1
+    assert (await memory.status(turn.context)).reading.over_budget == 1
     clock.move(minutes=11 * 60 + 59)
     await read(reads, turn)
     assert len(model.asked) == 1
     clock.move(minutes=1)
     await read(reads, turn)
     assert await facts(memory, turn.context) == [("likes", "jazz"), ("likes", "polka")]
-    assert await memory._database.read(extractions.without_budget) == 0
+    assert (await memory.status(turn.context)).reading.over_budget == 0
 
 
 async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_path: Path, clock: Clock) -> None:

@@ -456,8 +456,9 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
         await learn(service, bad)
         clock.move(days=1)
     await learn(service, good)
-    status = await service.status(good.context)
-    assert (status.waiting, status.parked) == (0, 1)
+    reading = (await service.status(bad.context)).reading
+    assert (reading.waiting, reading.parked) == (0, 1)
+    assert (await service.status(good.context)).reading.parked == 0
     assert await facts(service, good.context) == [("home", "Lisbon")]
     await service.close(seconds=5)
 

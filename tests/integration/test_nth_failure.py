@@ -39,6 +39,7 @@ from gateway.policy import Policy, Rules
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
 from memory.errors import StorageError
+from memory.learn.defang import defang
 from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.service import Service, Triggers, Where, Who
@@ -239,6 +240,7 @@ class Life:
             new_id=counting_ids(),
             count_tokens=count_tokens,
             redact=redact,
+            defang=lambda text, growing: defang(text, growing=growing),
         )
         self.delivery = Delivery(memory.mail, {phone.id: phone}, language="en", now=clock)
         rules = Rules(allow=frozenset({ADA, BOB}), groups=frozenset({CLUB}))

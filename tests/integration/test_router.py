@@ -20,6 +20,7 @@ from gateway.limits import Buckets
 from gateway.policy import Policy, Rules
 from gateway.router import Router, Store
 from gateway.turn import Agent, Limits, Turns
+from memory.learn.defang import defang
 from memory.learn.guard import clean
 from memory.learn.redact import redact
 from memory.service import Service, Triggers, Where, Who
@@ -98,6 +99,7 @@ class Bench:
                     new_id=ids,
                     count_tokens=count_tokens,
                     redact=redact,
+                    defang=lambda text, growing: defang(text, growing=growing),
                 ),
                 delivery=Delivery(memory.mail, {self.screen.id: self.screen}, language="en", now=self.clock),
             )
@@ -175,8 +177,8 @@ async def test_in_a_group_the_prompt_says_whose_each_memory_and_word_is(bench: B
         await bench.say("hm", person="ada", chat="club")
         await bench.say("what should I eat?", person="bob", chat="club")
     request = bench.model.requests[-1]
-    assert "- Ada: allergy: nuts (told" in request.messages[0].content
-    assert request.messages[1].content == "Ada: hm"
+    assert "- Ada: allergy: nuts (told" in request.messages[1].content
+    assert request.messages[3].content == "Ada: hm"
     assert "speaker: Bob" in request.messages[-1].content
     assert [memory.said for memory in request.remembered] == ["Ada: allergy: nuts"]
 
@@ -349,8 +351,8 @@ async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(b
         await bench.memories["remora.db"].flush(context, "test")
         await bench.say("so?")
     hello, moved, so = bench.model.requests[-3:]
-    assert "home: Lisbon" in hello.messages[0].content and "place: Lisbon" in hello.messages[0].content
-    assert so.messages[0] == moved.messages[0] == hello.messages[0]
+    assert "home: Lisbon" in hello.messages[1].content and "place: Lisbon" in hello.messages[1].content
+    assert so.messages[:2] == moved.messages[:2] == hello.messages[:2]
     assert so.messages[: len(moved.messages) - 1] == moved.messages[:-1]
     assert "home: Porto" in so.messages[-1].content and "likes: tea" in so.messages[-1].content
 

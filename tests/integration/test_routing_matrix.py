@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from channels.base import Place
-from gateway.texts import CATALOGUE
+from gateway.catalogue import CATALOGUE
 from tests.integration.test_transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams

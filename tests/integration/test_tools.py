@@ -195,10 +195,10 @@ async def test_forget_asks_and_a_yes_forgets(bench: Bench) -> None:
         told = await use(bench, "forget_fact", id=allergy.short_id)
         assert told.startswith("Nothing is forgotten yet.")
         reply = bench.screen.texts[-1]
-        assert reply.startswith("All right.\n") and f"Remove {allergy.short_id}" in reply and "yes or no" in reply
+        assert reply.startswith("All right.\n") and f"Forget {allergy.short_id}" in reply and "Or answer no." in reply
         assert await rows(bench) == [allergy]
         await bench.say("yes")
-        assert bench.screen.texts[-1].startswith(f"Removed {allergy.short_id}")
+        assert bench.screen.texts[-1].startswith("Forgotten: ")
         assert await rows(bench) == []
 
 
@@ -233,7 +233,7 @@ async def test_one_turn_asks_about_one_memory(bench: Bench) -> None:
         bench.model.answers = [calls(*wanted), "All right."]
         await bench.say("forget both")
         assert [told.startswith("Error: ") for told in results(bench)] == [False, True]
-        assert bench.screen.texts[-1].count("Remove m_") == 1
+        assert bench.screen.texts[-1].count("Forget m_") == 1
         await bench.say("yes")
         assert await facts(bench) == [("home", "Lisbon")]
 
@@ -261,7 +261,7 @@ async def test_an_effect_happens_once_when_the_turn_is_redone(bench: Bench) -> N
         count = await one(bench, "select count(*) as n from steps")
         questions = await one(bench, "select count(*) as n from questions")
         assert (count["n"], questions["n"]) == (2, 1)
-        assert bench.screen.texts[-1].count("Remove m_") == 1
+        assert bench.screen.texts[-1].count("Forget m_") == 1
 
 
 async def test_stats_count_what_is_remembered_here(bench: Bench) -> None:

@@ -24,9 +24,9 @@ from aiohttp import web
 
 from channels.supervision import supervise
 from gateway import app
+from gateway.catalogue import CATALOGUE
 from gateway.config import load
 from gateway.router import Router
-from gateway.texts import CATALOGUE
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 

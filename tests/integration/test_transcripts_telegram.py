@@ -89,17 +89,17 @@ async def test_commands_are_answered_in_the_chat(telegram: Control, tmp_path: Pa
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url):
         await telegram.say("/remember I like tea", user=ADA, name="Ada")
         await telegram.wait(chat=ADA, bot_messages=1)
-        await telegram.say("/memory", user=ADA)
+        await telegram.say("/memory list facts", user=ADA)
         await telegram.wait(chat=ADA, bot_messages=2)
         await telegram.say("/memroy", user=ADA)
         await telegram.wait(chat=ADA, bot_messages=3)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""
             Ada: /remember I like tea
             Remora: Saved: m_1 you like tea
-            Ada: /memory
+            Ada: /memory list facts
             Remora: What I remember (1 of 1):
-                In short: likes: tea
-                m_1  you like tea (told today)
+                Facts · preferences (1)
+                  m_1  you like tea (told today)
             Ada: /memroy
             Remora: There is no command /memroy. Did you mean /memory? /help lists them all.
         """)
@@ -178,25 +178,25 @@ async def test_edit_after_its_turn_changes_what_is_remembered(telegram: Control,
         said = await telegram.say("I like tea", user=ADA, name="Ada")
         await telegram.wait(chat=ADA, bot_messages=1)
         await learned(telegram, 1)
-        await telegram.say("/memory", user=ADA)
+        await telegram.say("/memory list facts", user=ADA)
         await telegram.wait(chat=ADA, bot_messages=2)
         await telegram.edit(said.message_id, "I like coffee", chat=ADA)
         await learned(telegram, 2)
-        await telegram.say("/memory", user=ADA)
+        await telegram.say("/memory list facts", user=ADA)
         await telegram.wait(chat=ADA, bot_messages=3)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""
             Ada: I like coffee
             Remora: Answer to: I like tea
 
                 {first.private}
-            Ada: /memory
+            Ada: /memory list facts
             Remora: What I remember (1 of 1):
-                In short: likes: tea
-                m_1  you like tea (told today)
-            Ada: /memory
+                Facts · preferences (1)
+                  m_1  you like tea (told today)
+            Ada: /memory list facts
             Remora: What I remember (1 of 1):
-                In short: likes: coffee
-                m_2  you like coffee (told today)
+                Facts · preferences (1)
+                  m_2  you like coffee (told today)
         """)
 
 

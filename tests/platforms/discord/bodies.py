@@ -14,12 +14,22 @@ from dataclasses import dataclass
 from aiohttp import web
 from aiohttp.multipart import BodyPartReader
 
-from tests.platforms.discord.model import JSON, SUPPRESS_EMBEDS, File, Message, Refused, bad_form, mentioned
+from tests.platforms.discord.model import (
+    BIGGEST_FILE,
+    JSON,
+    SUPPRESS_EMBEDS,
+    File,
+    Message,
+    Refused,
+    bad_form,
+    mentioned,
+)
 from tests.platforms.discord.world import World
 
 _LONGEST = 2_000
 _LONGEST_NONCE = 25
 _BUTTON, _ROW = 2, 1
+_FILE = re.compile(r"files?\[\d{1,2}\]|file")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _BARE_URL = re.compile(r"(?<!<)https?://[^\s<>]{1,2000}")
 
@@ -56,8 +66,9 @@ async def read(request: web.Request) -> tuple[JSON | list[JSON], list[tuple[str,
             data = bytes(await part.read(decode=True))
             if part.name == "payload_json":
                 body = json.loads(data)
-            else:
+            elif _FILE.fullmatch(part.name or ""):
                 files.append((part.filename or "file", data, part.headers.get("content-type", "")))
+            # What has another name is let fall.
         return body, files
     try:
         read_body = await request.json()
@@ -83,6 +94,7 @@ def judge(
     if nonce is not None and len(str(nonce)) > _LONGEST_NONCE:
         raise bad_form("nonce", "Must be 25 or fewer in length.")
     _judge_components(body.get("components") or [])
+    _judge_files(call, body, before)
     shown = bool((content or "").strip() or body.get("embeds") or call.files)
     if before is not None:
         shown = shown or bool(before.files or body.get("components", before.components))
@@ -97,6 +109,18 @@ def judge(
     flags = body.get("flags", 0 if before is None else before.flags)
     if not flags & SUPPRESS_EMBEDS and _BARE_URL.search(_CODE.sub(" ", content)):
         world.violations.append({"kind": "preview", "method": where, "text": content})
+
+
+def _judge_files(call: Call, body: JSON, before: Message | None) -> None:
+    """What is attached, and what `attachments` says of it: each is a file of the request or of the message before."""
+    if any(len(data) > BIGGEST_FILE for _, data, _ in call.files):
+        raise Refused(413, 40005, "Request entity too large")
+    there = {str(number) for number in range(len(call.files))}
+    if before is not None:
+        there |= {str(file.id) for file in before.files}
+    for at, one in enumerate(body.get("attachments") or ()):
+        if str(one.get("id")) not in there:
+            raise bad_form(f"attachments.{at}.id", "Unknown attachment.", "MESSAGE_ATTACHMENT_NOT_FOUND")
 
 
 def kept_files(call: Call) -> list[File]:

@@ -7,6 +7,7 @@ Invariants: one HTTP request per call; nothing is kept here but the address; wha
 from __future__ import annotations
 
 import asyncio
+import base64
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -238,6 +239,14 @@ class Control(Deeds):
     async def requests(self, method: str | None = None) -> list[JSON]:
         """The last requests, oldest first; at most 5,000."""
         return list((await self.ask("requests", method=method))["requests"])
+
+    async def files(self, channel: int, *, user: int | None = None) -> list[tuple[str, bytes]]:
+        """The files of the bot's messages in a channel as a person (or everybody) sees them, in order: names and bytes.
+
+        One that was shown twice is twice there.
+        """
+        shown = (await self.ask("files", channel=channel, user=user))["files"]
+        return [(name, base64.b64decode(data)) for name, data in shown]
 
     async def wait(
         self,

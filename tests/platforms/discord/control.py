@@ -7,6 +7,7 @@ what the bot asked for beside what became of it.
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
@@ -209,6 +210,16 @@ def _seen(_platform: Platform, account: Account, *, channel: int, user: int | No
     return {"seen": [_seen_message(world, one) for one in shown]}
 
 
+def _files(_platform: Platform, account: Account, *, channel: int, user: int | None = None) -> JSON:
+    """The files of the bot's messages in a channel that a person (or all) can see, in order; bytes in base64."""
+    place = people._channel(account.world, channel)
+    there = sorted(place.messages.values(), key=lambda one: one.id)
+    shown = [
+        one for one in there if not one.deleted and one.author is account.world.me and one.only_for in (None, user)
+    ]
+    return {"files": [[file.name, base64.b64encode(file.data).decode()] for one in shown for file in one.files]}
+
+
 def _seen_message(world: World, one: Message) -> JSON:
     facts = {"who": one.author.name, "user": one.author.id, "by_bot": one.author is world.me}
     return {**facts, "text": one.content, "id": one.id, "ephemeral": one.only_for is not None}
@@ -309,6 +320,7 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
     "script_model": _script_model,
     "state": _state,
     "seen": _seen,
+    "files": _files,
     "requests": _requests,
     "wait": _wait,
     "reset": _reset,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from tests.platforms.discord.limits import SHOWING
 from tests.platforms.discord.model import JSON
@@ -18,7 +18,10 @@ _KEPT = 5_000
 
 @dataclass(slots=True)
 class Entry:
-    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there."""
+    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there.
+
+    `files` are the names and bytes (their number) of what came with it.
+    """
 
     number: int
     method: str
@@ -31,6 +34,7 @@ class Entry:
     effect: bool = False
     answered: bool = False
     fault: str = ""
+    files: list[tuple[str, int]] = field(default_factory=list)
 
 
 class Ledger:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from tests.platforms.discord.bodies import Call, judge, kept_files
 from tests.platforms.discord.model import (
+    ATTACH,
     CREATE_THREADS,
     HISTORY,
     JSON,
@@ -158,6 +159,8 @@ def send(call: Call) -> Answer:
         raise Refused(400, 160002, "Cannot reply without permission to read message history")
     judge(call, body, "send", reply_to=reply_to)
     world.speakable(place.id)
+    if call.files and not world.allowed(place) & ATTACH:
+        raise Refused(403, 50013, "Missing Permissions")
     if place.archived:
         # Words open an archived thread again; only a locked one they can't.
         world.set_thread(place, archived=False)
@@ -269,7 +272,8 @@ def change(call: Call, found: Message, body: JSON, where: str) -> None:
         # Of what was said only the previews can be taken away or given back.
         changed["flags"] = changed["flags"] & ~SUPPRESS_EMBEDS | int(body["flags"]) & SUPPRESS_EMBEDS
     if call.files or "attachments" in body:
-        stay = {str(one.get("id")) for one in body.get("attachments", ())}
+        # A list is all there is to be, with what is new; without one, what was there stays.
+        stay = {str(one.get("id")) for one in body.get("attachments", [{"id": file.id} for file in found.files])}
         changed["files"] = [one for one in found.files if str(one.id) in stay] + kept_files(call)
     found.asked.append(body)
     call.world.edit(found, **changed)

@@ -149,6 +149,7 @@ class Platform:
                 files=files,
             )
             entry = account.ledger.opened(name, _channel(account, call), _text(call))
+            entry.files = [(file_name, len(data)) for file_name, data, _ in files]
             try:
                 return await self._exchange(request, account, entry, call, play)
             finally:

@@ -447,6 +447,11 @@ class Control:
         """The texts that stand in a chat, in order, without deleted ones."""
         return list((await self.ask("texts", chat=chat, by_bot=by_bot))["texts"])
 
+    async def files(self, chat: int) -> list[tuple[str, bytes]]:
+        """The files that the bot's messages in a chat show, in order: names and bytes. One that came twice is twice there."""
+        sent = (await self.ask("files", chat=chat))["files"]
+        return [(name, base64.b64decode(data)) for name, data in sent]
+
     async def requests(self, method: str | None = None) -> list[JSON]:
         """The last requests, oldest first; at most 5,000."""
         return list((await self.ask("requests", method=method))["requests"])

@@ -7,6 +7,7 @@ and changes nothing.
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -442,6 +443,17 @@ def _texts(_platform: Platform, account: Account, *, chat: int, by_bot: bool) ->
     return {"texts": [m.text for m in messages if m.by_bot == by_bot and not m.deleted]}
 
 
+def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
+    """What the bot has sent to a chat, as it stands there now; bytes in base64."""
+    world = account.world
+    place = world.chats.get(chat)
+    shown = [] if place is None else [m for m in place.messages.values() if m.by_bot and not m.deleted]
+    documents = [m.wire["document"] for m in shown if "document" in m.wire]
+    return {
+        "files": [[one["file_name"], base64.b64encode(world.files[one["file_id"]].data).decode()] for one in documents]
+    }
+
+
 def _requests(_platform: Platform, account: Account, *, method: str | None = None) -> JSON:
     return {"requests": [asdict(one) for one in account.ledger.last if method in (None, one.method)]}
 
@@ -543,6 +555,7 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON | None] | None]] = {
     "script_model": _script_model,
     "state": _state,
     "texts": _texts,
+    "files": _files,
     "requests": _requests,
     "wait": _wait,
     "reset": _reset,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tests.platforms.telegram.limits import SHOWING
@@ -18,7 +18,10 @@ _KEPT = 5_000
 
 @dataclass(slots=True)
 class Entry:
-    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there."""
+    """One request. `effect`: it changed the world; `answered`: its answer was written to a client that was there.
+
+    `files` are the names and bytes (their number) of what came with it.
+    """
 
     number: int
     method: str
@@ -30,6 +33,7 @@ class Entry:
     effect: bool = False
     answered: bool = False
     fault: str = ""
+    files: list[tuple[str, int]] = field(default_factory=list)
 
 
 class Ledger:

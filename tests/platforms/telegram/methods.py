@@ -6,6 +6,7 @@ The words are those of tdlib's Bot API server (Client.cpp) and of Telegram's own
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -22,7 +23,7 @@ from tests.platforms.telegram import menus
 from tests.platforms.telegram.updates import JSON, Refused
 from tests.platforms.telegram.webhook import MOST_CONNECTIONS
 from tests.platforms.telegram.wire import plain
-from tests.platforms.telegram.world import BIGGEST_DOWNLOAD, Chat, Message, World, trimmed, utf16
+from tests.platforms.telegram.world import BIGGEST_DOWNLOAD, BIGGEST_UPLOAD, Chat, Message, World, trimmed, utf16
 
 Files: TypeAlias = Mapping[str, tuple[str, bytes]]
 Play: TypeAlias = Callable[[World, Any, Files], Any]
@@ -133,7 +134,9 @@ def _send_photo(world: World, call: api.SendPhoto, files: Files) -> JSON:
 def _send_document(world: World, call: api.SendDocument, files: Files) -> JSON:
     stored = _stored(world, call.document, files, "document", ".bin")
     name = next((name for name, _ in files.values()), "file.bin")
-    return _say(world, call, {"document": {**stored, "file_name": name}, **_caption(call)}).wire
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    document = {**stored, "file_name": name, "mime_type": kind}
+    return _say(world, call, {"document": document, **_caption(call)}).wire
 
 
 def _caption(call: Any) -> JSON:
@@ -146,7 +149,12 @@ def _caption(call: Any) -> JSON:
 def _stored(world: World, given: Any, files: Files, what: str, suffix: str) -> JSON:
     """A file that is uploaded now, or one the bot knows by its id."""
     if isinstance(given, str) and given.startswith("attach://") and given[9:] in files:
-        return world.keep_file(what, files[given[9:]][1], suffix).wire()
+        data = files[given[9:]][1]
+        if not data:
+            raise Refused(400, "Bad Request: file must be non-empty")
+        if len(data) > BIGGEST_UPLOAD:
+            raise Refused(413, "Request Entity Too Large")
+        return world.keep_file(what, data, suffix).wire()
     if isinstance(given, str) and given in world.files:
         return world.files[given].wire()
     raise Refused(400, "Bad Request: wrong file identifier/HTTP URL specified")

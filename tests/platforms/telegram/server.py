@@ -136,6 +136,7 @@ class Platform:
             return done
 
         entry = account.ledger.opened(method, chat, text)
+        entry.files = [(name, len(data)) for name, data in files.values()]
         fault = account.faults.due(method, chat, text)
         late = fault is None and self.timing.late(method)
         try:

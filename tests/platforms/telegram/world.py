@@ -23,6 +23,8 @@ Gone: TypeAlias = Literal["", "blocked", "kicked", "left", "deactivated"]
 
 #: The most bytes a bot can download of one file.
 BIGGEST_DOWNLOAD = 20 * 1024 * 1024
+#: The most bytes of a file a bot can send.
+BIGGEST_UPLOAD = 50 * 1024 * 1024
 _FIRST_SUPERGROUP = -1_000_000_000_000
 _GENERAL = 1
 #: What a message is about when it has no words; without any of it, it is a service message.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.spec import REFUSED, AgentSpec, ModelSpec, ToolName, WindowSpec
+from agents.spec import REFUSED, AgentSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
 
 
 def spec(**options: Any) -> AgentSpec:
@@ -244,3 +244,40 @@ def test_database_must_be_a_plain_file_name(database: str) -> None:
     """It must stay inside the data folder and be one file on every system."""
     assert refusals(database=database) == [(("database",), "string_pattern_mismatch")]
     assert spec(database="work-2.db").database == "work-2.db"
+
+
+# Prices ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_price_is_for_a_million_tokens() -> None:
+    """As vendors print it; what comes from their cache is cheaper where they say so."""
+    (model,) = spec(models=[openai(price={"input": 2, "cached": 0.5, "output": 8})]).models
+    assert model.price is not None
+    assert model.price.cost(1_000_000, 0, 0) == 2
+    assert model.price.cost(1_000_000, 1_000_000, 500_000) == 0.5 + 4
+    (plain,) = spec(models=[openai(price={"input": 2, "output": 8})]).models
+    assert plain.price is not None and plain.price.cost(10, 5, 0) == plain.price.cost(10, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("price", "place", "kind"),
+    [
+        ({"input": 1}, "output", "missing"),
+        ({"output": 1}, "input", "missing"),
+        ({"input": -1, "output": 1}, "input", "greater_than_equal"),
+        ({"input": 1, "output": True}, "output", "value_error"),
+        ({"input": 1, "output": 1, "cached": "free"}, "cached", "float_parsing"),
+        ({"input": 1, "output": float("inf")}, "output", "finite_number"),
+        ({"input": 1, "output": 1, "euro": 1}, "euro", "extra_forbidden"),
+    ],
+)
+def test_half_a_price_is_no_price(price: dict[str, Any], place: str, kind: str) -> None:
+    """A cost that leaves out what is written would look cheap."""
+    assert refusals(models=[openai(price=price)]) == [(("models", 0, "price", place), kind)]
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_no_call_costs_less_than_nothing(read: int, cached: int, written: int) -> None:
+    """Also where a vendor counts more cached tokens than read ones."""
+    price = PriceSpec(input=3, cached=1, output=2)
+    assert 0 <= price.cost(read, cached, written) <= PriceSpec(input=3, output=2).cost(read, cached, written)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from channels.base import CommandSpec, Option
 from gateway import commands
-from gateway.texts import CATALOGUE, Texts
+from gateway.catalogue import CATALOGUE
+from gateway.commands import pages
+from gateway.texts import Texts
 
 
 @pytest.mark.parametrize(
@@ -18,7 +20,8 @@ from gateway.texts import CATALOGUE, Texts
     [
         ("/help", ("help", "")),
         ("  /Memory  search  tea ", ("memory", "search  tea")),
-        ("/forget@remora_bot m_abc", ("forget", "m_abc")),
+        ("/forget m_abc", ("forget", "m_abc")),
+        ("/forget@other_bot m_abc", None),
         ("/remember a\nb", ("remember", "a\nb")),
         ("/usr/bin/python is broken", None),
         ("what does /help do?", None),
@@ -67,14 +70,19 @@ def test_what_is_offered_fits_into_every_platforms_menu() -> None:
 def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     """A code or another chat's name shown to a group would be out; that a window begins anew concerns all there."""
     specs = commands.specs("en")
-    assert {spec.name for spec in specs if spec.admin} == {"allow", "block", "pair", "dead"}
-    assert {spec.name for spec in specs if spec.private} == {"pair", "dead"}
-    assert {spec.name for spec in specs if spec.shared} == {"new", "stop"}
+    assert {spec.name for spec in specs if spec.admin} == {
+        "allow", "block", "pair", "dead", "admin", "agents", "backup",
+    }  # fmt: skip
+    assert {spec.name for spec in specs if spec.private} == {
+        "pair", "dead", "admin", "agents", "backup", "link", "unlink", "profile",
+    }  # fmt: skip
+    assert {spec.name for spec in specs if spec.shared} == {"new", "stop", "retry", "task", "undo"}
     assert {spec.name for spec in specs if spec.forms} == {"remember", "correct"}
     assert {(spec.name, option.name) for spec in specs for option in spec.options if option.suggests} == {
         ("memory", "rest"),
+        ("profile", "value"),
         ("correct", "id"),
-        ("forget", "id"),
+        ("forget", "what"),
     }
 
 
@@ -89,9 +97,9 @@ def test_options_read_in_their_order_are_the_typed_command(spec: CommandSpec) ->
 @given(st.text(max_size=60))
 def test_a_query_comes_back_from_a_button_as_it_was(query: str) -> None:
     """Or it is not put there, for half of a query finds something else."""
-    packed = commands._packed(query)
+    packed = pages._packed(query)
     if packed is None:
         assert len(query.encode()) > 40
         return
     assert len(f"page:search:5:{packed}") <= 64 and packed.isascii()
-    assert commands._unpacked(packed) == query
+    assert pages._unpacked(packed) == query

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from channels.base import AttachmentKind, Chunk
 from channels.markup import telegram
+from gateway.catalogue import CATALOGUE
 from gateway.commands import TABLE
-from gateway.texts import CATALOGUE, Texts, spoken, written_in
+from gateway.texts import Texts, spoken, written_in
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,

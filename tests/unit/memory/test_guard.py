@@ -45,6 +45,8 @@ def test_visible_text_stays_as_it_is(text: str) -> None:
         ("pass\u200dword", "password"),
         ("😀" + "".join(chr(0xE0100 + byte) for byte in b"hidden"), "😀"),
         ("x" + "\ufe01\ufe05\ufe03" * 9, "x\ufe01"),
+        ("x" + "\u180b\u180d\u180c" * 9, "x\u180b"),
+        ("a\u17b4\U0001d173\ufff5b", "ab"),
     ],
 )
 def test_hidden_characters_are_removed(text: str, expected: str) -> None:

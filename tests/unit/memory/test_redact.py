@@ -114,6 +114,64 @@ FORMATS = [
     ("card number", "pay with ", "4111 1111 1111 1111", " exp 12/27"),
     ("card number", "", "378282246310005", ""),
     ("card number", "card ", "5555-5555-5555-4444", ""),
+    ("openai key", "", "sk-" + "svcacct-" + some(80, URLSAFE), ""),
+    ("aws key", "", "AS" + "IA" + some(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), ""),
+    ("aws signature", "https://b.example/f?X-Amz-Signature=", some(64, HEX), "&x=1"),
+    ("google token", "", "ya" + "29." + some(60, URLSAFE), ""),
+    ("google token", "refresh: ", "1/" + "/0" + some(50, URLSAFE), ""),
+    ("google client secret", "", "GOC" + "SPX-" + some(28, URLSAFE), ""),
+    ("private key", '{"type": "service_account", "private_key": "', PEM.replace("RSA ", "").replace("\n", "\\n"), '"}'),
+    ("azure signature", "https://x.blob.example/c?sv=2024-01-01&sp=r&sig=", some(43) + "%3D", "&se=2027"),
+    ("azure secret", "", some(3) + "8" + "Q~" + some(34), ""),
+    ("gitlab token", "", "gl" + "rt-" + some(20, URLSAFE), ""),
+    ("slack token", "", "xo" + "xp-" + some(12, "123456789") + "-" + some(12, "123456789") + "-" + some(32, HEX), ""),
+    ("stripe key", "", "rk_" + "test_" + some(24), ""),
+    ("twilio key", "TWILIO_SID=", "A" + "C" + some(32, HEX), ""),
+    ("mailgun key", "", "key" + "-" + some(32, HEX), ""),
+    ("docker token", "", "dckr" + "_pat_" + some(27, URLSAFE), ""),
+    ("rubygems key", "", "rubygems" + "_" + some(48, HEX), ""),
+    ("cloudflare key", "", "v1.0" + "-" + some(24, HEX) + "-" + some(146, HEX), ""),
+    ("api key", "CLOUDFLARE_API_TOKEN=", some(40, URLSAFE), ""),
+    ("heroku key", "", "HRKU" + "-" + some(36, HEX), ""),
+    ("api key", "HEROKU_API_KEY=", "-".join(some(n, HEX) for n in (8, 4, 4, 4, 12)), ""),
+    ("digitalocean token", "", "dop" + "_v1_" + some(64, HEX), ""),
+    ("notion token", "", "nt" + "n_" + some(46), ""),
+    ("notion token", "", "sec" + "ret_" + some(43), ""),
+    ("linear key", "", "lin" + "_api_" + some(40), ""),
+    ("shopify token", "", "shp" + "at_" + some(32, HEX), ""),
+    ("square token", "", "EA" + "AA" + some(60, URLSAFE), ""),
+    ("square token", "", "sq0" + "atp-" + some(22, URLSAFE), ""),
+    ("airtable token", "", "pa" + "t" + some(14) + "." + some(64, HEX), ""),
+    ("fly token", "", "fm" + "2_" + some(80), ""),
+    ("grafana token", "", "gl" + "sa_" + some(32) + "_" + some(8, HEX), ""),
+    ("sentry token", "", "snt" + "rys_" + some(80), ""),
+    ("supabase token", "", "sb" + "p_" + some(40, HEX), ""),
+    ("terraform token", "", some(14) + ".atlas" + "v1." + some(67, URLSAFE), ""),
+    ("firebase key", "", "APA" + "91b" + some(134, URLSAFE), ""),
+    ("age key", "", "AGE-SECRET" + "-KEY-1" + some(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"), ""),
+    ("databricks token", "", "dap" + "i" + some(32, HEX), ""),
+    ("tailscale key", "", "tsk" + "ey-auth-" + some(30), ""),
+    ("postman key", "", "PM" + "AK-" + some(24, HEX) + "-" + some(34, HEX), ""),
+    ("private key", "", PEM.replace("RSA", "OPENSSH"), ""),
+    ("private key", "", PEM.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"), ""),
+    ("url password", "https://joe:", some(12), "@git.example/repo.git"),
+    ("url password", "mongodb+srv://joe:", some(16), "@cluster0.example/db?retryWrites=true"),
+    ("private key", "PrivateKey = ", some(43) + "=", ""),
+    ("password", "user: bob pass: ", "hunter22", ""),
+    ("password", "jdbc:sqlserver://db;user=sa;password=", "Str0ng!Pass", ";"),
+    ("password", "mein Passwort ist ", "Blume2024", "."),
+    ("password", "das Kennwort lautet ", "Blume2024", ""),
+    ("password", "mi contraseña es ", "girasol88", ""),
+    ("password", "la clave es: ", "girasol88", ""),
+    ("password", "mon mot de passe est ", "tournesol9", "."),
+    ("password", "мой пароль — ", "Qwerty12", ""),
+    ("password", "Пароль это ", "Qwerty12", ""),
+    ("password", "パスワードは", "himawari7", "です"),
+    ("pin", "暗証番号は", "4821", "です"),
+    ("password", "비밀번호는 ", "haebaragi7", "입니다"),
+    ("password", "비번: ", "haebaragi7", ""),
+    ("password", "口令：", "swordfish", ""),
+    ("api key", "密钥是", some(20), ""),
 ]
 
 
@@ -165,6 +223,16 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
         "123e4567-e89b-12d3-a456-426614174000",
         "commit 5f4dcc3b5aa765d61d8327deb882cf99",
         "write to bob.smith99@example.com",
+        "my IBAN is DE89 3704 0044 0532 0130 00",
+        "la clave es la paciencia",
+        "Pass: 3 of 4 tests",
+        "the password - obviously - is long",
+        "пароль - это секрет",
+        "key-value-stores-and-other-databases-of-the-world",
+        "パスワードを忘れました",
+        "비밀번호를 잊어버렸어요",
+        "token_type=bearer, token count: 1234",
+        "patternmatchingabc.com is a site",
     ],
 )
 def test_ordinary_talk_stays_as_it_is(text: str) -> None:
@@ -271,6 +339,43 @@ def test_lower_case_keeps_every_position_for_all_characters_but_one() -> None:
     longer = [char for char in map(chr, range(sys.maxunicode + 1)) if len(char.lower()) != 1]
     assert longer == ["İ"]
     assert redact("İİİ password: hunter2") == "İİİ password: [secret: password]"
+
+
+def test_a_long_text_is_masked_as_a_short_one() -> None:
+    """Long texts are searched in another way, which must find the same."""
+    for _, before, secret, after in FORMATS:
+        text = f"see: {before}{secret}{after}\n"
+        for filler in (" " * 4_000, "äh " * 2_000):
+            assert redact(text + filler) == redact(text) + filler
+            assert redact(filler + text) == filler + redact(text)
+
+
+@given(PASTED)
+def test_whatever_is_pasted_a_long_text_is_masked_as_a_short_one(text: str) -> None:
+    """Above all at the edges of a text, and where one find stands in the other's way."""
+    for filler in ("\n" * 4_000, "。\n" * 2_000):
+        assert redact(text + filler) == redact(text + filler[:9]) + filler[9:]
+        assert redact(filler + text) == filler[:-9] + redact(filler[-9:] + text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["password: hunter2\n", "4111111111111111 ", "[secret: password] token: a1b2c3d4 ", "密码是abc123 ", "://a:b@c "],
+)
+def test_a_text_of_thousands_of_secrets_is_masked_as_one_from_some_point_on(unit: str) -> None:
+    """What is not read may be a secret; a second pass changes nothing."""
+    masked = redact(unit * 30_000)
+    assert masked.endswith("[secret: everything from here on]")
+    assert len(masked) < 200_000
+    assert "hunter2" not in masked
+    assert "4111111111111111" not in masked
+    assert redact(masked) == masked
+
+
+def test_a_text_of_hundreds_of_secrets_keeps_what_stands_between_them() -> None:
+    """A file of settings is such a text."""
+    masked = redact("".join(f"line {i} password: hunter{i}\n" for i in range(900)))
+    assert masked == "".join(f"line {i} password: [secret: password]\n" for i in range(900))
 
 
 def test_importing_the_module_does_not_import_the_detection_library() -> None:

@@ -26,6 +26,8 @@ CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned
 _INDEXER = "the indexer reads every row, and gives what it read to nobody"
 _SESSION = "one session's own history, named by its id"
 _LEFT = "ids of rows of a chat that is erased, for the eraser"
+_THEIRS = "ids of what is this person's own, by the owners and identities of their scope, for the eraser"
+_ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 ALLOWED: dict[str, tuple[int, str]] = {
     "recall/index.py:_make_some": (1, _INDEXER),
@@ -66,15 +68,53 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:erase": (1, "blanks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
+    "store/looks.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
     "store/mailbox.py:asked_by": (1, "the platform's id of the message that a turn's own row answers"),
     "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
     "store/memories.py:delete": (2, "ids of the chain of rows being deleted"),
-    "store/memories.py:take_apart": (1, "ids of those rows and of what else they were derived from"),
+    "store/memories.py:made_of": (1, "ids of what goes with rows that are erased"),
+    "store/memories.py:_other_parents": (1, "ids of those rows and of what else they were derived from"),
+    "store/memories.py:of_ids": (1, "rows that are erased, for their hashes and the profile; shown to nobody"),
     "store/memories.py:resting_on": (1, "what is deleted with the messages that alone had taught it; shown to nobody"),
+    "store/recalls.py:answered": (1, "the id of a turn of this session only"),
     "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
     "store/people.py:last_speaker": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
+    "store/holdings.py:of_speaker": (2, "counts of what the one who asks has said"),
+    "store/wishes.py:learn_from": (1, "marks a person's own messages; nothing comes out"),
+    "store/wishes.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
+    "upkeep/choose.py:erasable": (1, _THEIRS),
+    "upkeep/choose.py:_messages_holding": (1, _THEIRS),
+    "upkeep/choose.py:_said_between": (1, _THEIRS),
+    "upkeep/choose.py:_said_here": (1, _THEIRS),
+    "upkeep/choose.py:_everything": (2, _THEIRS),
+    "upkeep/choose.py:_of_person": (2, "ids of what is a person's own or about them, for the eraser"),
+    "upkeep/erased.py:_narrowed": (1, "ids of rows that were erased, in a store put back"),
+    "upkeep/erased.py:_figures": (1, "counts, for the operator who restores"),
+    "upkeep/forget.py:replay": (2, _ERASED),
+    "upkeep/forget.py:finish": (1, _ERASED),
+    "upkeep/forget.py:blank": (1, _ERASED),
+    "upkeep/forget.py:clear_traffic": (2, _ERASED),
+    "upkeep/forget.py:_said_again": (1, _ERASED),
+    "upkeep/forget.py:_replies": (2, _ERASED),
+    "upkeep/forget.py:_quoting": (1, "ids of what the bot said in sessions of the rows being erased, for the eraser"),
+    "upkeep/forget.py:_texts": (1, "what is being erased, to find copies of it"),
+    "upkeep/forget.py:_owners": (1, _ERASED),
+    "upkeep/forget.py:_not_by_people": (1, _ERASED),
+    "upkeep/forget.py:_with_words": (1, _ERASED),
+    "upkeep/forget.py:sessions_of": (1, "ids of sessions only"),
+    "upkeep/forget.py:_clear_summaries": (1, _ERASED),
+    "upkeep/forget.py:_clear_person": (2, "blanks names by ids of identities; nothing comes out"),
+    "upkeep/transfer.py:record": (1, "marks rows it has just written; nothing comes out"),
+    "upkeep/transfer.py:look": (1, "confined to the owner that an import is for; the operator sees its own lines only"),
+    "upkeep/transfer.py:_private_session": (1, "the id of a session only"),
+    "upkeep/transfer.py:_keep": (1, "a count"),
+    "upkeep/transfer.py:some_memories": (1, "ids of rows of one import, for its undoing"),
+    "upkeep/transfer.py:some_messages": (1, "ids of rows of one import, for its undoing"),
+    "upkeep/transfer.py:take_out_messages": (1, "blanks rows by their ids; nothing comes out"),
+    "upkeep/again.py:again": (1, "moves rows by their ids; nothing comes out"),
+    "upkeep/again.py:last_said": (1, "the last turn of the one who asks, in this session"),
     "upkeep/leave.py:left": (1, _LEFT),
     "upkeep/leave.py:contents": (1, _LEFT),
     "upkeep/leave.py:erase": (3, _LEFT),
@@ -192,13 +232,13 @@ def test_the_condition_of_a_scope_stands_on_the_table_it_is_made_for() -> None:
 
 
 def test_statements_are_run_by_transactions_only() -> None:
-    """What is executed past them would not be seen here; `health` looks at pages, and gives no row to anybody."""
+    """What is executed past them would not be seen here; `health` and `backup` look at pages and counts only."""
     executing = {
         str(path.relative_to(MEMORY))
         for path in MEMORY.rglob("*.py")
         if re.search(r"\.execute(?:many|script)?\(", path.read_text("utf-8"))
     }
-    assert executing == {"store/database.py", "store/health.py", "store/migrate.py"}
+    assert executing == {"store/database.py", "store/health.py", "store/migrate.py", "upkeep/backup.py"}
 
 
 @pytest.mark.parametrize(

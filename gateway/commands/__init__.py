@@ -1,0 +1,201 @@
+"""The table of commands: name, usage, who answers it and when; every channel and /help are made from it.
+
+Each file of this package holds the handlers of what its name says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from channels.base import CommandSpec, Form, Option, Suggestion
+from gateway.catalogue import CATALOGUE
+from gateway.commands import admin, forget, listing, memory, oversight, people, privacy, profile, session, suggest, why
+from gateway.commands.call import Call, Command
+from gateway.phrases import Language
+from gateway.policy import code_in
+from gateway.texts import Texts
+from gateway.toolbox import FORGET
+from memory.service import Context, Question, Service
+
+__all__ = [
+    "TABLE",
+    "Call",
+    "Command",
+    "answer",
+    "find",
+    "form",
+    "parse",
+    "press",
+    "specs",
+    "suggestions",
+    "told_before",
+    "unknown",
+]
+
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re.IGNORECASE)
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """("name", "arguments") when `text` is a command, else None. A path like /usr/bin is none."""
+    if code_in(text) is not None:
+        return ("start", "")  # a code of somebody who is in already, perhaps by this very code
+    match = _COMMAND.fullmatch(text.strip())
+    return None if match is None else (match[1].lower(), (match[2] or "").strip())
+
+
+def find(name: str) -> Command | None:
+    return _BY_NAME.get(name)
+
+
+def specs(language: Language) -> list[CommandSpec]:
+    """All commands as channels offer them, in `language` and in the others."""
+    texts = Texts(language)
+    return [
+        CommandSpec(
+            name=command.name,
+            help=texts(f"help.{command.name}"),
+            usage=command.usage,
+            translated=_translated(f"help.{command.name}"),
+            options=tuple(
+                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+            ),
+            admin=command.admin,
+            private=command.private,
+            shared=command.shared,
+            forms=command.forms,
+        )
+        for command in TABLE
+    ]
+
+
+def _described(option: Option, key: str, texts: Texts) -> Option:
+    return replace(option, help=texts(key), translated=_translated(key))
+
+
+def _translated(key: str) -> Mapping[str, str]:
+    return {language: texts[key] for language, texts in CATALOGUE.items()}
+
+
+def unknown(name: str, texts: Texts) -> str:
+    """The answer to a command that does not exist, with the nearest one that does and that everybody may use."""
+    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
+    hint = texts("command.hint", name=near[0]) if near else ""
+    return texts("command.unknown", name=name, hint=hint)
+
+
+async def suggestions(
+    store: Service, context: Context, texts: Texts, name: str, option: str, typed: str, arguments: str = ""
+) -> Sequence[Suggestion]:
+    """What may complete `option` of the command `name`, best first: ids, each with what that memory says, and others.
+
+    What is `typed` may be the beginning of an id or words of the memory; among equals the newest come first. Offered is
+    what the person could act on. `arguments` is all that stands behind the command so far.
+    """
+    command = find(name)
+    if command is None or not any(one.name == option and one.suggests for one in command.options):
+        return ()
+    return await suggest.completions(store, context, texts, name, typed, arguments)
+
+
+async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
+    """What to ask for where a command lacks its last argument; None where the command itself has the answer."""
+    return await suggest.form(store, context, texts, name, arguments)
+
+
+async def press(call: Call, data: str) -> bool:
+    """Do what a button stands for that is no question's; False when it is for something else."""
+    return await listing.press(call, data)
+
+
+async def answer(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer to a stored question."""
+    act = _ANSWERS.get(question.purpose)
+    if act is None:  # another version has asked
+        await call.say(call.texts("answer.over"))
+    else:
+        await act(call, question, taken)
+
+
+async def told_before(call: Call) -> bool:
+    """Give the receipt of what was erased for this very message before the process ended; whether there is one."""
+    return await forget.told_before(call)
+
+
+async def _help(call: Call) -> None:
+    shown = [command for command in TABLE if call.admin or not command.admin]
+    lines = [f"{command.usage} – {call.texts(f'help.{command.name}')}" for command in shown]
+    await call.say("\n".join([call.texts("help.head"), *lines]))
+
+
+def _option(name: str, *, required: bool = False, choices: tuple[str, ...] = (), suggests: bool = False) -> Option:
+    return Option(name=name, help="", required=required, choices=choices, suggests=suggests)
+
+
+TABLE: tuple[Command, ...] = (
+    Command(name="start", usage="/start", run=session.start, at_once=True),
+    Command(name="help", usage="/help", run=_help, at_once=True),
+    Command(name="new", usage="/new", run=session.new, shared=True),
+    Command(name="stop", usage="/stop", run=session.stop, at_once=True, shared=True),
+    Command(name="retry", usage="/retry", run=session.retry, shared=True),
+    Command(name="undo", usage="/undo", run=session.undo, shared=True),
+    Command(name="task", usage="/task [<text>|done]", run=session.task, options=(_option("text"),), shared=True),
+    Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
+    Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
+    Command(
+        name="memory", usage=f"/memory [{'|'.join(memory.ACTIONS)}] …", run=memory.look,
+        options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
+    ),
+    Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
+    Command(
+        name="correct", usage="/correct <id> <new value>", run=memory.correct, forms=True,
+        options=(_option("id", required=True, suggests=True), _option("value")),
+    ),
+    Command(
+        name="forget", usage="/forget <id|words|topic:…|about:…|time|here|all>", run=forget.forget,
+        options=(_option("what", suggests=True),),
+    ),
+    Command(
+        name="profile", usage=f"/profile [{'|'.join(profile.WHAT)}] …", run=profile.profile, private=True,
+        options=(_option("what", choices=profile.WHAT), _option("value", suggests=True)),
+    ),
+    Command(name="why", usage="/why", run=why.explain, discreet=True),
+    Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
+    Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
+    Command(
+        name="privacy", usage="/privacy [out|in|about off|about on|delete]", run=privacy.privacy, discreet=True,
+        options=(
+            _option("action", choices=("out", "in", "about", "delete")), _option("state", choices=("on", "off")),
+        ),
+    ),
+    Command(
+        name="admin", usage="/admin memory <user or group id> [list|search|show|forget] …", run=oversight.oversee,
+        admin=True, private=True, options=(
+            _option("what", required=True, choices=("memory",)), _option("who", required=True),
+            _option("action", choices=("list", "search", "show", "forget")), _option("rest"),
+        ),
+    ),
+    Command(name="allow", usage="/allow <user id>|here", run=admin.allow, options=(_option("who"),), admin=True),
+    Command(name="block", usage="/block <user id>|here", run=admin.block, options=(_option("who"),), admin=True),
+    Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
+    Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
+    Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
+    Command(
+        name="dead", usage="/dead [purge]", run=admin.dead, admin=True, private=True,
+        options=(_option("action", choices=("purge",)),),
+    ),
+)  # fmt: skip
+
+_BY_NAME = {command.name: command for command in TABLE}
+
+#: What acts on the answer to a question, by its purpose.
+_ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
+    FORGET: forget.answer,
+    oversight.FORGET: oversight.answer,
+    people.JOIN: people.answer_join,
+    people.LINK: people.answer_link,
+    people.UNLINK: people.answer_unlink,
+    privacy.DELETE: privacy.answer_delete,
+}

@@ -1,0 +1,146 @@
+"""Commands that only admins have about the installation: who may speak, agents, backups, what was not delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from agents.spec import AgentSpec
+from gateway.commands.call import Call
+from gateway.policy import is_user_id
+from gateway.texts import Texts
+from memory.errors import StorageError
+
+#: Rows of a list.
+_SHOWN = 10
+
+
+async def allow(call: Call) -> None:
+    await _let(call, "allow")
+
+
+async def block(call: Call) -> None:
+    await _let(call, "block")
+
+
+async def _let(call: Call, action: Literal["allow", "block"]) -> None:
+    """Let in or shut out a person by id, or with "here" the group this is said in."""
+    named, channel, by = call.arguments.strip(), call.inbound.channel, call.inbound.author_id
+    in_group = call.inbound.chat_kind == "group"
+    subject: Literal["person", "group"] = "group" if named == "here" and in_group else "person"
+    reference = call.inbound.chat if subject == "group" else named
+    if not named and not in_group:
+        grants = await call.door.grants(channel)
+        lines = [call.texts(f"grant.{grant.state}.{grant.subject}", id=grant.reference) for grant in grants]
+        await call.say("\n".join([call.usage_line(), *lines]))
+        return
+    if subject == "person" and not is_user_id(reference):
+        await call.say(call.usage_line())
+        return
+    if action == "block" and subject == "person" and call.is_admin(reference):
+        await call.say(call.texts("block.admin", id=reference))
+        return
+    decide = call.door.allow if action == "allow" else call.door.block
+    changed = await decide(channel, subject, reference, by=by)
+    await call.say(call.texts(f"{action}.{subject}" if changed else f"{action}.already", id=reference))
+
+
+async def pair(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("pair.private"))
+        return
+    code = call.new_code()
+    pairing = await call.door.open_pairing(call.inbound.channel, code)
+    if pairing.opened:
+        await call.say(call.texts("pair.done", code=code))
+    else:
+        await call.say(call.texts("pair.many", until=call.texts.moment(pairing.until)))
+
+
+async def agents(call: Call) -> None:
+    """All agents there are, with what is behind each."""
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("agents.private"))
+        return
+    specs = [agent.spec for agent in call.agents]
+    await call.say(told_agents(call.texts, specs, default=call.default_agent))
+
+
+async def dead(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("dead.private"))
+        return
+    channel = call.inbound.place.session_key.partition(":")[0]
+    if call.arguments.strip().lower() == "purge":
+        await call.do(lambda desk: call.texts("dead.purged", count=desk.purge_dead(channel)))
+        return
+    rows = await call.memory.mail.dead(channel, limit=_SHOWN)
+    if not rows:
+        await call.say(call.texts("dead.none"))
+        return
+    lines = [
+        call.texts(
+            "dead.line",
+            id=row.id,
+            key=row.session_key,
+            date=call.texts.moment(row.created_at),
+            why=row.error or row.state,
+        )
+        for row in rows
+    ]
+    await call.say("\n".join([call.texts("dead.head"), *lines, call.texts("dead.hint")]))
+
+
+async def backup(call: Call) -> None:
+    """Make a backup of the store this is said in, and say what it holds and for how long it is there."""
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("backup.private"))
+        return
+    texts, backups = call.texts, call.memory.backups
+    try:
+        made = await backups.make()
+    except StorageError as exc:
+        await call.say(texts("backup.failed", reason=str(exc)))
+        return
+    counts = (("people", made.people), ("messages", made.messages), ("memories", made.memories))
+    await call.say(
+        texts(
+            "backup.done",
+            name=made.name,
+            size=_size(made.size),
+            counts=", ".join(texts(f"backup.count.{what}", count=count) for what, count in counts),
+            days=backups.keep_days,
+        )
+    )
+
+
+def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:
+    """The agents, each with its models in the order in which they are tried, its store, and where it answers.
+
+    People are counted and not named. `default` is the name of the one that answers where no rule says otherwise.
+    """
+    lines = [texts("agents.head")]
+    for spec in specs:
+        models = [f"{one.provider}/{one.model}" for one in spec.models if one.provider != "offline"]
+        lines.append(
+            texts(
+                "agents.line",
+                name=spec.name,
+                default=texts("agents.default") if spec.name == default else "",
+                models=" → ".join(models) or texts("agents.offline"),
+                store=spec.database or texts("agents.shared"),
+                memory=texts("agents.on" if spec.memory.enabled else "agents.off"),
+            )
+        )
+        routing = spec.routing
+        places = [*routing.threads, *routing.chats, *routing.channels]
+        if routing.people:
+            places.append(texts("agents.people", count=len(routing.people)))
+        if places:
+            lines.append(texts("agents.routes", places=", ".join(places)))
+    return "\n".join(lines)
+
+
+def _size(count: int) -> str:
+    """Bytes as people read them."""
+    return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1_000:.0f} kB"

@@ -1,0 +1,140 @@
+"""/forget: what is shown and asked before, what is done on the answer, and the receipt.
+
+Invariants: what goes is listed before it goes, and only what the asker may have erased; a receipt holds figures, never
+a word of what went; it is queued in the transaction that ends its request, so it is given once, also when the process
+ended between the erasing and the receipt.
+"""
+
+from __future__ import annotations
+
+from gateway.commands.call import Asking, Call, excerpt
+from gateway.questions import buttons, is_alone
+from gateway.toolbox import FORGET
+from memory.errors import Derived, NotFound, NotYours
+from memory.service import Desk, How, Preview, Question, Receipt, Selection
+
+#: What can be answered; "words" is what a plain "yes" means.
+CHOICES = ("words", "memory", "no")
+PRESET = "words"
+#: Memories that are shown before they go, and letters of each.
+_SHOWN = 10
+_LINE = 100
+#: What an answer has done; "yes" was asked by earlier versions, which left the words.
+_HOW: dict[str, How] = {"words": "words", "memory": "memory", "yes": "memory"}
+
+
+async def forget(call: Call) -> None:
+    words, reply_to = call.arguments.strip(), call.inbound.reply_to
+    if not words and reply_to is None:
+        await call.say(call.texts("forget.usage"))
+        return
+    try:
+        preview = await call.memory.forgetting.preview(
+            call.context, words, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
+        )
+    except (NotFound, NotYours, Derived) as exc:
+        await call.say(call.refusal(words, exc))
+        return
+    if preview is None:
+        await call.say(call.texts("forget.nothing"))
+    elif preview.is_empty:
+        await call.say(call.texts("forget.not_yours" if preview.skipped else "forget.nothing"))
+    else:
+        await ask(call, preview)
+
+
+async def ask(call: Call, preview: Preview) -> None:
+    """Show what would go, and ask how."""
+
+    def act(desk: Desk) -> Asking:
+        question = desk.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
+        return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
+
+    await call.do(act)
+
+
+async def answer(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer to the question whether to forget."""
+    assert question.purpose == FORGET
+    how = _HOW.get(taken)
+    if how is None:
+
+        def keep(desk: Desk) -> str:
+            return call.texts("forget.kept" if desk.settle(question, taken) else "answer.over")
+
+        await call.do(keep, in_place=_in_place(call))
+        return
+    selection = Selection.from_json(question.payload)
+    receipt = await call.memory.forgetting.forget(
+        call.context, call.inbox_id, question, selection, how, may_all=_may_all(call)
+    )
+    if receipt is None:
+        await call.say(call.texts("answer.over"))
+    else:
+        await _hand_out(call, receipt)
+
+
+async def told_before(call: Call) -> bool:
+    """Give the receipt of what was erased for this very request, should the process have ended before; whether so."""
+    receipt = await call.memory.forgetting.receipt(call.inbox_id)
+    if receipt is None:
+        return False
+    await _hand_out(call, receipt)
+    return True
+
+
+def told(call: Call, receipt: Receipt) -> str:
+    """A receipt in words."""
+    if receipt.is_empty:
+        return call.texts("forget.gone")
+    texts = call.texts
+    counted = [
+        texts(f"forget.count.{name}", count=count)
+        for name, count in (
+            ("memories", receipt.memories),
+            ("derived", receipt.derived),
+            ("messages", receipt.messages),
+            ("replies", receipt.replies),
+            ("files", receipt.files),
+        )
+        if count
+    ]
+    lines = [texts("forget.done", counted=texts("forget.and").join(counted))]
+    if not receipt.words:
+        lines.append(texts("forget.words_stay"))
+    if receipt.keep_source:
+        lines.append(texts("forget.staying", count=receipt.keep_source))
+    if receipt.restored:
+        lines.append(texts("forget.restored", count=receipt.restored))
+    lines.append(texts("forget.scrubbed" if receipt.scrubbed else "forget.pending"))
+    if receipt.backups_until is not None:
+        lines.append(texts("forget.backups", date=texts.date(receipt.backups_until)))
+    return "\n".join(lines)
+
+
+async def _hand_out(call: Call, receipt: Receipt) -> None:
+    await call.do(lambda _desk: told(call, receipt), in_place=_in_place(call))
+
+
+def _in_place(call: Call) -> bool:
+    return is_alone(call.inbound.pressed or "")
+
+
+def _may_all(call: Call) -> bool:
+    """An admin of the channel may have all of a group erased; of nobody's private memory."""
+    return call.admin and call.inbound.chat_kind == "group"
+
+
+def _lines(call: Call, preview: Preview) -> list[str]:
+    texts = call.texts
+    whole = f"forget.what.{preview.selection.what}"
+    head = texts("forget.head") if preview.selection.what == "memories" else texts(whole)
+    lines = [head, *(f"{memory.short_id} · {excerpt(call.phrase(memory), _LINE)}" for memory in preview.shown)]
+    if preview.memories > len(preview.shown):
+        lines.append(texts("forget.more", count=preview.memories - len(preview.shown)))
+    lines.append(texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies))
+    if preview.staying:
+        lines.append(texts("forget.would_stay", count=preview.staying))
+    if preview.skipped:
+        lines.append(texts("forget.skipped", count=preview.skipped))
+    return [*lines, texts("forget.how")]

@@ -1,0 +1,123 @@
+"""How memories, and the messages they come from, read on a person's screen: a line in a list, or all of one.
+
+Invariant: a message is linked only as `Desk.show` and `Service.why` give it: where the person who asks can see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from channels.base import Place
+from gateway.commands.call import Call, excerpt
+from memory.service import Memory, Message, Shown, Source
+
+#: Letters shown of a memory in a list, and where one is shown alone.
+_LINE = 75
+_ALONE = 200
+#: Versions shown with a memory; `/memory history` has them all.
+_VERSIONS = 3
+
+
+def memory_line(call: Call, memory: Memory) -> str:
+    """A memory as one of several: its id, what it says, since when."""
+    fields = {
+        "id": memory.short_id,
+        "said": excerpt(call.phrase(memory), _LINE),
+        "date": call.texts.date(memory.learned_at),
+        "marks": marks(call, memory),
+    }
+    if memory.valid_until is not None:
+        return call.texts("memory.old_line", **fields, until=call.texts.date(memory.valid_until))
+    return call.texts("memory.line", **fields)
+
+
+def marks(call: Call, memory: Memory) -> str:
+    """What sets a memory apart."""
+    held = (("pinned", memory.pinned), ("confirmed", memory.confirmed), ("archived", memory.archived_at is not None))
+    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
+
+
+def details(call: Call, shown: Shown) -> list[str]:
+    """All there is to one memory, as lines."""
+    texts, memory = call.texts, shown.memory
+    state = ""
+    if memory.valid_until is not None:
+        state = texts("memory.state.replaced", until=texts.date(memory.valid_until))
+    elif memory.archived_at is not None:
+        state = texts("memory.state.archived")
+    lines = [
+        texts(
+            "memory.show",
+            id=memory.short_id,
+            said=excerpt(call.phrase(memory), _ALONE),
+            kind=texts(f"kind.{memory.kind}"),
+            category=texts(f"category.{memory.category}"),
+            key=memory.key,
+            value=memory.value,
+            date=texts.date(memory.learned_at),
+            origin=texts(f"memory.origin.{memory.origin}"),
+            times=texts("memory.times", count=memory.reinforced_count) if memory.reinforced_count else "",
+            state=state,
+        ),
+        texts(
+            "memory.weight",
+            percent=round(100 * shown.left),
+            fades="" if shown.fades else texts("memory.lasts"),
+            importance=memory.importance,
+            marks=marks(call, memory),
+        ),
+    ]
+    if memory.flags:
+        lines.append(texts("memory.flags", flags=", ".join(memory.flags)))
+    lines += [source_line(call, source) for source in shown.sources]
+    if shown.made_of:
+        lines.append(texts("memory.made_of", ids=", ".join(one.short_id for one in shown.made_of)))
+    if len(shown.versions) > 1:
+        lines += versions(call, shown.versions[-_VERSIONS:])
+    return lines
+
+
+def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
+    """What a memory said, and from when to when."""
+    lines = [call.texts("memory.history")]
+    for memory in rows:
+        said = {"id": memory.short_id, "said": excerpt(call.phrase(memory), _ALONE)}
+        if memory.valid_until is None:
+            lines.append("  " + call.texts("memory.version_now", **said, since=call.texts.date(memory.valid_from)))
+        else:
+            since, until = call.texts.span(memory.valid_from, memory.valid_until)
+            lines.append("  " + call.texts("memory.version", **said, since=since, until=until))
+    return lines
+
+
+def source_line(call: Call, source: Source) -> str:
+    """A message that a memory comes from: whose, of when, how it begins, and the way to it."""
+    date = call.texts.date(source.said_at)
+    if source.text is None:
+        return call.texts("memory.source_erased", date=date)
+    fields = {"date": date, "text": excerpt(source.text), "link": link(call, source.session_key, source.platform_ref)}
+    if source.author_id is None:
+        return call.texts("memory.source_mine", **fields)
+    if source.author_id in (call.context.speaker.id, *call.context.scope.selves):
+        return call.texts("memory.source", **fields)
+    return call.texts("memory.source_of", **fields, name=source.author_name)
+
+
+def quoted_line(call: Call, message: Message, session_key: str) -> str:
+    """What was said, with its date and the way to it."""
+    where = link(call, session_key, message.platform_ref)
+    return f"{call.quote(message)} ({call.texts.date(message.said_at)}){where}"
+
+
+def link(call: Call, session_key: str, platform_ref: str | None) -> str:
+    """A blank and the address of a message, where this channel has such; nothing elsewhere."""
+    place = Place.from_session_key(session_key)
+    if platform_ref is None or call.channel is None or place.channel != call.channel.id:
+        return ""
+    address = call.channel.link(place, platform_ref)
+    return "" if address is None else f" {address}"
+
+
+def money(cost: float) -> str:
+    """A cost in the currency of the configured prices; below one with what there is behind the cents."""
+    return f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"

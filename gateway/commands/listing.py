@@ -1,0 +1,167 @@
+"""What is remembered as lists: all of it or a part, grouped; what answers a query; their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from gateway.catalogue import CATALOGUE
+from gateway.commands import learning, lines, pages
+from gateway.commands.call import Call, excerpt
+from memory.service import LISTED, TIERS, Hit, Kind, Memory, query_terms, shares
+
+#: What a search looks through for its pages.
+_SEARCHED = 5 * pages.SIZE
+#: Letters shown of the profile above a list.
+_PROFILE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of what is remembered, as a list can be asked for it. `name` is its name in buttons."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    category: str = ""
+
+
+@cache
+def part_of(named: str) -> Part | None:
+    """The part that people call so, in any language; None for none. "tier 2" and "facts" are such, and 健康."""
+    return _parts().get(named.casefold().replace(" ", ""))
+
+
+@cache
+def _parts() -> Mapping[str, Part]:
+    """Every part by each of its names."""
+    found: dict[str, Part] = {}
+    for tier, kinds in TIERS.items():
+        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = Part(name=f"tier{tier}", kinds=kinds)
+    for language in CATALOGUE.values():
+        for key, text in language.items():
+            group, _, name = key.partition(".")
+            if group in ("kind", "kinds"):
+                kind = next(one for kinds in TIERS.values() for one in kinds if one == name)
+                part = Part(name=name, kinds=(kind,))
+            elif group == "category":
+                part = Part(name=name, kinds=LISTED, category=name)
+            else:
+                continue
+            found |= {name: part, text.casefold().replace(" ", ""): part}
+    return found
+
+
+async def show_list(call: Call, rest: str) -> None:
+    """`rest` names a part, the page, both or neither."""
+    *words, last = rest.split() or [""]
+    if last.isascii() and last.isdecimal() and len(last) < 6 and words != ["tier"]:
+        named, page = " ".join(words), max(1, int(last))
+    else:
+        named, page = rest, 1
+    part = part_of(named) if named else None
+    if named and part is None:
+        shelf = await call.memory.browsing.shelf(call.context, LISTED, limit=1, page=1)
+        there = dict.fromkeys(call.texts(f"kinds.{kind}") for kind, _ in shelf.counts)
+        there |= dict.fromkeys(call.texts(f"category.{category}") for kind, category in shelf.counts if kind == "fact")
+        parts = ", ".join(there) or call.texts("memory.nothing_yet")
+        await call.say(call.texts("memory.no_part", part=excerpt(named), parts=parts))
+    else:
+        await list_page(call, page, part)
+
+
+async def list_page(call: Call, page: int, part: Part | None = None) -> None:
+    """One page of what is remembered here, or of a part of it; the last one where there are fewer."""
+    texts = call.texts
+    shelf = await call.memory.browsing.shelf(
+        call.context,
+        LISTED if part is None else part.kinds,
+        category="" if part is None else part.category,
+        limit=pages.SIZE,
+        page=page,
+    )
+    count = max(1, -(-shelf.total // pages.SIZE))
+    page = shelf.first // pages.SIZE + 1
+    shown: list[str] = []
+    if shelf.memories:
+        shown.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
+    else:
+        shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
+    if page == 1 and part is None:
+        slots = await call.memory.profile(call.context)
+        short = " · ".join(f"{memory.key}: {memory.value}" for memory in slots)
+        shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
+    shown += _grouped(call, shelf.memories, shelf.counts)
+    if page == 1 and part is None:
+        shown.append(" · ".join(learning.standing(call, await call.memory.status(call.context))))
+    asked = "" if part is None else part.name
+    turns = pages.turning(call, "list", asked, page=page, pages=count)
+    if page < count and not turns:
+        shown.append(texts("memory.more", page=f"{asked} {page + 1}".strip()))
+    await pages.show(call, shown, turns)
+
+
+def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
+    """Rows that stand together, each group under a heading that says how many there are of it in all."""
+    shown: list[str] = []
+    before = ""
+    for memory in rows:
+        kind = call.texts(f"kinds.{memory.kind}")
+        if memory.kind == "fact":
+            count = counts[memory.kind, memory.category]
+            head = call.texts(
+                "memory.group_of", kind=kind, category=call.texts(f"category.{memory.category}"), count=count
+            )
+        else:
+            count = sum(n for (of_kind, _), n in counts.items() if of_kind == memory.kind)
+            head = call.texts("memory.group", kind=kind, count=count)
+        if head != before:
+            shown.append(head)
+        before = head
+        shown.append("  " + lines.memory_line(call, memory))
+    return shown
+
+
+async def show_search(call: Call, query: str) -> None:
+    await search_page(call, query, 1)
+
+
+async def search_page(call: Call, query: str, page: int) -> None:
+    """One page of what answers a query in its own words."""
+    hits = await call.memory.search(call.context, query, limit=_SEARCHED)
+    terms = query_terms(query)
+    # Only what was said with these words: whatever else may mean the same is for a model to weigh.
+    hits = [hit for hit in hits if hit.passage is None or shares(hit, terms) > 0]
+    if not hits:
+        await pages.show(call, [call.texts("memory.not_found", query=excerpt(query))])
+        return
+    count = -(-len(hits) // pages.SIZE)
+    page = min(page, count)
+    some = hits[(page - 1) * pages.SIZE :][: pages.SIZE]
+    shown = [call.texts("memory.found"), *(_found(call, hit) for hit in some)]
+    turns = pages.turning(call, "search", query, page=page, pages=count)
+    if page < count and not turns:
+        shown.append(call.texts("memory.more_found"))
+    await pages.show(call, shown, turns)
+
+
+def _found(call: Call, hit: Hit) -> str:
+    if hit.memory is not None:
+        return lines.memory_line(call, hit.memory)
+    assert hit.passage is not None
+    return f"  {call.texts.date(hit.passage.message.said_at)}  {call.quote(hit.passage.message)}"
+
+
+async def press(call: Call, data: str) -> bool:
+    """Turn to another page, as the one who pressed may read it; False when the button is for something else."""
+    turn = pages.turned(data)
+    if turn is None:
+        return False
+    if turn.list == "search":
+        await search_page(call, turn.asked, turn.page)
+        return True
+    part = part_of(turn.asked) if turn.asked else None
+    if turn.asked and part is None:
+        return False
+    await list_page(call, turn.page, part)
+    return True

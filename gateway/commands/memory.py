@@ -1,0 +1,207 @@
+"""/memory, /remember and /correct: what is done with memories one by one, and all of them as files.
+
+Invariant: "saved" and its like are said inside the transaction that holds the row, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+from channels.base import Button, File
+from gateway.commands import learning, lines, listing, pages, why
+from gateway.commands.call import Asking, Call, excerpt
+from gateway.delivery import shows
+from memory.errors import MemoryFault, NotFound
+from memory.service import Desk, Memory
+
+#: What asks for everything that was said, behind `/memory export`.
+_TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
+
+
+async def look(call: Call) -> None:
+    """/memory: the first word says what to do."""
+    action, _, rest = call.arguments.partition(" ")
+    act = _ACTIONS.get(action.lower())
+    if act is None or (action.lower() in _NEEDING and not rest.strip()):
+        await call.say(call.usage_line())
+    else:
+        await act(call, rest.strip())
+
+
+async def _show(call: Call, short_id: str) -> None:
+    await _on(call, short_id, lambda desk: _all_of(call, desk, short_id))
+
+
+async def _history(call: Call, short_id: str) -> None:
+    def act(desk: Desk) -> str:
+        return "\n".join(lines.versions(call, desk.show(short_id).versions))
+
+    await _on(call, short_id, act, in_place=False)
+
+
+async def _pin(call: Call, short_id: str) -> None:
+    await _mark(call, short_id, "memory.pin.done", lambda desk: desk.pin(short_id, pinned=True))
+
+
+async def _unpin(call: Call, short_id: str) -> None:
+    await _mark(call, short_id, "memory.unpin.done", lambda desk: desk.pin(short_id, pinned=False))
+
+
+async def _confirm(call: Call, short_id: str) -> None:
+    await _mark(call, short_id, "memory.confirm.done", lambda desk: desk.confirm(short_id))
+
+
+async def _mark(call: Call, short_id: str, key: str, change: Callable[[Desk], Memory]) -> None:
+    """Change how a memory is held, and say so; under the memory itself, where the button for it stood there."""
+
+    def act(desk: Desk) -> Asking:
+        memory = change(desk)
+        done = call.texts(key, id=memory.short_id, said=excerpt(call.phrase(memory)))
+        if call.inbound.pressed is None:
+            return Asking(text=done)
+        shown = _all_of(call, desk, short_id)
+        return replace(shown, text=f"{shown.text}\n{done}")
+
+    await _on(call, short_id, act)
+
+
+async def _on(call: Call, short_id: str, act: Callable[[Desk], str | Asking], *, in_place: bool = True) -> None:
+    """Do something with one memory; another's id is answered like one that there is not."""
+
+    def tried(desk: Desk) -> str | Asking:
+        try:
+            return act(desk)
+        except MemoryFault as exc:
+            return call.refusal(short_id, exc)
+
+    await call.do(tried, in_place=in_place)
+
+
+def _all_of(call: Call, desk: Desk, short_id: str) -> Asking:
+    """A memory with all there is to it, and what can be done with it. Raises `NotFound`."""
+    shown = desk.show(short_id)
+    memory, texts = shown.memory, call.texts
+    made: list[Button | None] = []
+    if memory.valid_until is None and _may_change(desk, short_id):
+        pin = "unpin" if memory.pinned else "pin"
+        made.append(call.button(texts(f"memory.button.{pin}"), f"/memory {pin} {short_id}"))
+        if not memory.confirmed:
+            made.append(call.button(texts("memory.button.confirm"), f"/memory confirm {short_id}"))
+        made.append(call.button(texts("memory.button.forget"), f"/forget {short_id}"))
+    if len(shown.versions) > 1:
+        made.append(call.button(texts("memory.button.history"), f"/memory history {short_id}"))
+    return Asking(text="\n".join(lines.details(call, shown)), buttons=pages.buttons(*made))
+
+
+def _may_change(desk: Desk, short_id: str) -> bool:
+    try:
+        desk.may_forget(short_id)
+    except NotFound:
+        raise
+    except MemoryFault:
+        return False
+    return True
+
+
+async def remember(call: Call) -> None:
+    """/remember: keep what the person asks to have kept, also where nothing is learned by itself."""
+    if not call.arguments:
+        await call.say(call.usage_line())
+    else:
+        await keep(call, call.arguments)
+
+
+async def keep(call: Call, text: str, *, key: str | None = None) -> None:
+    """Keep a statement, under a key or as what it reads, and say what is saved."""
+    if not call.agent.spec.memory.enabled:
+        await call.say(call.texts("memory.off"))
+        return
+
+    def act(desk: Desk) -> str:
+        kept = desk.remember(text, key=key)
+        if not kept:
+            return call.texts("remember.nothing")
+        said = "; ".join(f"{memory.short_id} {call.phrase(memory)}" for memory in kept)
+        return call.texts("remember.done", list=said)
+
+    await call.do(act)
+
+
+async def correct(call: Call) -> None:
+    """/correct, and /memory edit."""
+    short_id, _, value = call.arguments.partition(" ")
+    value = value.strip()
+    if not value:
+        await call.say(call.usage_line())
+        return
+
+    def act(desk: Desk) -> str:
+        try:
+            old, new = desk.correct(short_id, value)
+        except MemoryFault as exc:
+            return call.refusal(short_id, exc)
+        if old is new:
+            return call.texts("correct.same", id=short_id)
+        return call.texts(
+            "correct.done",
+            new=call.phrase(new),
+            new_id=new.short_id,
+            old=call.phrase(old),
+            old_id=old.short_id,
+        )
+
+    await call.do(act)
+
+
+async def _edit(call: Call, rest: str) -> None:
+    await correct(replace(call, arguments=rest))
+
+
+async def _export(call: Call, rest: str) -> None:
+    """All that is remembered here, as files: in private the person's own, in a group the group's."""
+    texts = call.texts
+    if rest and rest.casefold() not in _TRANSCRIPT:
+        await call.say(call.usage_line())
+        return
+    if call.channel is None or not call.channel.capabilities.file_bytes:
+        await call.say(texts("export.no_files"))
+        return
+    exported = await call.memory.transfer.export(call.context, transcript=bool(rest))
+    files = (
+        File(name="remora.md", data=exported.page.encode("utf-8", "replace")),
+        File(name="remora.json", data=exported.data),
+    )
+    if not all(shows(call.channel, file) for file in files):
+        await call.say(texts("export.too_large"))
+        return
+    key = "export.all" if rest else "export.done"
+    said = texts(key, memories=exported.memories, messages=exported.messages)
+    await call.do(lambda _desk: Asking(text=said, files=files))
+
+
+async def _why(call: Call, _rest: str) -> None:
+    await why.explain(replace(call, discreet=True))
+
+
+_ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
+    "": listing.show_list,
+    "list": listing.show_list,
+    "search": listing.show_search,
+    "show": _show,
+    "why": _why,
+    "pin": _pin,
+    "unpin": _unpin,
+    "confirm": _confirm,
+    "edit": _edit,
+    "history": _history,
+    "export": _export,
+    "off": learning.switch_off,
+    "on": learning.switch_on,
+    "status": learning.status,
+}
+#: What can be done under `/memory`, as platforms offer it.
+ACTIONS = tuple(action for action in _ACTIONS if action)
+#: What is done to one memory, by its id.
+WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
+_NEEDING = WITH_ID | {"search"}

@@ -1,0 +1,199 @@
+"""/admin memory: what is remembered of a person or group, for the admin of their channel.
+
+Invariants: asked and answered in the admin's private chat only; people and groups are named by their platform ids; who
+is unknown, or has nothing to do with this channel, is answered like somebody of whom nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from channels.base import Button
+from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.forget import told
+from gateway.delivery import pieces
+from gateway.policy import is_chat_id
+from gateway.questions import buttons, is_alone
+from memory.errors import NotFound
+from memory.service import LookAction, Memory, Overseer, Piece, Question, Shown
+
+#: The purpose of the question before something is forgotten; its payload is {"memory": id, "of": platform id}.
+FORGET = "oversight"
+#: Memories on one page, and letters shown of each.
+_PAGE = 10
+_LINE = 100
+#: What is searched for, and which page of it.
+_PAGED = re.compile(r"(.{1,2000}) #([1-9][0-9]{0,2})", re.DOTALL)
+_NUMBER = re.compile("[1-9][0-9]{0,4}")
+
+
+async def oversee(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("oversight.private"))
+        return
+    what, who, action, rest = [*call.arguments.split(None, 3), "", "", "", ""][:4]
+    actions: Mapping[str, Callable[[Call, str, str], Awaitable[None]]] = {
+        "": _list,
+        "list": _list,
+        "search": _search,
+        "show": _show,
+        "forget": _forget,
+    }
+    act = actions.get(action.lower())
+    if what.lower() != "memory" or not is_chat_id(who) or act is None or (act is not _list and not rest):
+        await call.say(call.usage_line())
+        return
+    await act(call, who, rest.strip())
+
+
+async def answer(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer to whether a memory of somebody is to be forgotten. What is not an admin's word is a no."""
+    alone = is_alone(call.inbound.pressed or "")
+    asked = json.loads(question.payload)
+    who = str(asked["of"])
+    if taken != "yes" or not call.admin:
+        await call.do(
+            lambda desk: call.texts("forget.kept" if desk.settle(question, "no") else "answer.over"), in_place=alone
+        )
+        return
+    receipt = await call.memory.oversight.forget(call.context, call.inbox_id, question, who, asked["memory"])
+    text = call.texts("answer.over") if receipt is None else told(call, receipt)
+    await call.do(lambda _desk: text, in_place=alone)
+
+
+async def _list(call: Call, who: str, rest: str) -> None:
+    wanted = int(rest) if _NUMBER.fullmatch(rest) else 1
+
+    def act(overseer: Overseer) -> str | Asking:
+        kinds = overseer.kinds()
+        total = sum(kinds.values())
+        if not total:
+            return call.texts("oversight.none", who=who)
+        counted = ", ".join(call.texts(f"oversight.kind.{kind}", count=count) for kind, count in kinds.items())
+        if not call.memory.oversight.reads:
+            return "\n".join([call.texts("oversight.counts", who=who, kinds=counted), call.texts("oversight.told")])
+        pages = -(-total // _PAGE)
+        page = min(wanted, pages)
+        found = overseer.page(limit=_PAGE, offset=(page - 1) * _PAGE)
+        head = call.texts("oversight.head", who=who, shown=(page - 1) * _PAGE + len(found), total=total, kinds=counted)
+        lines = [head, *(_line(call, memory) for memory in found)]
+        turning = _turning(call, page, pages, lambda to: f"/admin memory {who} list {to}")
+        if page < pages and not turning:
+            lines.append(call.texts("oversight.more", who=who, page=page + 1))
+        return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
+
+    await _answer(call, who, "list", act)
+
+
+async def _search(call: Call, who: str, rest: str) -> None:
+    paged = _PAGED.fullmatch(rest)
+    query, wanted = (paged[1], int(paged[2])) if paged is not None else (rest, 1)
+
+    def act(overseer: Overseer) -> str | Asking:
+        if not call.memory.oversight.reads:
+            return call.texts("oversight.withheld", who=who)
+        found, total = overseer.hits(limit=_PAGE, offset=(wanted - 1) * _PAGE)
+        if not found:
+            return call.texts("oversight.not_found", query=excerpt(query), who=who)
+        pages = -(-total // _PAGE)
+        lines = [call.texts("oversight.found", who=who, total=total), *(_line(call, memory) for memory in found)]
+        turning = _turning(call, wanted, pages, lambda to: f"/admin memory {who} search {query} #{to}")
+        if wanted < pages and not turning:
+            lines.append(call.texts("oversight.more_found", page=wanted + 1))
+        return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
+
+    await _answer(call, who, "search", act, query=query)
+
+
+async def _show(call: Call, who: str, short_id: str) -> None:
+    def act(overseer: Overseer) -> str | Asking:
+        if not call.memory.oversight.reads:
+            return call.texts("oversight.withheld", who=who)
+        try:
+            shown = overseer.show(short_id)
+        except NotFound:
+            return call.texts("oversight.unknown_id", id=excerpt(short_id), who=who)
+        forget = call.button(call.texts("oversight.forget"), f"/admin memory {who} forget {shown.memory.short_id}")
+        return Asking(text="\n".join(_shown(call, shown)), buttons=() if forget is None else (forget,))
+
+    await _answer(call, who, "show", act, in_place=False)
+
+
+async def _forget(call: Call, who: str, short_id: str) -> None:
+    reads = call.memory.oversight.reads
+
+    def act(overseer: Overseer) -> str | Asking:
+        try:
+            named = overseer.named(short_id)
+        except NotFound:
+            return call.texts("oversight.unknown_id", id=excerpt(short_id), who=who)
+        question = overseer.ask(FORGET, {"memory": named.id, "of": int(who)}, choices=("yes", "no"), preset="yes")
+        kind = call.texts(f"oversight.kind.{named.kind}", count=1)
+        said = kind if named.memory is None else f"“{excerpt(_said(named.memory), _LINE)}”"
+        date = call.texts.date(named.learned_at)
+        return Asking(
+            text=call.texts("oversight.ask", id=excerpt(short_id), said=said, date=date, who=who),
+            buttons=buttons(question, call.texts, alone=True),
+        )
+
+    # Before it goes its words are shown, where they may be.
+    await _answer(call, who, "show" if reads else "forget", act, in_place=False)
+
+
+async def _answer(
+    call: Call,
+    who: str,
+    action: LookAction,
+    act: Callable[[Overseer], str | Asking],
+    *,
+    query: str = "",
+    in_place: bool = True,
+) -> None:
+    """Answer with what `act` returns, and have the look recorded; a press turns its own message where `in_place`."""
+
+    def shown(overseer: Overseer) -> Sequence[Piece]:
+        reply = act(overseer)
+        if isinstance(reply, str):
+            return pieces(call.channel, reply)
+        return pieces(call.channel, reply.text, buttons=reply.buttons)
+
+    edits = call.inbound.message_id if in_place and call.inbound.pressed is not None else None
+    await call.memory.oversight.answer(call.context, call.inbox_id, who, action, shown, query=query, edits=edits)
+
+
+def _turning(call: Call, page: int, pages: int, command: Callable[[int], str]) -> tuple[Button, ...]:
+    """The buttons ‹ 2/5 ›, as far as there are such pages; none where the command fits in no button."""
+    turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
+    made = [call.button(label, command(to)) for label, to in turns if 0 < to <= pages]
+    return tuple(button for button in made if button is not None) if pages > 1 and None not in made else ()
+
+
+def _said(memory: Memory) -> str:
+    """A memory on one line, to somebody whom it is not about."""
+    about = memory.subject or memory.subject_name or ""
+    said = f"{memory.key}: {memory.value}"
+    return " ".join((f"{about}: {said}" if about else said).split())
+
+
+def _line(call: Call, memory: Memory) -> str:
+    fields = {
+        "id": memory.short_id,
+        "said": excerpt(_said(memory), _LINE),
+        "date": call.texts.date(memory.learned_at),
+    }
+    if memory.valid_until is not None:
+        return call.texts("oversight.old_line", **fields, until=call.texts.date(memory.valid_until))
+    return call.texts("oversight.line", **fields)
+
+
+def _shown(call: Call, shown: Shown) -> list[str]:
+    """A memory with where it is from and its other versions."""
+    texts, memory = call.texts, shown.memory
+    lines = [_line(call, memory), f"{memory.kind}, {memory.category}, {texts(f'oversight.origin.{memory.origin}')}"]
+    for source in shown.sources:
+        text = texts("oversight.erased") if source.text is None else f"“{excerpt(source.text)}”"
+        lines.append(texts("oversight.source", name=source.author_name, date=texts.date(source.said_at), text=text))
+    lines += [f"  {_line(call, one)}" for one in shown.versions if one.id != memory.id]
+    return [*lines, texts("oversight.told")]

@@ -1,0 +1,209 @@
+"""/privacy: what is kept, for how long, where, who looked; and what people want not to be learned or kept.
+
+Invariants: what is one person's alone is shown in their private chat, or for their eyes alone; that an admin looked at
+a group's memory is told in that group; a person's everything is erased only on the word yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from gateway.commands.call import Asking, Call
+from gateway.commands.people import numbered
+from gateway.questions import buttons, is_alone
+from memory.service import Desk, Kept, Look, Question, Receipt, Selection
+
+#: The purpose of the question before a person's everything is erased.
+DELETE = "delete_me"
+#: Looks of admins that are listed.
+_LOOKS = 10
+
+
+async def privacy(call: Call) -> None:
+    action, _, rest = call.arguments.strip().lower().partition(" ")
+    actions: Mapping[tuple[str, str], Callable[[Call], Awaitable[None]]] = {
+        ("", ""): _show,
+        ("out", ""): _out,
+        ("in", ""): _in,
+        ("about", "off"): _about_off,
+        ("about", "on"): _about_on,
+        ("delete", ""): _delete,
+    }
+    act = actions.get((action, rest.strip()))
+    if act is None:
+        await call.say(call.usage_line())
+    else:
+        await act(call)
+
+
+async def _show(call: Call) -> None:
+    """What is kept: in private of this person, in a group of the group, which all may know."""
+    kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
+    if call.inbound.chat_kind == "private":
+        lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
+        await call.say("\n".join([*lines, _looks(call, kept), call.texts("privacy.how")]))
+        return
+    lines = [_kinds(call, kept), _model(call), _here(call), _looks(call, kept), call.texts("privacy.yours")]
+    await replace(call, discreet=False).say("\n".join(lines))
+
+
+async def _out(call: Call) -> None:
+    await call.memory.privacy.learn_from(call.context, False)
+    await call.say(call.texts("privacy.out"))
+
+
+async def _in(call: Call) -> None:
+    await call.memory.privacy.learn_from(call.context, True)
+    await call.say(call.texts("privacy.in"))
+
+
+async def _about_off(call: Call) -> None:
+    await call.memory.privacy.learn_about(call.context, False)
+    await call.say(call.texts("privacy.about_off"))
+
+
+async def _about_on(call: Call) -> None:
+    await call.memory.privacy.learn_about(call.context, True)
+    await call.say(call.texts("privacy.about_on"))
+
+
+async def _delete(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("privacy.delete_private"))
+        return
+    kept = await call.memory.privacy.kept(call.context, looks_shown=0)
+    going = await call.memory.forgetting.preview_of(call.context, Selection(what="me"), limit=0)
+
+    def act(desk: Desk) -> Asking:
+        question = desk.ask(DELETE, {}, choices=("yes", "no"), preset="no")
+        text = call.texts(
+            "privacy.delete_ask",
+            messages=going.messages,
+            memories=going.memories,
+            files=kept.said.files,
+            list=numbered(call, kept.accounts),
+        )
+        return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
+
+    await call.do(act)
+
+
+async def answer_delete(call: Call, question: Question, taken: str) -> None:
+    """Erase all of this person, everywhere in the store, and say what went and what stays."""
+    alone = is_alone(call.inbound.pressed or "")
+    if taken != "yes":
+        await call.do(
+            lambda desk: call.texts("privacy.delete_kept" if desk.settle(question, taken) else "answer.over"),
+            in_place=alone,
+        )
+        return
+    receipt = await call.memory.forgetting.forget(
+        call.context, call.inbox_id, question, Selection(what="me"), how="words"
+    )
+    if receipt is None:
+        await call.say(call.texts("answer.over"))
+        return
+    await call.memory.privacy.begin_anew(call.context)
+    await call.do(lambda _desk: _receipt(call, receipt), in_place=alone)
+
+
+def _receipt(call: Call, receipt: Receipt) -> str:
+    texts = call.texts
+    lines = [
+        texts(
+            "privacy.deleted",
+            messages=receipt.messages,
+            replies=receipt.replies,
+            memories=receipt.memories + receipt.derived,
+            files=receipt.files,
+        )
+    ]
+    if not receipt.scrubbed:
+        lines.append(texts("privacy.pending"))
+    if receipt.backups_until is not None:
+        lines.append(texts("privacy.backups_until", date=texts.date(receipt.backups_until)))
+    speaker = call.context.speaker
+    if not speaker.learning or not speaker.about:
+        lines.append(texts("privacy.stays_out"))
+    return "\n".join([*lines, texts("privacy.stays")])
+
+
+def _amount(call: Call, kept: Kept) -> str:
+    since = call.texts("privacy.nothing") if kept.since is None else call.texts.date(kept.since)
+    said = call.texts(
+        "privacy.said",
+        here=kept.said.here,
+        elsewhere=kept.said.elsewhere,
+        groups=kept.said.groups,
+        files=kept.said.files,
+        since=since,
+    )
+    return f"{said}\n{_kinds(call, kept)}"
+
+
+def _kinds(call: Call, kept: Kept) -> str:
+    texts = call.texts
+    counted = ", ".join(f"{texts(f'privacy.kind.{kind}')} {count}" for kind, count in kept.kinds.items())
+    return texts("privacy.kinds", kinds=counted or "0", past=kept.past)
+
+
+async def _where(call: Call) -> list[str]:
+    """Where it lies and how long; the very path is for those who look after it."""
+    texts = call.texts
+    where = texts("privacy.where")
+    if call.admin:
+        where = texts("privacy.where_admin", path=(await call.memory.status(call.context)).path)
+    return [texts("privacy.until"), where]
+
+
+def _model(call: Call) -> str:
+    """To whom the words go, in the order in which they are tried."""
+    spec = call.agent.spec
+    models = [f"{one.model} ({urlsplit(one.base_url).hostname})" for one in spec.models if one.provider != "offline"]
+    reading = [
+        f"{one.model} ({urlsplit(one.base_url).hostname})"
+        for one in spec.background.models
+        if one.provider != "offline" and spec.memory.enabled
+    ]
+    named = list(dict.fromkeys([*models, *reading]))
+    return call.texts("privacy.model", models=", ".join(named)) if named else call.texts("privacy.no_model")
+
+
+def _here(call: Call) -> str:
+    """Whether anything is learned in this chat at all."""
+    learning = call.agent.spec.memory.enabled and call.context.session.learning
+    return call.texts("privacy.here_on" if learning else "privacy.here_off")
+
+
+def _wishes(call: Call) -> list[str]:
+    speaker = call.context.speaker
+    return [
+        _here(call),
+        call.texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
+        call.texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
+    ]
+
+
+def _accounts(call: Call, kept: Kept) -> list[str]:
+    if len(kept.accounts) < 2:
+        return [call.texts("privacy.not_linked")]
+    return [call.texts("privacy.linked"), numbered(call, kept.accounts)]
+
+
+def _looks(call: Call, kept: Kept) -> str:
+    """Who of the admins has looked, newest first."""
+    if not kept.looks:
+        return call.texts("privacy.no_looks")
+    return "\n".join([call.texts("privacy.looks"), *(_look(call, one) for one in kept.looks)])
+
+
+def _look(call: Call, look: Look) -> str:
+    return call.texts(
+        "privacy.look",
+        date=call.texts.date(look.looked_at),
+        name=look.admin_name or str(look.admin_id),
+        action=call.texts(f"privacy.action.{look.action}"),
+        found=look.found,
+    )

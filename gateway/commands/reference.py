@@ -1,0 +1,70 @@
+"""docs/commands.md, made from the table: `python -m gateway.commands.reference > docs/commands.md`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from gateway.catalogue import CATALOGUE
+from gateway.commands import TABLE
+from gateway.commands.call import Command
+
+_HEAD: Final = """\
+# Commands
+
+This page is made from the table that the bot itself works with (`make docs`); a test holds it to that. `/help` shows
+the same in the chat, in English or Chinese.
+
+Where a platform has commands of its own they are there: Telegram's menu, Discord's application commands with
+completion, forms and buttons. Everywhere else, and there too, they can be typed. What stands in `<…>` is needed, what
+stands in `[…]` can be left out. Ids such as `m_7k2pq4` are in every list; an id that is not yours is answered like one
+that does not exist.
+
+An answer is for the asker's eyes where the platform can: hidden in a Discord channel; where this page says *in private*
+it comes as a direct message on Telegram. What concerns the conversation itself is *shown to all* in a group.
+
+Plain words do for the two that matter most: "forget that" and "that's wrong" (忘掉这个, 那不对) are answered with what
+can be meant, to press or to type.
+"""
+
+
+def markdown() -> str:
+    """The page."""
+    parts = [_HEAD]
+    for heading, rows in (
+        ("For everybody", [command for command in TABLE if not command.admin]),
+        ("For admins", [command for command in TABLE if command.admin]),
+    ):
+        parts.append(f"## {heading}\n")
+        parts += [_section(command) for command in rows]
+    return "\n".join(parts)
+
+
+def _section(command: Command) -> str:
+    texts = CATALOGUE["en"]
+    notes = [
+        note
+        for holds, note in (
+            (command.private, "only in a private chat"),
+            (command.discreet, "answered in private"),
+            (command.shared, "shown to all in a group"),
+            (command.at_once, "answered at once, also while an answer is being made"),
+        )
+        if holds
+    ]
+    lines = [f"### `{command.usage}`\n", f"{_sentence(texts[f'help.{command.name}'])}"]
+    if notes:
+        lines[-1] += f" *{_sentence(', '.join(notes))}*"
+    for option in command.options:
+        said = texts[f"option.{command.name}.{option.name}"]
+        choices = f" One of {', '.join(f'`{choice}`' for choice in option.choices)}." if option.choices else ""
+        lines.append(f"- **{option.name}**: {said}.{choices}")
+    return "\n".join([lines[0], lines[1], *([""] if command.options else []), *lines[2:], ""])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

@@ -1,0 +1,137 @@
+"""Commands about the conversation itself: begun anew, stopped, answered once more, its task, what it takes."""
+
+from __future__ import annotations
+
+from gateway.commands.call import Call, excerpt
+from gateway.texts import Texts
+from memory.service import Desk, Status, Used
+
+#: What ends a task, typed behind the command in either language.
+_ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
+
+
+async def start(call: Call) -> None:
+    await call.say(call.texts("start.done", name=call.agent.spec.name))
+
+
+async def stop(call: Call) -> None:
+    await call.say(call.texts("stop.asked" if await call.stop() else "stop.nothing"))
+
+
+async def new(call: Call) -> None:
+    def act(desk: Desk) -> str:
+        desk.start_window()
+        return call.texts("new.done")
+
+    await call.do(act)
+    call.memory.learn_soon(call.context, "session ended")
+
+
+async def retry(call: Call) -> None:
+    """Answer the person's last messages anew."""
+    turn_id = await call.memory.again(call.context, call.inbox_id)
+    if turn_id is None:
+        await call.say(call.texts("retry.nothing"))
+    else:
+        await call.rerun(turn_id)
+
+
+async def undo(call: Call) -> None:
+    """Take the person's last turn back, with what it taught."""
+
+    def act(desk: Desk) -> str:
+        undone = desk.undo()
+        if undone is None:
+            return call.texts("undo.nothing")
+        gone = "; ".join(call.phrase(memory) for memory in undone.memories)
+        taught = call.texts("undo.taught", list=gone) if gone else call.texts("undo.plain")
+        return call.texts("undo.done", date=call.texts.moment(undone.said_at), taught=taught)
+
+    await call.do(act)
+
+
+async def task(call: Call) -> None:
+    """Show, set or end what is being worked on here."""
+    wanted = call.arguments.strip()
+    current = call.context.session.active_task
+    if not wanted:
+        none = call.texts("task.none", usage=call.usage)
+        await call.say(none if current is None else call.texts("task.now", task=current))
+        return
+    ended = wanted.casefold() in _ENDED
+
+    def act(desk: Desk) -> str:
+        desk.set_task(None if ended else wanted)
+        if not ended:
+            return call.texts("task.set", task=excerpt(wanted))
+        return call.texts("task.none", usage=call.usage) if current is None else call.texts("task.done", task=current)
+
+    await call.do(act)
+
+
+async def usage(call: Call) -> None:
+    """What model calls took here, and for admins with this agent everywhere."""
+    lines = []
+    for where in ("here", "everywhere") if call.admin else ("here",):
+        for days in (1, 30):
+            used = await call.memory.usage(call.context, days=days, everywhere=where == "everywhere")
+            lines.append(call.texts(f"usage.{where}.{days}"))
+            lines += [_used(call.texts, one) for one in used] or [call.texts("usage.none")]
+    await call.say("\n".join(lines))
+
+
+def _used(texts: Texts, used: Used) -> str:
+    cost = "" if used.cost is None else texts("usage.cost", cost=f"{used.cost:.4f}")
+    return texts(
+        "usage.line",
+        purpose=texts(f"usage.purpose.{used.purpose}"),
+        model=used.model,
+        calls=used.calls,
+        tokens_in=used.input_tokens,
+        tokens_out=used.output_tokens,
+        cost=cost,
+    )
+
+
+async def status(call: Call) -> None:
+    texts, spec = call.texts, call.agent.spec
+    model = texts("status.offline") if call.agent.offline else call.agent.provider.name
+    remembers = spec.memory.enabled
+    standing = await call.memory.status(call.context)
+    learned_at = standing.reading.learned_at
+    lines = [
+        texts("status.agent", agent=spec.name, model=model),
+        texts("status.session", key=call.context.session.key),
+        texts("status.memory", live=standing.live, total=standing.total) if remembers else texts("status.memory_off"),
+        texts(
+            "status.window",
+            messages=standing.window_messages,
+            tokens=standing.window_tokens,
+            limit=spec.window_tokens,
+        ),
+        texts(
+            "status.learning",
+            unread=standing.unread,
+            waiting=standing.reading.waiting,
+            parked=standing.reading.parked,
+            budget=standing.reading.over_budget,
+            last=texts("status.never") if learned_at is None else texts.moment(learned_at),
+        ),
+        _meaning(texts, standing),
+        # This command itself is one of the rows that wait.
+        texts("status.mail", inbound=max(0, standing.inbound - 1), outbound=standing.outbound),
+        texts("status.usage", tokens_in=standing.tokens_in, tokens_out=standing.tokens_out),
+        texts("status.store", path=standing.path, sqlite=standing.sqlite),
+    ]  # fmt: skip
+    await call.say("\n".join(lines))
+
+
+def _meaning(texts: Texts, standing: Status) -> str:
+    """By what memory is searched beside words, and how far the making of vectors has come."""
+    if standing.embedding is None:
+        return texts("status.words_only")
+    if not standing.embedding.model:
+        return texts("status.no_embedder")
+    return texts(
+        "status.embedding", model=standing.embedding.model, done=standing.embedding.done, total=standing.embedding.total
+    )

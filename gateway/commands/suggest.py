@@ -1,0 +1,99 @@
+"""What a platform offers while a command is being typed: memories to choose from, parts, timezones, forms; only reads.
+
+Invariant: offered is what the person may see and could act on; the command itself decides once it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from channels.base import Form, Suggestion
+from gateway.commands import memory as memory_command
+from gateway.commands import profile
+from gateway.commands.call import EXCERPT, excerpt
+from gateway.texts import Texts
+from memory.service import LISTED, Context, Memory, Service, query_terms
+
+#: Letters shown of a memory to choose.
+_LABEL = 100
+#: How many completions a platform takes.
+_SUGGESTED = 25
+#: Words of what is typed that are looked for.
+_WORDS = 12
+#: Room in a form, where what is there already needs no more.
+_FORM_LIMIT = 2_000
+#: What can be done with any memory that one sees; for all else it must be one's own to change.
+_LOOKING = frozenset({"show", "history"})
+
+
+async def completions(
+    store: Service, context: Context, texts: Texts, name: str, typed: str, arguments: str
+) -> Sequence[Suggestion]:
+    """What may stand behind the command `name`, best first; see `gateway.commands.suggestions`."""
+    action = arguments.partition(" ")[0].lower()
+    typed = " ".join(typed[:EXCERPT].split())
+    if name == "profile":
+        return _settings(action, typed)
+    if name == "memory" and action == "list":
+        return await _parts(store, context, texts, typed)
+    if name == "memory" and action not in memory_command.WITH_ID:
+        return ()
+    changeable = name != "memory" or action not in _LOOKING
+    folded = typed.casefold()
+    # What is typed may end within a word, and has no spaces in some scripts.
+    words = list(dict.fromkeys([*typed.split(), *folded.split(), *query_terms(folded)]))[:_WORDS]
+    prefix = folded if " " not in folded else ""
+    found = await store.browsing.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
+    return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in found]
+
+
+def _settings(what: str, typed: str) -> list[Suggestion]:
+    """Values for a setting of the profile."""
+    if what == "timezone":
+        return [Suggestion(value=zone, label=zone) for zone in profile.timezones_like(typed, limit=_SUGGESTED)]
+    if what == "language":
+        return [Suggestion(value=code, label=label) for code, label in (("en", "English"), ("zh", "中文"))]
+    return []
+
+
+async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> list[Suggestion]:
+    """The parts that a list has here, each with how much is in it."""
+    shelf = await store.browsing.shelf(context, LISTED, limit=1, page=1)
+    counts: dict[tuple[str, str], int] = {}
+    for (kind, category), count in shelf.counts.items():
+        parts = [("kinds", kind), ("category", category)] if kind == "fact" else [("kinds", kind)]
+        for part in parts:
+            counts[part] = counts.get(part, 0) + count
+    labels = {named: (f"{texts(f'{group}.{named}')} ({count})") for (group, named), count in counts.items()}
+    begun = typed.casefold()
+    return [
+        Suggestion(value=named, label=label)
+        for named, label in labels.items()
+        if named.startswith(begun) or label.casefold().startswith(begun)
+    ][:_SUGGESTED]
+
+
+def _labelled(memory: Memory, context: Context) -> str:
+    """A memory with its id, as one of several to choose from."""
+    own = memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves)
+    whose = "" if own else f"{memory.subject_name}: "
+    return excerpt(f"{memory.short_id} · {whose}{memory.key}: {memory.value}", _LABEL)
+
+
+async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
+    """What to ask for where a command lacks its last argument; None where the command itself has the answer."""
+    words = arguments.split()
+    if name == "remember" and not words:
+        return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)
+    if name != "correct" or len(words) != 1:
+        return None
+    offered = await store.browsing.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)
+    found = next((one for one in offered if one.short_id == words[0]), None)
+    if found is None:
+        return None
+    return Form(
+        title=texts("form.correct.title", id=found.short_id),
+        label=texts("form.correct.label"),
+        value=found.value,
+        limit=max(_FORM_LIMIT, len(found.value)),
+    )

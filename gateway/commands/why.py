@@ -1,0 +1,130 @@
+"""/why: what entered a reply.
+
+Invariant: what is named is looked up in the scope of who asks, so what was forgotten, or is not theirs any more, is
+not shown again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.commands import lines
+from gateway.commands.call import Call, excerpt
+from memory.service import Entry, Memory, Message, Spent, Why
+
+#: Lines shown of what is known all along, and of what was found but not needed.
+_KNOWN = 12
+_UNUSED = 5
+#: Letters shown of one memory.
+_LINE = 100
+#: Score parts that are added up; the others multiply.
+_ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
+_TIMES = ("recency", "importance", "strength", "topic", "archived", "agent", "outdated")
+
+
+async def explain(call: Call) -> None:
+    """What entered the last reply here, or the one that the command answers."""
+    texts = call.texts
+    asked = call.inbound.reply_to if call.inbound.pressed is None else None
+    why = await call.memory.why(call.context, message=asked)
+    if why is None:
+        await call.say(texts("why.none" if asked is None else "why.no_answer"))
+        return
+    await call.say("\n".join([_head(call, why), *_groups(call, why), *_costs(call, why.spent)]))
+
+
+def _head(call: Call, why: Why) -> str:
+    at = call.texts.moment(why.answered_at)
+    if why.error is not None:
+        return call.texts("why.failed", at=at, code=why.error)
+    return call.texts("why.head" if why.entries else "why.nothing", at=at)
+
+
+def _groups(call: Call, why: Why) -> list[str]:
+    """What entered the reply, by how it came there."""
+    shown: list[str] = []
+    for heading, entries, limit in (
+        ("why.profile", _placed(why, "known", profile=True), None),
+        ("why.known", _placed(why, "known", profile=False), _KNOWN),
+        ("why.found", _placed(why, "recalled"), None),
+        ("why.unused", _placed(why, "unused"), _UNUSED),
+    ):
+        if entries:
+            shown.append(call.texts(heading))
+        for entry, named in entries[:limit]:
+            shown += [f"  {line}" for line in _reason(call, why, entry, named)]
+        if limit is not None and len(entries) > limit:
+            shown.append("  " + call.texts("why.more", count=len(entries) - limit))
+    return shown
+
+
+def _placed(why: Why, placed: str, *, profile: bool | None = None) -> list[tuple[Entry, Memory | Message | None]]:
+    def is_profile(named: Memory | Message | None) -> bool:
+        return isinstance(named, Memory) and named.kind in ("profile", "directive")
+
+    return [
+        (entry, named)
+        for entry, named in why.entries
+        if entry.placed == placed and (profile is None or is_profile(named) == profile)
+    ]
+
+
+def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) -> list[str]:
+    """One memory or message that bore on the reply: what it says, how it was found, and where it comes from."""
+    texts = call.texts
+    if named is None:
+        return [texts("why.forgotten")]
+    score = "" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=_parts(call, entry))
+    if isinstance(named, Message):
+        return [f"{lines.quoted_line(call, named, why.places[named.session_id])}{score}"]
+    if named.kind in ("profile", "directive"):
+        slot = named.key if named.kind == "profile" else "directive"
+        return [f"{texts(f'slot.{slot}')}: {excerpt(named.value, _LINE)}"]
+    said = texts(
+        "why.line",
+        id=named.short_id,
+        said=excerpt(call.phrase(named), _LINE),
+        date=texts.date(named.learned_at),
+        marks=lines.marks(call, named),
+        score=score,
+    )
+    # Of what is known all along /memory show tells the rest.
+    if entry.score is None:
+        return [said]
+    source = next((source for source in why.sources.get(named.id, ()) if source.text is not None), None)
+    return [said] if source is None else [said, f"  {lines.source_line(call, source)}"]
+
+
+def _parts(call: Call, entry: Entry) -> str:
+    """What a score is made of, in words: what was added up, then by what that was multiplied."""
+    texts, parts = call.texts, entry.parts
+    added = [
+        texts("why.part", name=texts(f"part.{name}"), value=f"{parts[name]:.2f}") for name in _ADDED if parts.get(name)
+    ]
+    times = [
+        texts("why.factor", name=texts(f"part.{name}"), value=f"{parts[name]:.2f}")
+        for name in _TIMES
+        if f"{parts.get(name, 1.0):.2f}" != "1.00"
+    ]
+    return texts("why.parts", parts=", ".join([*added, *times])) if added or times else ""
+
+
+def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
+    """What the models took for the reply."""
+    shown = []
+    for one in spent:
+        cached = call.texts("why.cached", count=one.cached_tokens) if one.cached_tokens else ""
+        cost = "" if one.cost is None else call.texts("cost.also", cost=lines.money(one.cost))
+        about = call.texts("why.about") if one.estimated else ""
+        shown.append(
+            call.texts(
+                "why.cost",
+                model=one.model,
+                tokens_in=one.input_tokens,
+                tokens_out=one.output_tokens,
+                cached=cached,
+                cost=cost,
+                about=about,
+            )
+        )
+    return shown

@@ -1,0 +1,84 @@
+"""Looking through what is remembered: lists, what may complete a command, the profile with what it is made of.
+
+Invariants: nothing is changed here; each method is one read, confined by the scope of who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from memory import profile
+from memory.desk import Context
+from memory.errors import NotFound
+from memory.store import browsing, memories
+from memory.store.browsing import Shelf
+from memory.store.database import Database, Reader
+from memory.store.memories import Kind, Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One part of a profile with the memories it is made of."""
+
+    memory: Memory
+    made_of: tuple[Memory, ...]
+
+
+class Browsing:
+    """`Service.browsing`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def shelf(
+        self, context: Context, kinds: Sequence[Kind], *, category: str = "", limit: int, page: int
+    ) -> Shelf:
+        """One page of the current memories of these kinds, by kind and category; see `memory.store.browsing.shelf`."""
+        return await self._database.read(
+            lambda reader: browsing.shelf(reader, context.scope, kinds, category=category, limit=limit, page=page)
+        )
+
+    async def offered(
+        self, context: Context, typed: str, words: Sequence[str], *, changeable: bool, limit: int
+    ) -> list[Memory]:
+        """What may be meant by `typed`: the current memories whose id begins so, then those that hold any of `words`.
+
+        With `changeable` only what the one who speaks may change. Without `words` everything is offered, the newest
+        first.
+        """
+
+        def act(reader: Reader) -> list[Memory]:
+            scope = context.scope
+            begun = [
+                browsing.beginning(reader, scope, prefix, changeable=changeable, limit=limit)
+                for prefix in (typed, f"m_{typed}")
+                if typed.isascii() and typed
+            ]
+            found = browsing.offered(reader, scope, words, changeable=changeable, limit=limit)
+            return list({memory.id: memory for memory in chain(*begun, found)}.values())[:limit]
+
+        return await self._database.read(act)
+
+    async def one(self, context: Context, short_id: str) -> Memory | None:
+        """The memory with this id, current or not; None for an unknown id and for another owner's alike."""
+
+        def act(reader: Reader) -> Memory | None:
+            try:
+                return memories.by_short_id(reader, context.scope, short_id)
+            except NotFound:
+                return None
+
+        return await self._database.read(act)
+
+    async def profile(self, context: Context) -> list[Slot]:
+        """The filled slots of the profile in their order, then how the agent talks to this person."""
+
+        def act(reader: Reader) -> list[Slot]:
+            return [
+                Slot(memory=memory, made_of=tuple(memories.parents(reader, context.scope, memory.id)))
+                for memory in profile.read(reader, context.scope)
+            ]
+
+        return await self._database.read(act)

@@ -1,0 +1,137 @@
+"""Memories as people look through them: by tier and category, by words, by the beginning of an id; and pinned.
+
+Invariants: every read is confined by the scope's predicate and looks at all the scope sees, however much that is; only
+what is current is listed or offered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory import keys
+from memory.scope import Scope
+from memory.store import documents, memories
+from memory.store.database import Reader, Transaction
+from memory.store.memories import Kind, Memory
+
+#: The kinds of each tier (DESIGN 5.1), in the order in which they are listed.
+TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
+    1: ("profile", "directive"),
+    2: ("fact", "style", "reflection"),
+    3: ("event",),
+}
+#: What a list shows unless it is asked for something else: the first tier is made from the others.
+LISTED: Final = (*TIERS[2], *TIERS[3])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """One page of a list. `counts` are those of the whole list by kind and category; `first` counts from 0."""
+
+    memories: tuple[Memory, ...]
+    counts: Mapping[tuple[Kind, str], int]
+    first: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str, limit: int, page: int) -> Shelf:
+    """The page with the number `page` from 1, or the last one where there are fewer, of the live rows of these kinds.
+
+    They are grouped by kind and category, the ones that matter first in each; with a `category` only those.
+    """
+    within = scope.predicate("m")
+    of_these: tuple[str | int, ...] = (json.dumps(list(kinds)), category, *within.parameters)
+    rows = reader.all(
+        "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
+        f" and ? in ('', m.category) and {_LIVE} and {within.sql} group by m.kind, m.category",
+        of_these,
+    )
+    counts = {(row["kind"], row["category"]): int(row["n"]) for row in rows}
+    pages = max(1, -(-sum(counts.values()) // limit))
+    first = (min(max(page, 1), pages) - 1) * limit
+    found = reader.all(
+        "select m.id from memories m where m.kind in (select value from json_each(?)) and ? in ('', m.category)"
+        f" and {_LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
+        " m.last_reinforced_at desc, m.id desc limit ? offset ?",
+        (*of_these, limit, first),
+    )
+    shown = memories.by_ids(reader, scope, [row["id"] for row in found])
+    return Shelf(memories=tuple(shown), counts=counts, first=first)
+
+
+def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: bool, limit: int) -> list[Memory]:
+    """Live rows that hold any of `words`, those that hold the most of them and then the newest first; any without.
+
+    A word stands in the text as it is, or in lower case. With `changeable` only rows that the one who speaks may
+    change.
+    """
+    within = scope.predicate("m")
+    asked = json.dumps(list(words))
+    rows = reader.all(
+        "select id from (select m.id, m.learned_at, (select count(*) from json_each(?) word where"
+        f" instr({_SAYS}, word.value) > 0 or instr(lower({_SAYS}), word.value) > 0) as fits from memories m"
+        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {_LIVE} and {within.sql})"
+        " where fits > 0 or ? = '[]' order by fits desc, learned_at desc, id desc limit ?",
+        (asked, json.dumps(LISTED), *_theirs(scope, changeable), *within.parameters, asked, limit),
+    )
+    return memories.by_ids(reader, scope, [row["id"] for row in rows])
+
+
+def beginning(reader: Reader, scope: Scope, prefix: str, *, changeable: bool, limit: int) -> list[Memory]:
+    """Live rows whose short id begins with `prefix`, the newest first; `changeable` is as in `offered`."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        # Ids are of letters, digits and _, all of which come before ~.
+        "select m.id from memories m where m.short_id >= ? and m.short_id < ? || '~'"
+        f" and m.kind in (select value from json_each(?)) and {_THEIRS} and {_LIVE} and {within.sql}"
+        " order by m.learned_at desc, m.id desc limit ?",
+        (prefix, prefix, json.dumps(LISTED), *_theirs(scope, changeable), *within.parameters, limit),
+    )
+    return memories.by_ids(reader, scope, [row["id"] for row in rows])
+
+
+def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
+    """A pinned memory never fades and leads the known facts; it comes back if it had been set aside."""
+    tx.run(
+        "update memories set pinned = ?1, archived_at = iif(?1, null, archived_at) where id = ?2",
+        (int(pinned), memory_id),
+    )
+    documents.changed(tx, documents.of_memory(memory_id))
+
+
+def _theirs(scope: Scope, changeable: bool) -> tuple[int, str, str, str]:
+    """The parameters of `_THEIRS`."""
+    selves = json.dumps([scope.speaker_id, *scope.selves])
+    return int(not changeable), json.dumps(scope.own), selves, selves
+
+
+def _rank(column: str, order: Sequence[str]) -> str:
+    """An SQL expression for the place of a column's value in `order`."""
+    return f"case {column} " + " ".join(f"when '{one}' then {n}" for n, one in enumerate(order)) + " else 99 end"
+
+
+_LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
+#: The rule of `Desk`: what is the person's own, said by them or about them.
+_THEIRS: Final = (
+    "(? or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
+    " or m.subject_id in (select value from json_each(?)))"
+)
+#: What a memory is known by.
+_SAYS: Final = (
+    "(m.key || ' ' || m.value || ' ' || m.topic || ' ' || m.subject || ' ' ||"
+    " coalesce((select name from identities where id = m.subject_id), ''))"
+)
+#: Where a row stands in a list, before what matters: slots of a profile in their order, facts by category.
+_PLACE: Final = ", ".join(
+    (
+        _rank("m.kind", [kind for kinds in TIERS.values() for kind in kinds]),
+        f"iif(m.kind = 'profile', {_rank('m.key', list(keys.PROFILE_SLOTS))}, 0)",
+        f"iif(m.kind = 'fact', {_rank('m.category', list(keys.CATEGORIES))}, 0)",
+    )
+)

@@ -1,0 +1,116 @@
+"""`remora import` and `remora export` as somebody types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECRET = "sk-ant-" + "a1B2" * 8
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A bot's folder beside another assistant's workspace."""
+    (tmp_path / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\n", "utf-8")
+    for name, text in {
+        "MEMORY.md": f"# Memory\n## Projects\n- Deploys go out on Tuesdays\n- the token {SECRET} is for staging\n",
+        "USER.md": "- **Name:** Ada\n- The user lives in Lisbon\n",
+        "memory/2026-05-12.md": "- went to Sintra\n",
+        "SOUL.md": "You are calm.\n",
+        "AGENTS.md": "- Be brief.\n",
+    }.items():
+        file = tmp_path / "workspace" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    return tmp_path
+
+
+def remora(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gateway", *arguments, "--config", str(folder / "config.yaml")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"},
+        cwd=folder,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_workspace_comes_in_goes_out_and_is_taken_back(folder: Path) -> None:
+    """Shown first, brought in once, handed out, undone to the byte."""
+    person = ("--person", "telegram:77")
+    unasked = remora(folder, "import", "workspace", *person)
+    assert unasked.returncode == 2 and "--yes" in unasked.stderr
+    assert "New: 4 facts, 1 event, 0 messages." in unasked.stdout and "home: Lisbon" in unasked.stdout
+    assert "AGENTS.md: rules of an agent" in unasked.stdout and "persona: |\n  You are calm." in unasked.stdout
+    dry = remora(folder, "import", "workspace", *person, "--dry-run", "--yes")
+    assert dry.returncode == 0 and "Nothing was changed." in dry.stdout
+    done = remora(folder, "import", "workspace", *person, "--yes")
+    assert done.returncode == 0, done.stderr
+    short_id = done.stdout.split("Brought in as ")[1].split(":")[0]
+    again = remora(folder, "import", "workspace", *person, "--yes")
+    assert f"as {short_id}" in again.stdout and "There already: 5 memories" in again.stdout
+    asked = remora(folder, "export", *person, "--to", "out")
+    assert asked.returncode == 0, asked.stderr
+    (data,) = (folder / "out").glob("*.json")
+    (page,) = (folder / "out").glob("*.md")
+    assert len(json.loads(data.read_text("utf-8"))["memories"]) >= 5 and "Lisbon" in page.read_text("utf-8")
+    assert data.stat().st_mode & 0o077 == 0
+    listed = remora(folder, "import", "list")
+    assert short_id in listed.stdout and "telegram:77" in listed.stdout
+    assert remora(folder, "import", "undo", short_id).returncode == 0
+    stored = b"".join(file.read_bytes() for file in (folder / "data").iterdir())
+    assert b"Sintra" not in stored and b"Lisbon" not in stored and SECRET.encode() not in stored
+    home = remora(folder, "import", "out", "--person", "console:ada", "--yes")
+    assert home.returncode == 0 and "5 memories" in home.stdout, home.stderr
+
+
+def test_a_telegram_chat_with_our_bot_comes_into_history(folder: Path) -> None:
+    """As the owner's and the bot's words; a second time nothing is doubled."""
+    messages = [
+        {
+            "id": n,
+            "type": "message",
+            "date_unixtime": str(1_704_103_200 + n),
+            "from": "x",
+            "from_id": user,
+            "text": text,
+        }
+        for n, (user, text) in enumerate([("user77", "I live in Lisbon"), ("user999", "Noted.")], 2)
+    ]
+    chat = {"name": "Remora", "type": "bot_chat", "id": 999, "messages": messages}
+    (folder / "result.json").write_text(json.dumps(chat), "utf-8")
+    done = remora(folder, "import", "result.json", "--person", "telegram:77", "--yes")
+    assert done.returncode == 0 and "0 memories, 2 messages" in done.stdout, done.stderr
+    again = remora(folder, "import", "result.json", "--person", "telegram:77", "--yes")
+    assert "2 messages" in again.stdout and "Nothing was changed." in again.stdout
+    remora(folder, "export", "--person", "telegram:77", "--to", "out", "--transcript")
+    (page,) = (folder / "out").glob("*.md")
+    assert "**home**: Lisbon" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("workspace",), 2, "Whose memory is this to be?"),
+        (("nowhere", "--person", "telegram:77"), 65, "There is nothing at nowhere"),
+        (("workspace", "--person", "telegram:ada"), 65, "numeric user id"),
+        (("workspace", "--person", "telegram:77", "--agent-wide"), 65, "one owner"),
+        (("workspace", "--chat", "whatsapp:1"), 65, "no platform"),
+        (("config.yaml", "--person", "telegram:77"), 65, "nothing that can be brought in"),
+        (("undo", "i_abc"), 65, "There is no import i_abc"),
+        (("workspace", "--person", "telegram:77", "--agent", "nobody"), 65, "There is no agent nobody"),
+    ],
+)
+def test_what_can_not_be_done_is_said_in_words(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    """Without a traceback, and with what to do."""
+    done = remora(folder, "import", *arguments)
+    assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr, done.stderr

@@ -1,0 +1,212 @@
+"""The last message answered anew or taken back, the task, what was used, and "that" in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.llm import ModelUnavailable
+from tests.fakes import Clock, ScriptedModel, calls
+from tests.integration.test_delivery import Desk, Phone
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock) -> Desk:
+    return Desk(tmp_path, ScriptedModel(), Phone(), clock)
+
+
+async def learn(desk: Desk) -> None:
+    memory = desk.memories["remora.db"]
+    await memory.flush(await memory.context(*desk.where("ada")), "test")
+
+
+async def test_a_message_is_answered_anew_and_the_old_answer_leaves_the_conversation(desk: Desk) -> None:
+    """Otherwise the model would see its own bad answer as an example."""
+    desk.model.answers = ["A poor answer.", "A better answer.", "And on."]
+    async with desk.running():
+        await desk.say("Tell me of Lisbon")
+        await desk.say("/retry")
+        assert desk.screen.texts == ["A poor answer.", "A better answer."]
+        asked = [message.content.splitlines()[-1] for message in desk.model.requests[1].messages[1:]]
+        assert len(asked) == 1 and "Tell me of Lisbon" in desk.model.requests[1].messages[1].content
+        await desk.say("Go on")
+        shown = "\n".join(message.content for message in desk.model.requests[2].messages)
+        assert "A better answer." in shown and "A poor answer." not in shown
+        assert await desk.rows("select count(*) from messages where role = 'user'") == [(2,)]
+        assert await desk.rows("select text from messages where role = 'assistant' order by id") == [
+            ("",), ("A better answer.",), ("And on.",),
+        ]  # fmt: skip
+
+
+async def test_a_failed_answer_has_a_button_that_tries_again(desk: Desk) -> None:
+    """Nobody should have to type it all once more."""
+    desk.model.answers = [ModelUnavailable("no route to host"), "Here I am."]
+    async with desk.running():
+        await desk.say("Are you there?")
+        (button,) = desk.screen.sent[-1].buttons
+        await desk.push(button.data)
+        assert desk.screen.texts[-1] == "Here I am."
+        assert "Are you there?" in desk.model.requests[-1].messages[-1].content
+
+
+async def test_answering_anew_learns_nothing_twice(desk: Desk) -> None:
+    """What was said was said once."""
+    async with desk.running():
+        await desk.say("I live in Lisbon")
+        await learn(desk)
+        await desk.say("/retry")
+        await learn(desk)
+        assert await desk.rows("select value, reinforced_count from memories where kind = 'fact'") == [("Lisbon", 0)]
+
+
+async def test_without_a_message_there_is_nothing_to_answer_anew(desk: Desk) -> None:
+    """Also when all was said before a new beginning."""
+    async with desk.running():
+        await desk.say("/retry")
+        await desk.say("hello")
+        await desk.say("/new")
+        await desk.say("/retry")
+        assert desk.screen.texts[0] == desk.screen.texts[-1] and "nothing to answer anew" in desk.screen.texts[0]
+
+
+async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_path: Path, clock: Clock) -> None:
+    """The inbox row of the command waits for the answer, as that of the message did."""
+    desk = Desk(tmp_path, ScriptedModel("One.", "Two."), Phone(), clock)
+    async with desk.running():
+        await desk.say("Count")
+        memory = desk.memories["remora.db"]
+        command = desk.inbound("/retry")
+        inbox_id = await memory.mail.receive(
+            platform="console", bot_id="local", update_key="r1", session_key=command.place.session_key,
+            payload=command.to_json(),
+        )  # fmt: skip
+        assert inbox_id is not None
+        assert await memory.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+    async with desk.running() as router:
+        await router.settled(command.place)
+        assert desk.screen.texts == ["One.", "Two."]
+
+
+async def test_in_a_group_only_ones_own_message_is_answered_anew(desk: Desk) -> None:
+    """Bob's question is not Ada's to ask again."""
+    desk.model.answers = ["To Ada.", "To Bob.", "To Ada again."]
+    async with desk.running():
+        await desk.say("What of apples?", person="ada", chat="club")
+        await desk.say("What of pears?", person="bob", chat="club")
+        await desk.say("/retry", person="ada", chat="club")
+        last = desk.model.requests[-1].messages[-1].content
+        assert "What of apples?" in last and "pears" not in last
+        assert await desk.rows("select text from messages where role = 'assistant' order by id") == [
+            ("",), ("To Bob.",), ("To Ada again.",),
+        ]  # fmt: skip
+
+
+async def test_a_task_is_set_shown_seen_by_the_model_and_ended(desk: Desk) -> None:
+    """It survives a restart, for it is a row."""
+    async with desk.running():
+        await desk.say("/task")
+        await desk.say("/task plan the trip to Lisbon")
+    async with desk.running():
+        await desk.say("/task")
+        await desk.say("where were we?")
+        assert "plan the trip to Lisbon" in desk.model.requests[-1].messages[-1].content
+        await desk.say("/task done")
+        await desk.say("and now?")
+        assert "plan the trip" not in desk.model.requests[-1].messages[-1].content
+    assert desk.screen.texts[1] == "All right, we are working on: plan the trip to Lisbon"
+    assert desk.screen.texts[2] == "We are working on: plan the trip to Lisbon"
+    assert "Done: plan the trip to Lisbon" in desk.screen.texts
+
+
+async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
+    """And not what others said elsewhere."""
+    async with desk.running():
+        await desk.say("hello", person="bob")
+        await desk.say("/usage")
+        assert "nothing" in desk.screen.texts[-1]
+        await desk.say("hello")
+        await desk.say("/usage")
+        assert "answers, " in desk.screen.texts[-1] and "1 calls" in desk.screen.texts[-1]
+
+
+async def test_forget_that_offers_what_was_just_learned_and_said(desk: Desk) -> None:
+    """With buttons, and nothing is done before one is pressed."""
+    async with desk.running():
+        await desk.say("I live in Lisbon")
+        await learn(desk)
+        await desk.say("forget that")
+        offered = desk.screen.sent[-1]
+        assert "Lisbon" in offered.text and [b.data.split()[0] for b in offered.buttons] == ["run:/forget", "run:/undo"]
+        assert await desk.rows("select count(*) from memories where kind = 'fact'") == [(1,)]
+        await desk.push(offered.buttons[0].data)
+        assert "Lisbon" in desk.screen.texts[-1]
+
+
+async def test_that_is_wrong_offers_what_the_answer_said_and_else_is_ordinary_talk(desk: Desk) -> None:
+    """A joke may be wrong, too."""
+    desk.model.answers = ["Noted.", "You live in Lisbon.", "Haha.", "Is it?"]
+    async with desk.running():
+        await desk.say("I live in Lisbon")
+        await learn(desk)
+        await desk.say("where do I live?")
+        await desk.say("that's wrong")
+        assert "/correct m_" in desk.screen.texts[-1]
+        await desk.say("tell me a joke")
+        await desk.say("that's wrong")
+        assert desk.screen.texts[-1] == "Is it?"
+
+
+async def test_what_tools_kept_is_at_hand_too(desk: Desk) -> None:
+    """A model that remembers on request has learned from that very message."""
+    desk.model.answers = [calls(("remember_fact", '{"text": "I play the cello"}')), "Saved.", "x"]
+    async with desk.running():
+        await desk.say("remember that I play the cello")
+        await desk.say("忘掉这个")
+        assert "cello" in desk.screen.texts[-1]
+
+
+async def test_a_turn_is_taken_back_with_what_it_taught(desk: Desk) -> None:
+    """Also what it had replaced holds again, and no word of it is left in history."""
+    async with desk.running():
+        await desk.say("I live in Porto")
+        await learn(desk)
+        desk.clock.move(minutes=1)
+        await desk.say("I live in Lisbon")
+        await learn(desk)
+        await desk.say("/undo")
+        assert "you live in Lisbon" in desk.screen.texts[-1]
+        assert await desk.rows("select value, valid_until from memories where key = 'home' and kind = 'fact'") == [
+            ("Porto", None)
+        ]
+        assert await desk.rows("select count(*) from messages where text like '%Lisbon%'") == [(0,)]
+        await desk.say("/undo")
+        await desk.say("/undo")
+        assert "nothing to take back" in desk.screen.texts[-1]
+        assert await desk.rows("select count(*) from memories") == [(0,)]
+
+
+async def test_what_a_tool_did_in_a_turn_is_taken_back_too(desk: Desk) -> None:
+    """A correction by a tool as much as what it kept."""
+    async with desk.running():
+        await desk.say("I live in Porto")
+        await learn(desk)
+        ((short_id,),) = await desk.rows("select short_id from memories where key = 'home' and kind = 'fact'")
+        desk.clock.move(minutes=1)
+        arguments = f'{{"id": "{short_id}", "value": "Lisbon"}}'
+        desk.model.answers = [calls(("correct_fact", arguments)), "Done."]
+        await desk.say("you have my home wrong, it is further south")
+        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [("Lisbon",)]
+        await desk.say("/undo")
+        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [("Porto",)]
+
+
+async def test_nobody_takes_back_what_somebody_else_has_said(desk: Desk) -> None:
+    """In a group everybody has a last word of their own."""
+    async with desk.running():
+        await desk.say("What of apples?", person="ada", chat="club")
+        await desk.say("What of pears?", person="bob", chat="club")
+        await desk.say("/undo", person="ada", chat="club")
+        assert await desk.rows("select text from messages where role = 'user' order by id") == [
+            ("",), ("What of pears?",),
+        ]  # fmt: skip

@@ -1,0 +1,599 @@
+"""Backups made of a store in use, and brought back: whole, without what was forgotten since, and nothing said twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory import backups
+from memory.backups import Restored, Retention
+from memory.errors import SchemaTooNew, StorageError, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.service import Context, Piece, Receipt, Service
+from memory.store import driver as drivers
+from memory.store.database import Database, Transaction
+from tests.conftest import group, private
+from tests.fakes import DAY, Clock
+from tests.integration.test_leaving import counting, opened, rows, say
+from tests.integration.test_memory import act, facts
+
+ROOT = Path(__file__).parents[2]
+
+
+async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", person: str = "ada") -> Context:
+    """One thing said in private, and learned from."""
+    turn = await say(memory, private(person), text, counting(), clock, answer=answer)
+    await memory.flush(turn.context, "test")
+    clock.move(minutes=1)
+    return turn.context
+
+
+async def forget(memory: Service, context: Context, words: str, clock: Clock) -> Receipt:
+    """What /forget with the words does, its receipt given."""
+    preview = await memory.forgetting.preview(context, words)
+    assert preview is not None and not preview.is_empty
+    inbox_id = await memory.mail.receive(
+        platform="console", bot_id="local", update_key=counting(), session_key=context.session.key, payload="{}"
+    )
+    assert inbox_id is not None
+    receipt = await memory.forgetting.forget(context, inbox_id, None, preview.selection, "words")
+    assert receipt is not None
+    await memory.answer(context, inbox_id, lambda desk: [Piece(text="gone")])
+    clock.move(minutes=1)
+    return receipt
+
+
+async def bring_back(file: Path, store: Path, clock: Clock, *, keep: bool = True) -> Restored:
+    return await backups.restore(file, store, now=clock(), keep=keep, say=lambda stage: None)
+
+
+def files(folder: Path) -> list[str]:
+    """What is in a folder, but for the lock, which stays."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.endswith(".lock"))
+
+
+def count(path: Path, sql: str) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute(sql).fetchone()[0])
+    finally:
+        connection.close()
+
+
+# Making one -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_backup_made_while_others_write_holds_one_moment(memory: Service, tmp_path: Path) -> None:
+    """A copy of half a transaction would be worse than none."""
+    fill = "x" * 2_000
+
+    def pair(tx: Transaction, number: int) -> None:
+        tx.run("insert into store_settings values (?, ?)", (f"left{number}", fill))
+        tx.run("insert into store_settings values (?, ?)", (f"right{number}", fill))
+
+    for number in range(3_000):
+        await memory._database.write(lambda tx, number=number: pair(tx, number))  # type: ignore[misc]
+    making = asyncio.create_task(memory.backups.make())
+    written = 0
+    while not making.done():
+        await memory._database.write(lambda tx: pair(tx, 3_000 + written))  # noqa: B023 - awaited at once
+        written += 1
+    made = await making
+    assert written > 1
+    left = count(made.path, "select count(*) from store_settings where name like 'left%'")
+    assert left == count(made.path, "select count(*) from store_settings where name like 'right%'")
+    assert 3_000 <= left <= 3_000 + written
+    assert count(made.path, "select count(*) from migrations") > 0
+    assert files(tmp_path / "backups") == [made.name]
+
+
+async def test_a_backup_holds_no_byte_of_what_was_removed(tmp_path: Path, clock: Clock) -> None:
+    """Pages are kept when rows go: a copy of the pages would keep what they held."""
+    async with opened(tmp_path / "remora.db", clock) as memory:
+        ada = await told(memory, "I live in Quaxolia.", clock)
+        await forget(memory, ada, "Quaxolia", clock)
+        made = await memory.backups.make()
+        assert (made.people, made.memories) == (1, 0)
+        assert made.size == made.path.stat().st_size
+        content = made.path.read_bytes().lower()
+    assert b"quaxolia" not in content
+    assert made.path.stat().st_mode & 0o777 == (tmp_path / "remora.db").stat().st_mode & 0o777
+
+
+async def test_backups_are_dropped_when_the_receipt_said_so(memory: Service, clock: Clock, tmp_path: Path) -> None:
+    """Whoever had something forgotten is told the day when no backup holds it any more: it must be true."""
+    assert await memory.backups.until() is None
+    first = await memory.backups.make()
+    clock.move(days=1)
+    second = await memory.backups.make()
+    until = await memory.backups.until()
+    assert until == clock() + 14 * DAY
+    foreign = tmp_path / "backups" / "other-20200101T000000Z.db"
+    foreign.write_bytes(b"another store's")
+    clock.at = until - DAY + 1_000
+    assert await memory.backups.drop_old() == 1
+    assert files(tmp_path / "backups") == sorted([foreign.name, second.name])
+    assert not first.path.exists()
+    clock.at = until + 1_000
+    assert await memory.backups.drop_old() == 1
+    assert files(tmp_path / "backups") == [foreign.name]
+    assert await memory.backups.until() is None
+
+
+async def test_a_backup_that_can_not_be_made_leaves_nothing_and_drops_nothing(
+    memory: Service, clock: Clock, tmp_path: Path
+) -> None:
+    """The last good one must not go because a new one was tried."""
+    old = await memory.backups.make()
+    clock.move(days=30)
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(StoreUnwritable, match="No copy was made"):
+        await backups.copy(tmp_path / "remora.db", tmp_path / "file" / "a.db", now=clock())
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StoreDamaged, match="no Remora database"):
+        await backups.copy(tmp_path / "empty.db", tmp_path / "backups", now=clock())
+    assert files(tmp_path / "backups") == [old.name]
+
+
+async def test_a_backup_that_is_stopped_leaves_nothing(memory: Service, clock: Clock, tmp_path: Path) -> None:
+    """Ctrl-C in the middle must not fill the disk with halves."""
+
+    def stop(done: int, of: int) -> None:
+        raise StorageError("stopped")
+
+    with pytest.raises(StorageError, match="stopped"):
+        await backups.copy(tmp_path / "remora.db", tmp_path / "backups", now=clock(), progress=stop)
+    assert files(tmp_path / "backups") == []
+
+
+async def test_a_damaged_store_gives_no_backup(tmp_path: Path, clock: Clock) -> None:
+    """What looks like a backup must be one."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        for number in range(20):
+            await told(memory, f"Number {number} is a fine number, I think.", clock)
+    damage(path, "messages")
+    with pytest.raises(StoreDamaged, match="messages"):
+        await backups.copy(path, tmp_path / "backups", now=clock())
+    assert files(tmp_path / "backups") == []
+
+
+# Bringing one back ----------------------------------------------------------------------------------------------
+
+
+async def test_a_restored_store_knows_what_it_knew(tmp_path: Path, clock: Clock) -> None:
+    """That is what backups are for; what came later is gone, and the replaced store is kept."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await told(memory, "I live in Porto.", clock)
+        made = await memory.backups.make()
+        await told(memory, "I like tea.", clock)
+    done = await bring_back(made.path, path, clock)
+    assert done.contents.rows["messages"] == made.messages == 2
+    assert done.kept is not None and count(done.kept, "select count(*) from messages") == 4
+    async with opened(path, clock) as memory:
+        ada = await memory.context(*private("ada"))
+        assert await facts(memory, ada) == [("home", "Porto")]
+        await told(memory, "I like coffee.", clock)
+        assert await facts(memory, ada) == [("home", "Porto"), ("likes", "coffee")]
+        assert await memory.backups.until() is not None
+        clock.move(days=15)
+        assert await memory.backups.drop_old() == 2
+    assert files(tmp_path) == ["remora.db"]
+
+
+async def test_a_store_that_is_gone_comes_back(tmp_path: Path, clock: Clock) -> None:
+    """A dead disk leaves the backup alone, perhaps in another folder of another machine."""
+    async with opened(tmp_path / "a" / "remora.db", clock) as memory:
+        await told(memory, "I live in Porto.", clock)
+        made = await memory.backups.make()
+    done = await bring_back(made.path, tmp_path / "b" / "remora.db", clock)
+    assert done.kept is None
+    assert files(tmp_path / "b") == ["remora.db"]
+    async with opened(tmp_path / "b" / "remora.db", clock) as memory:
+        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+
+
+@pytest.mark.parametrize("replaced", ["there", "gone", "damaged"])
+async def test_what_was_forgotten_after_the_backup_stays_forgotten(tmp_path: Path, clock: Clock, replaced: str) -> None:
+    """Neither to be read in the file, nor learned anew from what was said before; what others said stays."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "I live in Quaxolia.", clock, answer="Quaxolia it is.")
+        await told(memory, "I live in Porto.", clock, person="bob")
+        made = await memory.backups.make()
+        receipt = await forget(memory, ada, "Quaxolia", clock)
+        assert (receipt.memories, receipt.messages) == (1, 1)
+        assert receipt.backups_until == made.made_at + 14 * DAY
+        if replaced != "there":
+            await memory.backups.list_erased()
+    assert b"quaxolia" in made.path.read_bytes().lower()
+    if replaced == "gone":
+        path.unlink()
+    if replaced == "damaged":
+        path.write_bytes(b"no database any more" * 1_000)
+    done = await bring_back(made.path, path, clock)
+    assert (done.erased.erasings, done.erased.memories) == (1, receipt.memories + receipt.derived)
+    assert done.erased.messages == receipt.messages + receipt.replies
+    assert (done.unread is None) == (replaced != "damaged")
+    for file in tmp_path.glob("remora.db*"):
+        assert b"quaxolia" not in file.read_bytes().lower(), file
+    async with opened(path, clock) as memory:
+        assert await facts(memory, await memory.context(*private("ada"))) == []
+        assert await facts(memory, await memory.context(*private("bob"))) == [("home", "Porto")]
+        assert await rows(memory, "select text from messages where role = 'user' order by id") == [
+            ("",), ("I live in Porto.",),
+        ]  # fmt: skip
+        assert await rows(memory, "select count(*) > 0 from forgotten") == [(1,)]
+
+
+async def test_what_was_forgotten_is_erased_once_and_nothing_younger(tmp_path: Path, clock: Clock) -> None:
+    """A database put back gives the same ids once more: the list must not take the new rows for the old."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        first = await memory.backups.make()
+        ada = await told(memory, "I live in Quaxolia.", clock)
+        await forget(memory, ada, "Quaxolia", clock)
+    assert (await bring_back(first.path, path, clock)).erased.erasings == 1
+    clock.move(minutes=5)
+    async with opened(path, clock) as memory:
+        bob = await told(memory, "I live in Porto.", clock, person="bob")
+        assert bob.speaker.id == ada.speaker.id
+        second = await memory.backups.make()
+    done = await bring_back(second.path, path, clock)
+    assert (done.erased.erasings, done.erased.messages, done.erased.memories) == (0, 0, 0)
+    # A copy that does not know of the list's entry, with other people under the same ids.
+    other = sqlite3.connect(second.path)
+    other.execute("delete from erasures")
+    other.commit()
+    other.close()
+    done = await bring_back(second.path, path, clock)
+    assert (done.erased.erasings, done.erased.messages, done.erased.memories) == (1, 0, 0)
+    async with opened(path, clock) as memory:
+        assert await facts(memory, await memory.context(*private("bob"))) == [("home", "Porto")]
+        assert await rows(memory, "select name from identities") == [("bob",)]
+
+
+async def test_a_forgotten_fact_is_not_learned_from_an_import_after_a_restore(tmp_path: Path, clock: Clock) -> None:
+    """The keyed hashes travel, for a store that had never forgotten anything, too."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "I like tea.", clock)
+        made = await memory.backups.make()
+        await told(memory, "I live in Porto.", clock)
+        await forget(memory, ada, "Porto", clock)
+        await memory.backups.list_erased()
+    path.unlink()
+    await bring_back(made.path, path, clock)
+    async with opened(path, clock) as memory:
+        clock.at -= 3 * 60_000  # an old message, brought in now
+        turn = await say(memory, private("ada"), "I live in Porto.", "old", clock)
+        await memory.flush(turn.context, "test")
+        assert await facts(memory, turn.context) == [("likes", "tea")]
+
+
+async def test_erasings_are_listed_as_ids_only_and_none_is_left_out(tmp_path: Path, clock: Clock) -> None:
+    """The list lies open beside the database; a line that was cut off spoils no other, and is told of."""
+    path, listed = tmp_path / "remora.db", tmp_path / "remora.db.erased"
+    async with opened(path, clock) as memory:
+        made = await memory.backups.make()
+        ada = await told(memory, "I live in Quaxolia.", clock)
+        await forget(memory, ada, "Quaxolia", clock)
+        listed.unlink(missing_ok=True)
+        # As if the process had been killed between the two.
+        await memory._database.write(lambda tx: tx.run("update erasures set listed_at = null"))
+        listed.write_text('{"v": 1, "erased_at": 17')
+    async with opened(path, clock) as memory:
+        assert await rows(memory, "select count(*) from erasures where listed_at is null") == [(0,)]
+        assert await memory.backups.list_erased() == 0
+    _, line = listed.read_text().splitlines()
+    assert json.loads(line)["erased_at"] < clock()
+    assert "uaxolia" not in line and "ada" not in line and "home" not in line
+    path.unlink()
+    done = await bring_back(made.path, path, clock)
+    assert (done.erased.erasings, done.bad_lines) == (1, 1)
+
+
+# What must not be done twice ------------------------------------------------------------------------------------
+
+
+async def open_mail(memory: Service, clock: Clock) -> Context:
+    """An answer that waits to be sent, and a message that waits to be answered."""
+    ada = await memory.context(*private("ada"))
+    await act(memory, ada, lambda desk: None)
+    await memory.mail.receive(
+        platform="console", bot_id="local", update_key="late", session_key=ada.session.key, payload='{"text": "hi"}'
+    )
+    clock.move(minutes=1)
+    return ada
+
+
+MAIL = (
+    "select (select count(*) from inbox where state = 'pending'), (select count(*) from outbox where state = 'pending')"
+)
+
+
+async def test_what_was_sent_and_answered_since_is_not_sent_and_answered_again(tmp_path: Path, clock: Clock) -> None:
+    """The platform does not go back in time with the database."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await open_mail(memory, clock)
+        made = await memory.backups.make()
+        parcel = await memory.mail.take(ada.session.key)
+        assert parcel is not None
+        await memory.mail.sent(parcel, "77")
+        (late,) = await memory.mail.unanswered()
+        await memory.answer(ada, late.id, lambda desk: [Piece(text="hello")])
+    done = await bring_back(made.path, path, clock)
+    assert (done.inbox_ended, done.outbox_ended) == (1, 1)
+    async with opened(path, clock) as memory:
+        assert await rows(memory, MAIL) == [(0, 0)]
+        assert await memory.mail.take(ada.session.key) is None
+        assert await memory.mail.unanswered() == []
+        assert await rows(memory, "select payload, error from inbox where update_key = 'late'") == [("", "restored")]
+        assert await rows(memory, "select distinct text, state from outbox") == [("", "dead")]
+
+
+async def test_what_nobody_has_answered_yet_is_answered_after_a_restore(tmp_path: Path, clock: Clock) -> None:
+    """Nothing is lost either: where the replaced store says that it is still open, it is."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await open_mail(memory, clock)
+        made = await memory.backups.make()
+    done = await bring_back(made.path, path, clock)
+    assert (done.inbox_ended, done.outbox_ended) == (0, 0)
+    async with opened(path, clock) as memory:
+        assert await rows(memory, MAIL) == [(1, 1)]
+    path.unlink()
+    done = await bring_back(made.path, path, clock)
+    assert (done.inbox_ended, done.outbox_ended) == (1, 1)
+
+
+async def test_a_channel_goes_on_from_where_it_was_last(tmp_path: Path, clock: Clock) -> None:
+    """From the backup's position on, all that was said since would be fetched and answered a second time."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await memory.door.keep("discord", {"since": "100"})
+        made = await memory.backups.make()
+        await memory.door.keep("discord", {"since": "200"})
+    await bring_back(made.path, path, clock)
+    async with opened(path, clock) as memory:
+        assert await memory.door.kept("discord", "") == {"since": "200"}
+    path.unlink()
+    await bring_back(made.path, path, clock)
+    async with opened(path, clock) as memory:
+        assert await memory.door.kept("discord", "") == {}
+
+
+async def test_what_people_and_admins_decided_since_holds(tmp_path: Path, clock: Clock) -> None:
+    """Who was shut out, who wants nothing learned, who is no longer one person: a backup must not undo that."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada, bob = [await memory.context(*private(person)) for person in ("ada", "bob")]
+        await memory.context(*group("club", "ada"))
+        await memory.link(ada, bob)
+        await memory.door.allow("console", "person", "eve", by="1")
+        await memory.door.allow("console", "person", "mia", by="1")
+        made = await memory.backups.make()
+        await memory.unlink(bob)
+        await memory.door.block("console", "person", "eve", by="1")
+        await memory._database.write(
+            lambda tx: tx.run(
+                "update people set learning = 0 where id = (select person_id from identities where user_id = 'ada')"
+            )
+        )
+        await memory.mail.presence("console", "console", "club", present=False)
+    done = await bring_back(made.path, path, clock)
+    assert done.unlinked == 1
+    async with opened(path, clock) as memory:
+        assert await memory.door.state("console", "person", "eve") == "blocked"
+        assert await memory.door.state("console", "person", "mia") == "allowed"
+        people = await rows(
+            memory,
+            "select i.user_id, p.learning from identities i join people p on p.id = i.person_id order by i.user_id",
+        )
+        # Both, for they were one person in the backup: nobody is asked too little.
+        assert people == [("ada", 0), ("bob", 0)]
+        assert await rows(memory, "select count(distinct person_id) from identities") == [(2,)]
+        assert await rows(memory, "select left_at is not null from chats where kind = 'group'") == [(1,)]
+
+
+# What is refused ------------------------------------------------------------------------------------------------
+
+
+def damage(path: Path, table: str) -> None:
+    """Overwrite a page in the middle of a table."""
+    connection = sqlite3.connect(path)
+    page_size = connection.execute("pragma page_size").fetchone()[0]
+    root = connection.execute("select rootpage from sqlite_schema where name = ?", (table,)).fetchone()[0]
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * page_size)
+        file.write(b"\xaa" * page_size)
+
+
+def turn_into_text(path: Path) -> None:
+    path.write_text("Dear diary, " * 500)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def cut_short(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2 // 4096 * 4096)
+
+
+def damage_messages(path: Path) -> None:
+    damage(path, "messages")
+
+
+def make_newer(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("insert into migrations values (9999, 'from_the_future', 0)")
+    connection.commit()
+    connection.close()
+
+
+def make_foreign(path: Path) -> None:
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("create table messages (id integer primary key)")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (turn_into_text, StoreDamaged),
+        (empty, StoreDamaged),
+        (cut_short, StoreDamaged),
+        (damage_messages, StoreDamaged),
+        (make_foreign, StoreDamaged),
+        (make_newer, SchemaTooNew),
+    ],
+)
+async def test_what_is_no_whole_backup_is_refused_and_the_store_untouched(
+    tmp_path: Path, clock: Clock, spoil: Callable[[Path], None], error: type[StorageError]
+) -> None:
+    """A bad file found at the worst moment must not take the good one along."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await told(memory, "I live in Porto.", clock)
+        made = await memory.backups.make()
+    spoil(made.path)
+    before = path.read_bytes()
+    with pytest.raises(error, match=r"[Nn]othing was changed"):
+        await bring_back(made.path, path, clock)
+    assert path.read_bytes() == before
+    assert files(tmp_path) == ["remora.db"]
+
+
+async def test_damage_to_an_index_alone_spoils_no_backup(tmp_path: Path, clock: Clock) -> None:
+    """It is made anew from the rows when the restored store is opened."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await told(memory, "I live in Porto.", clock)
+        made = await memory.backups.make()
+    damage(made.path, "words_data")
+    await bring_back(made.path, path, clock)
+    async with opened(path, clock) as memory:
+        assert memory._database.damage is None
+        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+
+
+async def test_a_store_in_use_is_not_replaced(memory: Service, clock: Clock, tmp_path: Path) -> None:
+    """The running process is named, so that its operator can stop it."""
+    made = await memory.backups.make()
+    with pytest.raises(StoreInUse, match=str(os.getpid())):
+        await bring_back(made.path, tmp_path / "remora.db", clock)
+
+
+async def test_a_backup_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path, clock: Clock) -> None:
+    """The backup may be older than the program."""
+    from memory.store.migrate import migrations
+
+    old, path = tmp_path / "remora-20260101T000000Z.db", tmp_path / "remora.db"
+    for driver in {drivers.built_in().name: drivers.built_in(), drivers.best().name: drivers.best()}.values():
+        database = await Database.open(old, now=1, known=migrations()[:-1], driver=driver)
+        await database.close()
+        done = await bring_back(old, path, clock, keep=False)
+        assert done.contents.schema == migrations()[-2].version and done.kept is None
+        async with opened(path, clock) as memory:
+            assert await rows(memory, "select max(version) from migrations") == [(migrations()[-1].version,)]
+        for left in tmp_path.glob("remora*"):
+            left.unlink()
+
+
+# Killed in the middle -------------------------------------------------------------------------------------------
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from memory import backups
+
+def say(stage):
+    if stage == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(backups.restore(Path(sys.argv[1]), Path(sys.argv[2]), now=int(sys.argv[4]), keep=True, say=say))
+"""
+
+
+@pytest.mark.parametrize("stage", ["copying", "preparing", "erasing", "keeping", "replacing", "done"])
+async def test_killed_at_any_moment_it_leaves_the_old_store_or_the_new_one(
+    tmp_path: Path, clock: Clock, stage: str
+) -> None:
+    """Power cuts don't wait for a good moment; the same command then does it all."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "I live in Quaxolia.", clock)
+        await told(memory, "I like tea.", clock)
+        made = await memory.backups.make()
+        await forget(memory, ada, "Quaxolia", clock)
+        await told(memory, "I like coffee.", clock)
+    arguments = (str(made.path), str(path), stage, str(clock()))
+    killed = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", KILLED, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    new = stage == "done"
+    async with opened(path, clock) as memory:
+        assert memory._database.damage is None
+        likes = [value for _, value in await facts(memory, await memory.context(*private("ada")))]
+        assert sorted(likes) == (["tea"] if new else ["coffee", "tea"])
+    assert b"quaxolia" not in path.read_bytes().lower()
+    clock.move(minutes=1)
+    await bring_back(made.path, path, clock)
+    async with opened(path, clock) as memory:
+        assert [value for _, value in await facts(memory, await memory.context(*private("ada")))] == ["tea"]
+    left = [name for name in files(tmp_path) if not name.startswith("remora.db.before-restore-")]
+    assert left == ["remora.db", "remora.db.erased"]
+    for file in tmp_path.glob("remora.db*"):
+        assert b"quaxolia" not in file.read_bytes().lower(), file
+
+
+async def test_a_log_that_can_not_be_emptied_is_kept_with_its_store(tmp_path: Path, clock: Clock) -> None:
+    """Under the new database the old log would be its ruin; with the old one it is the last that was said."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        await told(memory, "I live in Porto.", clock)
+        made = await memory.backups.make()
+    shell, writer = (sqlite3.connect(path, isolation_level=None) for _ in range(2))
+    shell.execute("begin")
+    shell.execute("select * from people").fetchall()
+    writer.execute("insert into store_settings values ('late', 'word')")
+    done = await bring_back(made.path, path, clock)
+    writer.close()
+    shell.close()
+    assert done.kept is not None
+    assert count(done.kept, "select count(*) from store_settings where name = 'late'") == 1
+    async with opened(path, clock) as memory:
+        assert await rows(memory, "select * from store_settings where name = 'late'") == []
+        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+
+
+async def test_where_backups_are_and_how_long_is_configured(tmp_path: Path, clock: Clock) -> None:
+    """Another disk outlasts this one."""
+    async with opened(tmp_path / "data" / "remora.db", clock) as memory:
+        place = backups.Backups(
+            memory._database, retention=Retention(folder=tmp_path / "elsewhere", keep_days=2), now=clock
+        )
+        made = await place.make()
+        assert made.path.parent == tmp_path / "elsewhere"
+        assert await place.until() == clock() + 2 * DAY

@@ -1,0 +1,103 @@
+"""/forget as people use it: what they are shown, what they answer, and what they are told then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gateway.texts import Texts
+from tests.fakes import Clock, ScriptedModel
+from tests.integration.test_router import Bench, Screen
+from tests.integration.test_tools import kept, of, rows, store
+
+
+@pytest.fixture
+def bench(tmp_path: Path, clock: Clock) -> Bench:
+    return Bench(tmp_path, ScriptedModel(), Screen(), clock)
+
+
+async def said(bench: Bench) -> list[str]:
+    """The words that history holds."""
+    found = await store(bench)._database.read(
+        lambda reader: reader.all("select text from messages where text <> '' order by id")
+    )
+    return [row["text"] for row in found]
+
+
+async def learned(bench: Bench, text: str) -> None:
+    await bench.say(text)
+    await store(bench).flush(await of(bench), "test")
+
+
+@pytest.mark.parametrize("answer", ["words", "and the words", "yes", "连同原话", "是"])
+async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str) -> None:
+    """That is what somebody means who wants something forgotten."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        await bench.say("/forget lisbon")
+        asked = bench.screen.texts[-1]
+        assert asked.startswith("Forget this?") and "Lisbon" in asked and "Messages they come from: 1" in asked
+        await bench.say(answer)
+        told = bench.screen.texts[-1]
+        assert told.startswith("Forgotten: memories: 1") and "No trace" in told and "Lisbon" not in told
+        assert await said(bench) == [] and await rows(bench) == []
+
+
+@pytest.mark.parametrize("answer", ["memory", "this memory only", "仅此记忆"])
+async def test_this_memory_only_leaves_the_words(bench: Bench, answer: str) -> None:
+    """They may be worth keeping where the conclusion was not."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        await bench.say("/forget lisbon")
+        await bench.say(answer)
+        assert Texts("en")("forget.words_stay") in bench.screen.texts[-1]
+        assert "I live in Lisbon" in await said(bench) and await rows(bench) == []
+
+
+@pytest.mark.parametrize("answer", ["no", "不", "what about tea?"])
+async def test_anything_else_keeps_all(bench: Bench, answer: str) -> None:
+    """Forgetting can't be taken back."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        await bench.say("/forget all")
+        await bench.say(answer)
+        await bench.say("yes")
+        assert [memory.value for memory in await rows(bench)] == ["Lisbon"]
+
+
+async def test_what_is_not_there_or_not_ones_own_is_refused(bench: Bench) -> None:
+    """Another's private memory looks like none; in a group it is said whose it is to forget."""
+    async with bench.running():
+        tea = await kept(bench, "I like tea", person="bob", chat="club")
+        secret = await kept(bench, "I like rum", person="bob")
+        for wanted in (secret.short_id, "m_nothere"):
+            await bench.say(f"/forget {wanted}")
+            assert bench.screen.texts[-1] == Texts("en")("memory.unknown_id", id=wanted)
+        await bench.say("/forget submarines")
+        assert bench.screen.texts[-1] == Texts("en")("forget.nothing")
+        await bench.say("/forget")
+        assert bench.screen.texts[-1] == Texts("en")("forget.usage")
+        await bench.say(f"/forget {tea.short_id}", chat="club")
+        assert bench.screen.texts[-1] == Texts("en")("memory.not_yours", id=tea.short_id)
+        await bench.say("/forget like tea", chat="club")
+        assert bench.screen.texts[-1] == Texts("en")("forget.not_yours")
+        assert await rows(bench, "bob", "club") == [tea] and secret in await rows(bench, "bob")
+
+
+async def test_a_question_of_an_earlier_version_can_be_answered(bench: Bench) -> None:
+    """It asked for yes or no and left the words; an update must not take it back."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        (home,) = await rows(bench)
+        await bench.say("/forget lisbon")
+        old = json.dumps({"memory": home.id})
+        await store(bench)._database.write(
+            lambda tx: tx.run(
+                "update questions set payload = ?, choices = '[\"yes\", \"no\"]', preset = 'yes' where state = 'open'",
+                (old,),
+            )
+        )
+        await bench.say("yes")
+        assert await rows(bench) == [] and "I live in Lisbon" in await said(bench)

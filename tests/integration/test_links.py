@@ -1,0 +1,366 @@
+"""Two accounts become one person by a code that both confirm, and part again: codes, then the talk about them."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channels.base import Outbound, Place
+from memory.service import Budget, Context, Desk, Said, Service
+from memory.store import links, people
+from memory.store.database import Transaction
+from memory.store.links import LIFETIME_MS, LOCKED_MS, TRIES
+from memory.store.migrate import migrate, migrations
+from tests.conftest import group, private
+from tests.fakes import MINUTE, NOON, Clock, ScriptedModel
+from tests.integration.test_delivery import Desk as Bench
+from tests.integration.test_delivery import Phone
+
+CODE = "CDFG-2345"
+PEOPLE = ("ada", "bob", "cyd")
+CODES = ("CDFG-2345", "HJKM-6789", "PQRT-2222")
+
+
+# Codes ----------------------------------------------------------------------------------------------------------
+
+
+def store() -> tuple[sqlite3.Connection, Transaction]:
+    """An empty store in memory in which three people have a private chat each: identities and sessions 1, 2, 3."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    migrate(connection, migrations(), now=NOON)
+    tx = Transaction(connection)
+    agent_id = people.agent(tx, "assistant", now=NOON)
+    for name in PEOPLE:
+        people.speaker(tx, platform="console", user_id=name, name=name, now=NOON)
+        chat_id = people.chat(tx, platform="console", reference=name, kind="private", title="", now=NOON)
+        people.session(tx, key=f"console:{name}:-", chat_id=chat_id, thread=None, agent_id=agent_id, now=NOON)
+    return connection, tx
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["make", "give", "link", "unlink"]),
+        st.integers(1, 3),
+        st.integers(0, 2),
+        st.sampled_from([0, 1, MINUTE, 4 * MINUTE, LIFETIME_MS - 1, LIFETIME_MS, LOCKED_MS]),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=steps)
+def test_a_code_is_for_one_link_within_its_time_and_three_guesses_are_all(
+    steps: list[tuple[str, int, int, int]],
+) -> None:
+    """Whatever people do in whatever order, against a model in plain words."""
+    connection, tx = store()
+    now = NOON
+    opened: dict[int, tuple[str, int]] = {}
+    wrong: dict[int, tuple[int, int]] = {}
+    person = {1: 1, 2: 2, 3: 3}
+    with closing(connection):
+        for what, who, n, pause in steps:
+            now += pause
+            if what == "make":
+                if any(code == CODES[n] and maker != who for maker, (code, _) in opened.items()):
+                    continue  # codes are random: two people never have the same
+                assert links.open_code(tx, who, who, CODES[n], now=now) == now + LIFETIME_MS
+                opened = {maker: one for maker, one in opened.items() if one[1] > now}
+                opened[who] = (CODES[n], now + LIFETIME_MS)
+            elif what == "give":
+                wrong = {one: (count, until) for one, (count, until) in wrong.items() if until > now}
+                maker = next((maker for maker, (code, _) in opened.items() if code == CODES[n]), None)
+                given = links.take_code(tx, who, CODES[n], now=now)
+                if wrong.get(who, (0, 0))[0] >= TRIES:
+                    expected = "no_tries_left"
+                elif maker is None:
+                    wrong[who] = (wrong.get(who, (0, 0))[0] + 1, now + LOCKED_MS)
+                    expected = "no_tries_left" if wrong[who][0] >= TRIES else "wrong"
+                elif opened[maker][1] <= now:
+                    opened = {one: code for one, code in opened.items() if code[1] > now}
+                    expected = "expired"
+                elif maker == who:
+                    expected = "own"
+                elif person[maker] == person[who]:
+                    expected = "linked"
+                else:
+                    del opened[maker]
+                    wrong.pop(who, None)
+                    expected = "fits"
+                    assert (given.identity_id, given.session_id) == (maker, maker)
+                assert given.outcome == expected
+            elif what == "link":
+                other = n + 1
+                people.link(tx, who, other)
+                person = {one: person[who] if of == person[other] else of for one, of in person.items()}
+            else:
+                people.unlink(tx, who)
+                person[who] = max(person.values()) + 1
+            groups = {one: {each.id for each in people.accounts(tx, one)} for one in person}
+            assert groups == {one: {each for each in person if person[each] == person[one]} for one in person}
+
+
+def test_the_code_itself_is_nowhere_in_the_store() -> None:
+    """Only a salted hash of it."""
+    connection, tx = store()
+    with closing(connection):
+        links.open_code(tx, 1, 1, CODE, now=NOON)
+        assert CODE.encode() not in connection.serialize()
+        assert links.maker(tx, CODE) == (1, 1)
+
+
+def test_a_newer_code_ends_the_older_one_of_the_same_account() -> None:
+    """Each open code is one more to guess."""
+    connection, tx = store()
+    with closing(connection):
+        links.open_code(tx, 1, 1, CODES[0], now=NOON)
+        links.open_code(tx, 1, 1, CODES[1], now=NOON)
+        assert links.take_code(tx, 2, CODES[0], now=NOON).outcome == "wrong"
+        assert links.take_code(tx, 2, CODES[1], now=NOON).outcome == "fits"
+
+
+# The talk about it ----------------------------------------------------------------------------------------------
+
+
+class World(Bench):
+    """People in private chats on one platform, each seen from their own chat."""
+
+    def shown(self, person: str) -> list[Outbound]:
+        return [one for one in self.screen.sent if one.place.chat == person]
+
+    def last(self, person: str) -> str:
+        return self.shown(person)[-1].text
+
+    async def tell(self, text: str, person: str, *, others: tuple[str, ...] = PEOPLE) -> str:
+        """Say something and give what is then shown to who said it."""
+        await self.say(text, person=person)
+        for other in others:
+            await self.router.settled(Place(channel="console", chat=other))
+        return self.last(person)
+
+    async def press_last(self, choice: str, person: str) -> str:
+        """Press a button under the last message that somebody was shown."""
+        message = self.shown(person)[-1]
+        data = next(one.data for one in message.buttons if f":{choice}" in one.data)
+        pressed = replace(self.inbound("", person=person), pressed=data, message_id=str(message.id))
+        await self.router.on_inbound(pressed)
+        for other in PEOPLE:
+            await self.router.settled(Place(channel="console", chat=other))
+        return self.last(person)
+
+    async def linked(self, maker: str, giver: str) -> None:
+        await self.tell("/link", maker)
+        await self.tell(f"/link {CODE}", giver)
+        await self.tell("yes", giver)
+        await self.tell("yes", maker)
+
+    async def seen(self, person: str) -> set[str]:
+        memory = self.memories["remora.db"]
+        return {one.value for one in await memory.memories(await memory.context(*private(person)), limit=100)}
+
+
+@pytest.fixture
+async def world(tmp_path: Path, clock: Clock) -> AsyncIterator[World]:
+    """Each has told one thing of themselves."""
+    made = World(tmp_path, ScriptedModel(), Phone(), clock)
+    async with made.running():
+        for person, drink in zip(PEOPLE, ("tea", "rum", "milk"), strict=True):
+            await made.say(f"/remember I like {drink}", person=person)
+        yield made
+
+
+async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> None:
+    """A code confirmed on both sides; until then nothing is shared."""
+    assert CODE in await world.tell("/link", "ada")
+    asked = await world.tell(f"/link {CODE.lower()}", "bob")
+    assert "“Ada” on the terminal" in asked and await world.seen("bob") == {"rum"}
+    assert "I have asked “Ada”" in await world.press_last("yes", "bob")
+    assert "“Bob” on the terminal has given the code you made" in world.last("ada")
+    assert await world.seen("ada") == {"tea"}
+    assert "Linked: " in await world.press_last("yes", "ada")
+    assert "Linked: " in world.last("bob")
+    assert await world.seen("ada") == await world.seen("bob") == {"tea", "rum"}
+    assert await world.seen("cyd") == {"milk"}
+    # The answer takes the question's place, and the question is over.
+    assert world.shown("ada")[-1].edits is not None
+
+
+@pytest.mark.parametrize(
+    ("who", "word", "told"),
+    [("bob", "no", "Nothing is linked"), ("ada", "no", "Nothing is linked"), ("ada", "ok", "Nothing is linked")],
+)
+async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
+    """An "ok" in passing is no yes to this; the other one hears of a no."""
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    if who == "ada":
+        await world.tell("yes", "bob")
+    assert told in await world.tell(word, who)
+    if who == "ada":
+        assert "“Ada” on the terminal has not said yes" in world.last("bob")
+    assert await world.seen("ada") == {"tea"} and await world.seen("bob") == {"rum"}
+    assert "not right" in await world.tell(f"/link {CODE}", "bob")
+
+
+async def test_a_question_that_is_over_links_nobody(world: World, clock: Clock) -> None:
+    """Ten minutes later, or after something else was said, a yes is a word like any other."""
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    clock.move(minutes=10)
+    assert await world.tell("yes", "bob") == "All right."
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("yes", "bob")
+    assert "before" not in world.last("ada")
+    clock.move(minutes=10)
+    assert "no longer open" in await world.press_last("yes", "ada")
+    assert await world.seen("ada") == {"tea"}
+
+
+async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
+    """What to do next differs."""
+    assert "not right" in await world.tell("/link hello there", "bob")
+    await world.tell("/link", "ada")
+    assert "You made that code yourself" in await world.tell(f"/link {CODE}", "ada")
+    clock.move(minutes=10)
+    assert "too late" in await world.tell(f"/link {CODE}", "bob")
+    await world.linked("ada", "bob")
+    await world.tell("/link", "ada")
+    assert "one person already" in await world.tell(f"/link {CODE}", "bob")
+    for _ in range(2):
+        assert "not right" in await world.tell("/link XXXX-XXXX", "cyd")
+    assert "Too many" in await world.tell("/link XXXX-XXXX", "cyd")
+    assert "Too many" in await world.tell(f"/link {CODE}", "cyd")
+    clock.move(minutes=61)
+    assert "too late" in await world.tell(f"/link {CODE}", "cyd")
+
+
+async def test_a_code_said_in_a_group_is_over(world: World) -> None:
+    """Whoever reads along could give it first."""
+    await world.tell("/link", "ada")
+    await world.say(f"/link {CODE}", person="bob", chat="club")
+    assert "no longer valid" in world.last("club")
+    assert "not right" in await world.tell(f"/link {CODE}", "bob")
+    await world.say("/link", person="ada", chat="club")
+    await world.say("/unlink", person="ada", chat="club")
+    assert [one.text for one in world.shown("club")[1:]] == [
+        "Which accounts are yours is between us two: ask me in our private chat."
+    ] * 2
+
+
+@pytest.mark.parametrize("when", ["before the code", "before the yes", "the giver"])
+async def test_nobody_is_linked_with_one_who_was_shut_out(world: World, when: str) -> None:
+    """A block ends what was under way."""
+    door = world.memories["remora.db"].door
+    await world.tell("/link", "ada")
+    if when == "before the code":
+        await door.block("console", "person", "ada", by="9")
+        assert "not right" in await world.tell(f"/link {CODE}", "bob")
+        return
+    await world.tell(f"/link {CODE}", "bob")
+    if when == "before the yes":
+        await door.block("console", "person", "ada", by="9")
+        assert "can't be reached" in await world.tell("yes", "bob")
+    else:
+        await world.tell("yes", "bob")
+        await door.block("console", "person", "bob", by="9")
+        assert "can't be reached" in await world.tell("yes", "ada")
+    assert await world.seen("bob") == {"rum"}
+
+
+async def test_a_third_account_joins_and_any_one_leaves(world: World) -> None:
+    """All three read each other; who is taken out reads only what was told there, and all are told."""
+    await world.linked("ada", "bob")
+    await world.tell("/link", "cyd")
+    asked = await world.tell(f"/link {CODE}", "bob")
+    assert all(f"“{name}” on the terminal" in asked for name in ("Ada", "Bob", "Cyd"))
+    await world.tell("yes", "bob")
+    await world.tell("yes", "cyd")
+    assert await world.seen("ada") == {"tea", "rum", "milk"}
+    assert "1. “Ada” on the terminal (this one)\n2. “Bob”" in await world.tell("/unlink 7", "ada")
+    assert "Take “Bob” on the terminal out?" in await world.tell("/unlink 2", "ada")
+    assert "“Bob” on the terminal is no longer linked" in await world.press_last("yes", "ada")
+    assert "stands alone now" in world.last("bob") and "no longer linked" in world.last("cyd")
+    assert await world.seen("bob") == {"rum"} and await world.seen("cyd") == {"tea", "milk"}
+    assert "Take “Cyd” on the terminal out?" in await world.tell("/unlink", "cyd")
+    assert await world.tell("no", "cyd") == "All stays as it is."
+    await world.tell("/unlink", "cyd")
+    assert "no longer linked" in await world.tell("yes", "cyd")
+    assert "linked with no other" in await world.tell("/unlink", "cyd")
+
+
+async def test_what_everybody_is_told_when_an_answer_comes_twice(world: World) -> None:
+    """A press that is delivered after the question was answered changes nothing."""
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("yes", "bob")
+    question = world.shown("ada")[-1]
+    for _ in range(2):
+        pressed = replace(world.inbound("", person="ada"), pressed=question.buttons[0].data)
+        await world.router.on_inbound(pressed)
+        await world.router.settled(pressed.place)
+    assert "no longer open" in world.last("ada")
+    assert len([one for one in world.shown("bob") if "Linked: " in one.text]) == 1
+
+
+async def test_what_runs_while_an_account_is_taken_out_neither_reads_nor_changes_the_others_memory(
+    memory: Service, ada: Context
+) -> None:
+    """A turn may take a minute, and its tools act with what it began with."""
+    bob = await memory.context(*private("bob"))
+    await _keep(memory, ada, "I like tea")
+    await memory.link(ada, bob)
+    where, who = private("bob")
+    inbox_id = await _inbox(memory, where.session_key)
+    said = Said(inbox_id=inbox_id, text="What?", tokens=1, said_at=NOON, platform_ref=None, reply_to=None, learn=True)
+    turn = await memory.begin_turn(where, who, [said])
+    (tea,) = await memory.memories(turn.context, limit=5)
+    assert await memory.search(turn.context, "tea", limit=5)
+    await memory.unlink(bob)
+    assert not await memory.search(turn.context, "tea", limit=5)
+    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=5)
+    assert "tea" not in repr(view)
+    assert await memory.act(turn, 0, 0, "forget", lambda desk: str(desk.forget(tea.id))) == "None"
+    assert [one.value for one in await memory.memories(ada, limit=5)] == ["tea"]
+
+
+async def _keep(memory: Service, context: Context, text: str) -> None:
+    def act(desk: Desk) -> tuple[()]:
+        desk.remember(text)
+        return ()
+
+    await memory.answer(context, await _inbox(memory, context.session.key), act)
+
+
+async def _inbox(memory: Service, session_key: str) -> int:
+    inbox_id = await memory.mail.receive(
+        platform="console", bot_id="local", update_key=f"{session_key} {asyncio.get_running_loop().time()}",
+        session_key=session_key, payload="{}",
+    )  # fmt: skip
+    assert inbox_id is not None
+    return inbox_id
+
+
+async def test_wishes_of_either_hold_for_both_and_stay_with_each_after_they_part(memory: Service, ada: Context) -> None:
+    """Who wanted nothing learned must not be learned from because of a link, nor after it."""
+    bob = await memory.context(*private("bob"))
+    await memory.privacy.learn_from(bob, False)
+    await memory.privacy.learn_about(ada, False)
+    await memory.link(ada, bob)
+    for name in ("ada", "bob"):
+        speaker = (await memory.context(*private(name))).speaker
+        assert (speaker.learning, speaker.about) == (False, False)
+    await memory.unlink(bob)
+    for name in ("ada", "bob"):
+        speaker = (await memory.context(*group("club", name))).speaker
+        assert (speaker.learning, speaker.about) == (False, False)

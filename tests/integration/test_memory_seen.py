@@ -1,0 +1,689 @@
+"""Memory as people see it: what each /memory, /why and /profile shows and changes, through the router."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.llm import Completion, ModelUnavailable, Usage
+from channels.base import Button, Capabilities, Outbound, Place
+from gateway import commands, toolbox
+from gateway.catalogue import CATALOGUE
+from gateway.phrases import Language
+from gateway.policy import Rules
+from gateway.texts import Texts
+from memory.service import Desk, Memory, Piece, Service
+from memory.store.database import Reader
+from tests.conftest import group
+from tests.fakes import Clock, ScriptedModel, says
+from tests.integration.test_router import Bench, Screen
+
+COMMANDS = Path(toolbox.__file__).parent / "commands"
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+_ID = re.compile(r"m_[a-z0-9]+")
+
+
+class Phone(Screen):
+    """A screen with buttons and links, where messages have ids."""
+
+    def __init__(self, *, file_bytes: int = 0) -> None:
+        super().__init__()
+        self.capabilities = Capabilities(resend="mark", burst_seconds=0, buttons=True, file_bytes=file_bytes)
+
+    def link(self, place: Place, message_id: str) -> str | None:
+        return f"https://phone.example/{place.chat}/{message_id}"
+
+    @property
+    def last(self) -> Outbound:
+        return self.sent[-1]
+
+    def button(self, label: str) -> Button:
+        return next(button for button in self.last.buttons if button.label == label)
+
+
+class Talk(Bench):
+    """A bench whose people hold a phone."""
+
+    def __init__(self, folder: Path, phone: Phone, clock: Clock, *answers: str | Completion | Exception) -> None:
+        super().__init__(folder, ScriptedModel(*answers), phone, clock)
+        self.phone = phone
+
+    @property
+    def memory(self) -> Service:
+        return self.memories["remora.db"]
+
+    async def ask(self, text: str, *, person: str = "ada", chat: str | None = None, reply_to: str | None = None) -> str:
+        """What is shown after somebody says something."""
+        before = len(self.phone.sent)
+        inbound = replace(self.inbound(text, person=person, chat=chat), reply_to=reply_to)
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+        return "\n".join(one.text for one in self.phone.sent[before:])
+
+    async def press(self, data: str, *, person: str = "ada", chat: str | None = None) -> str:
+        """What is shown after somebody presses a button under the newest message."""
+        before = len(self.phone.sent)
+        inbound = self.inbound("", person=person, chat=chat)
+        await self.router.on_inbound(replace(inbound, pressed=data, message_id=str(self.phone.last.id)))
+        await self.router.settled(inbound.place)
+        return "\n".join(one.text for one in self.phone.sent[before:])
+
+    async def kept(self, text: str, *, person: str = "ada", chat: str | None = None) -> str:
+        """The id under which something is remembered."""
+        found = _ID.search(await self.ask(f"/remember {text}", person=person, chat=chat))
+        assert found is not None
+        return found[0]
+
+    async def row(self, short_id: str) -> dict[str, object]:
+        def act(reader: Reader) -> dict[str, object]:
+            found = reader.one("select * from memories where short_id = ?", (short_id,))
+            assert found is not None
+            return dict(found)
+
+        return await self.memory._database.read(act)
+
+
+@pytest.fixture
+def talk(tmp_path: Path, clock: Clock) -> Talk:
+    return Talk(tmp_path, Phone(), clock)
+
+
+async def speaks(talk: Talk, language: Language, *people: str) -> Texts:
+    """Have people be answered in a language."""
+    for person in people or ("ada",):
+        await talk.ask(f"/profile language {language}", person=person)
+    return Texts(language)
+
+
+# Lists ----------------------------------------------------------------------------------------------------------
+
+
+async def plant(talk: Talk, **categories: str) -> None:
+    """Facts of these categories, by value."""
+    for value, category in categories.items():
+        short_id = await talk.kept(f"the {value} matter")
+        await talk.memory._database.write(
+            lambda tx: tx.run("update memories set category = ? where short_id = ?", (category, short_id))  # noqa: B023
+        )
+
+
+async def test_a_list_is_grouped_and_says_how_much_there_is_of_each(talk: Talk) -> None:
+    """Fifty lines in the order of their weight are nothing to find one's way in."""
+    async with talk.running():
+        await plant(talk, tea="preference", nuts="health", milk="preference", rent="plan")
+        shown = (await talk.ask("/memory")).splitlines()
+    assert shown[0] == "What I remember (4 of 4):"
+    heads = [line for line in shown if line.startswith("Facts")]
+    assert heads == ["Facts · health (1)", "Facts · preferences (2)", "Facts · plans (1)"]
+    assert "tea" in "".join(shown[shown.index(heads[1]) : shown.index(heads[2])])
+    assert shown[-1].startswith("Learning is on here")
+
+
+@pytest.mark.parametrize(
+    ("asked", "language", "found"),
+    [
+        ("facts", "en", {"tea", "nuts", "milk"}),
+        ("fact", "zh", {"tea", "nuts", "milk"}),
+        ("tier 2", "en", {"tea", "nuts", "milk"}),
+        ("tier2", "en", {"tea", "nuts", "milk"}),
+        ("第二层", "zh", {"tea", "nuts", "milk"}),
+        ("事实", "en", {"tea", "nuts", "milk"}),
+        ("health", "en", {"nuts"}),
+        ("Preferences", "en", {"tea", "milk"}),
+        ("preference 1", "zh", {"tea", "milk"}),
+        ("喜好", "zh", {"tea", "milk"}),
+        ("events", "en", set()),
+        ("tier 3", "zh", set()),
+        ("work", "en", set()),
+        ("1", "en", {"tea", "nuts", "milk"}),
+    ],
+)
+async def test_a_list_can_be_asked_for_by_tier_kind_and_category(
+    talk: Talk, asked: str, language: Language, found: set[str]
+) -> None:
+    """In the words of either language: people mix them."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        await plant(talk, tea="preference", nuts="health", milk="preference")
+        shown = await talk.ask(f"/memory list {asked}")
+    assert {word for word in ("tea", "nuts", "milk") if word in shown} == found
+    assert found or shown == texts("memory.none_of_these")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_profile_is_a_tier_of_its_own(talk: Talk, language: Language) -> None:
+    """It is made of the others, so it would stand in a list twice."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        await talk.kept("My name is Ada")
+        everything, alone = await talk.ask("/memory list"), await talk.ask("/memory list tier 1")
+    assert texts("memory.profile", profile="name: Ada") in everything
+    assert texts("memory.group", kind=texts("kinds.profile"), count=1) in alone.splitlines()
+    assert texts("memory.head", shown=1, total=1) in alone
+
+
+async def test_a_part_that_there_is_not_is_answered_with_those_that_are_there(talk: Talk) -> None:
+    """Nobody knows the names of eighteen categories."""
+    async with talk.running():
+        empty = await talk.ask("/memory list nonsense")
+        await plant(talk, tea="preference")
+        shown = await talk.ask("/memory list nonsense")
+    assert empty.endswith("What there is: nothing yet.")
+    assert shown.endswith("What there is: Facts, preferences.")
+
+
+async def test_a_part_is_leafed_through_as_a_part(talk: Talk) -> None:
+    """The second page of the preferences is not the second page of everything."""
+    async with talk.running():
+        await plant(talk, **{f"tea{n}": "preference" for n in range(12)}, nuts="health")
+        first = await talk.ask("/memory list preferences")
+        second = await talk.press(talk.phone.last.buttons[-1].data)
+    assert first.count("tea") == 10 and second.count("tea") == 2 and "nuts" not in first + second
+
+
+# One memory -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_memory_is_shown_with_strength_and_where_it_comes_from(talk: Talk, language: Language) -> None:
+    """Promise 6: the words it was learned from, and the way to them."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        await talk.ask("I like tea")
+        await talk.memory.flush(await talk.memory.context(*talk.where("ada")), "test")
+        (tea,) = [m for m in await listed(talk) if m.value == "tea"]
+        talk.clock.move(days=365)
+        shown = await talk.ask(f"/memory show {tea.short_id}")
+    said = next(line for line in shown.splitlines() if "phone.example" in line)
+    assert texts("memory.weight", percent=50, fades="", importance=tea.importance, marks="") in shown.splitlines()
+    assert "“I like tea” https://phone.example/ada/" in said
+    labels = [button.label for button in talk.phone.last.buttons]
+    assert labels == [texts(f"memory.button.{name}") for name in ("pin", "confirm", "forget")]
+
+
+async def listed(talk: Talk, person: str = "ada") -> list[Memory]:
+    return await talk.memory.memories(await talk.memory.context(*talk.where(person)), limit=100)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_pinning_and_confirming_are_told_shown_and_kept(talk: Talk, language: Language) -> None:
+    """Pinned leads and never fades; both can be typed."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        weak, strong = await talk.kept("the weak one"), await talk.kept("the strong one")
+        await talk.memory._database.write(lambda tx: tx.run("update memories set category = 'temp', importance = 5"))
+        said = await talk.ask(f"/memory pin {weak}")
+        talk.clock.move(days=300)
+        first = next(line for line in (await talk.ask("/memory list")).splitlines() if weak in line or strong in line)
+        alone = await talk.ask(f"/memory show {weak}")
+        confirmed = await talk.ask(f"/memory confirm {strong}")
+        unpinned = await talk.ask(f"/memory unpin {weak}")
+        faded = await talk.ask(f"/memory show {weak}")
+        row = await talk.row(strong)
+    assert weak in said and said.startswith(CATALOGUE[language]["memory.pin.done"].partition("{")[0])
+    assert weak in first and texts("memory.mark.pinned") in first
+    marks = texts("memory.mark.pinned")
+    lasts = texts("memory.lasts")
+    assert texts("memory.weight", percent=100, fades=lasts, importance=5, marks=marks) in alone.splitlines()
+    assert strong in confirmed and row["confirmed"] == 1 and row["pinned"] == 0
+    assert weak in unpinned and texts("memory.weight", percent=0, fades="", importance=5, marks="") in faded
+
+
+async def test_a_pinned_memory_leads_the_known_facts_at_the_next_turn(talk: Talk) -> None:
+    """Not when the window happens to end."""
+    async with talk.running():
+        await talk.kept("the first thing")
+        second = await talk.kept("the second thing")
+        await talk.memory._database.write(
+            lambda tx: tx.run("update memories set importance = 1 where short_id = ?", (second,))
+        )
+        await talk.ask("hm")
+        before = talk.model.requests[-1].messages[1].content
+        await talk.ask(f"/memory pin {second}")
+        await talk.ask("hm")
+        after = talk.model.requests[-1].messages[1].content
+    assert before.index("the first thing") < before.index("the second thing")
+    assert after.index("the second thing") < after.index("the first thing")
+
+
+async def test_the_buttons_under_a_memory_do_what_they_say_in_its_message(talk: Talk) -> None:
+    """Pressed, the message shows the memory as it is now; to forget it one is asked in a message of its own."""
+    async with talk.running():
+        tea = await talk.kept("I like tea")
+        await talk.ask(f"/memory show {tea}")
+        shown = str(talk.phone.last.id)
+        pinned = await talk.press(talk.phone.button("Pin").data)
+        places = [talk.phone.last.edits]
+        assert "Pinned:" in pinned and ", pinned" in pinned
+        assert [button.label for button in talk.phone.last.buttons] == ["Unpin", "That's right", "Forget"]
+        right = await talk.press(talk.phone.button("That's right").data)
+        assert "Confirmed:" in right
+        assert [button.label for button in talk.phone.last.buttons] == ["Unpin", "Forget"]
+        await talk.press(talk.phone.button("Forget").data)
+        places.append(talk.phone.last.edits)
+        assert places == [shown, None] and tea in talk.phone.last.text
+        row = await talk.row(tea)
+    assert (row["pinned"], row["confirmed"]) == (1, 1)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_an_edit_keeps_the_old_version_and_shows_it(talk: Talk, language: Language) -> None:
+    """`/memory edit` is `/correct`."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        tea = await talk.kept("I like tea")
+        said = await talk.ask(f"/memory edit {tea} green tea")
+        (new,) = await listed(talk)
+        alone, history = await talk.ask(f"/memory show {tea}"), await talk.ask(f"/memory history {new.short_id}")
+    assert new.value == "green tea" and new.short_id in said and tea in said
+    assert texts("memory.history") in alone.splitlines() and texts("memory.history") in history.splitlines()
+    assert all(one in history for one in (tea, new.short_id, "green tea"))
+
+
+async def test_an_old_version_can_be_looked_at_and_nothing_else(talk: Talk) -> None:
+    """What holds now has another id."""
+    async with talk.running():
+        tea = await talk.kept("I like tea")
+        await talk.ask(f"/memory edit {tea} green tea")
+        for action in ("pin", "unpin", "confirm"):
+            assert await talk.ask(f"/memory {action} {tea}") == Texts("en")("correct.replaced", id=tea)
+        await talk.ask(f"/memory show {tea}")
+    assert [button.label for button in talk.phone.last.buttons] == ["Versions"]
+
+
+#: All that takes an id, with what may stand behind it.
+WITH_IDS = (
+    "/memory show {id}", "/memory history {id}", "/memory pin {id}", "/memory unpin {id}", "/memory confirm {id}",
+    "/memory edit {id} something else", "/correct {id} something else",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("command", WITH_IDS)
+async def test_anothers_id_is_answered_exactly_like_an_unknown_one(
+    talk: Talk, command: str, language: Language
+) -> None:
+    """Typed or pressed, in private or in a group: else ids could be tried out."""
+    async with talk.running():
+        await speaks(talk, language, "ada", "bob")
+        secret = await talk.kept("my secret is safe", person="ada")
+        ours = await talk.kept("our secret is safe", person="ada", chat="club")
+        before = [await talk.row(short_id) for short_id in (secret, ours)]
+        for theirs, chat in ((secret, None), (secret, "club"), (ours, None)):
+            for do in (talk.ask, talk.press):
+                run = "" if do == talk.ask else "run:"
+                told = await do(run + command.format(id=theirs), person="bob", chat=chat)
+                buttons = talk.phone.last.buttons
+                unknown = await do(run + command.format(id="m_nosuch"), person="bob", chat=chat)
+                assert told.replace(theirs, "m_nosuch") == unknown and "secret" not in told
+                assert buttons == talk.phone.last.buttons == ()
+        after = [await talk.row(short_id) for short_id in (secret, ours)]
+    assert before == after
+
+
+@pytest.mark.parametrize("action", ["pin", "unpin", "confirm"])
+async def test_in_a_group_only_ones_own_is_changed(talk: Talk, action: str) -> None:
+    """Everybody there sees it; whoever said it, or is meant, decides."""
+    async with talk.running():
+        chess = await talk.kept("I like chess", person="ada", chat="club")
+        before = await talk.row(chess)
+        told = await talk.ask(f"/memory {action} {chess}", person="bob", chat="club")
+        assert told == Texts("en")("memory.not_yours", id=chess) and await talk.row(chess) == before
+        await talk.ask(f"/memory show {chess}", person="bob", chat="club")
+        assert talk.phone.last.buttons == () and "chess" in talk.phone.last.text
+        assert chess in await talk.ask(f"/memory {action} {chess}", person="ada", chat="club")
+
+
+async def test_a_message_of_a_group_is_linked_where_its_author_asks(talk: Talk) -> None:
+    """In their own private chat a statement of theirs leads to the group; others' words are not shown there."""
+    async with talk.running():
+        await talk.ask("I like chess", person="ada", chat="club")
+        context = await talk.memory.context(*group("club", "ada"))
+        await talk.memory.flush(context, "test")
+        (chess,) = [m for m in await talk.memory.memories(context, limit=9) if m.value == "chess"]
+        in_private = await talk.ask(f"/memory show {chess.short_id}", person="ada")
+        by_bob = await talk.ask(f"/memory show {chess.short_id}", person="bob", chat="club")
+    assert "From your message of" in in_private and "https://phone.example/club/" in in_private
+    assert "From a message by Ada of" in by_bob and "https://phone.example/club/" in by_bob
+
+
+# Learning -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_is_said_while_learning_is_off_is_never_learned(talk: Talk, language: Language) -> None:
+    """Not even once it is on again; what is asked to be kept is kept, as the text says."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        context = await talk.memory.context(*talk.where("ada"))
+        assert await talk.ask("/memory off") == texts("learning.off.private")
+        await talk.ask("I live in Lisbon")
+        assert texts("learning.is_off") in await talk.ask("/memory status")
+        await talk.kept("I like tea")
+        assert await talk.ask("/memory on") == texts("learning.on.private")
+        await talk.ask("I work as a nurse")
+        await talk.memory.flush(context, "test")
+        assert sorted(memory.value for memory in await listed(talk)) == ["nurse", "tea"]
+        found = await talk.memory.search(context, "Lisbon", limit=9)
+    assert not [hit for hit in found if "Lisbon" in hit.text]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_in_a_group_an_admin_switches_learning_for_all(talk: Talk, language: Language) -> None:
+    """And nobody else; a member is told what they can do for themselves."""
+    talk.rules = Rules(open_to_all=True, admins=frozenset({"7"}))
+    async with talk.running():
+        texts = await speaks(talk, language, "7", "bob")
+        there = await talk.memory.context(*group("club", "bob"))
+        assert await talk.ask("/memory off", person="bob", chat="club") == texts("learning.admins")
+        assert (await talk.memory.context(*group("club", "bob"))).session.learning
+        assert await talk.ask("/memory off", person="7", chat="club") == texts("learning.off.group")
+        await talk.ask("I live in Porto", person="bob", chat="club")
+        await talk.ask("I live in Lisbon", person="bob")
+        private = await talk.memory.context(*talk.where("bob"))
+        for context in (there, private):
+            await talk.memory.flush(context, "test")
+        assert await talk.memory.memories(there, limit=9) == []
+        assert [memory.value for memory in await listed(talk, "bob")] == ["Lisbon"]
+
+
+async def test_the_status_is_that_of_this_chat(talk: Talk) -> None:
+    """What waits for others is none of one's business, and hides what waits for oneself."""
+    talk.model.answers = [paid("Hm."), paid("Hm."), paid("Hm.")]
+    async with talk.running():
+        await talk.ask("I live in Lisbon", person="bob")
+        assert "messages not yet read" not in await talk.ask("/memory status", person="ada")
+        await talk.ask("I live in Porto", person="ada")
+        shown = await talk.ask("/memory status", person="ada")
+        everywhere = (await talk.memory.status(await talk.memory.context(*talk.where("ada")))).tokens_in
+    assert "messages not yet read: 1" in shown.splitlines()
+    assert "today 1500 tokens, cost 0.0250" in shown.splitlines()
+    assert everywhere == 1_000
+
+
+async def test_a_failure_to_read_is_told_where_it_happened(talk: Talk) -> None:
+    """Who wonders why nothing is remembered finds the reason."""
+    async with talk.running():
+        await talk.ask("I live in Lisbon", person="ada")
+
+        async def fails(code: str, state: str) -> None:
+            await talk.memory._database.write(
+                lambda tx: tx.run(
+                    "insert into extractions (session_id, first_id, last_id, reason, state, attempts, not_before,"
+                    " error, created_at) select session_id, id, id, 'test', ?, 1, ?, ?, 0 from messages limit 1",
+                    (state, talk.clock(), code),
+                )
+            )
+
+        await fails("model_failed", "pending")
+        waiting = await talk.ask("/memory status")
+        await fails("KeyError", "parked")
+        parked = (await talk.ask("/memory list")).splitlines()[-1]
+        other = await talk.ask("/memory status", person="bob")
+    assert "last failure: the model could not be reached; again at 21 Nov 2026 12:00" in waiting.splitlines()
+    assert "last failure: something went wrong on my side; set aside: 1" in parked
+    assert "failure" not in other
+
+
+# All of it ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: Language) -> None:
+    """One for people, one for programs; one's own in private, the group's in a group, nobody else's anywhere."""
+    talk = Talk(tmp_path, Phone(file_bytes=1_000_000), clock)
+    async with talk.running():
+        texts = await speaks(talk, language, "ada", "bob")
+        await talk.ask("I like tea")
+        await talk.memory.flush(await talk.memory.context(*talk.where("ada")), "test")
+        await talk.ask("it rains here")
+        await talk.kept("I like beer", person="bob")
+        await talk.kept("the club meets on Mondays", person="bob", chat="club")
+        said = await talk.ask("/memory export")
+        page, data = files(talk.phone)
+        everything = await talk.ask(f"/memory export {'transcript' if language == 'en' else '全部'}")
+        _, all_said = files(talk.phone)
+        await talk.ask("/memory export", chat="club")
+        shared, _ = files(talk.phone)
+        assert await talk.ask("/memory export nonsense") == texts("command.usage", usage=usage("memory"))
+    assert said.startswith(texts("export.done", memories=1, messages=1)) and "tea" in page
+    assert json.loads(data) and "tea" in data and "rains" not in data
+    assert everything.startswith(texts("export.all", memories=1, messages=4)) and "rains" in all_said
+    assert "beer" not in page + data + all_said + shared and "Mondays" not in page + data + all_said
+    assert "Mondays" in shared and "tea" not in shared
+
+
+def files(phone: Phone) -> tuple[str, str]:
+    """The page and the data of the newest export."""
+    page, data = (one.file for one in phone.sent[-2:])
+    assert page is not None and data is not None and (page.name, data.name) == ("remora.md", "remora.json")
+    return page.data.decode(), data.data.decode()
+
+
+def usage(name: str) -> str:
+    command = commands.find(name)
+    assert command is not None
+    return command.usage
+
+
+@pytest.mark.parametrize(("file_bytes", "told"), [(0, "export.no_files"), (50, "export.too_large")])
+async def test_where_no_file_can_be_shown_it_is_said_how_else(
+    tmp_path: Path, clock: Clock, file_bytes: int, told: str
+) -> None:
+    """Silence would look as if there were nothing."""
+    talk = Talk(tmp_path, Phone(file_bytes=file_bytes), clock)
+    async with talk.running():
+        await talk.kept("I like tea")
+        assert await talk.ask("/memory export") == Texts("en")(told)
+    assert talk.phone.last.file is None
+
+
+# Why ------------------------------------------------------------------------------------------------------------
+
+
+def paid(text: str) -> Completion:
+    """An answer that cost something."""
+    return replace(says(text), usage=Usage(input_tokens=1_000, output_tokens=500, cached_tokens=100, cost=0.025))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_why_tells_profile_known_facts_finds_and_cost(talk: Talk, language: Language) -> None:
+    """Promise 6, in words: what entered the reply, how it was found, what it took."""
+    talk.model.answers = [paid("Hm."), paid("The blue one.")]
+    async with talk.running():
+        texts = await speaks(talk, language)
+        await talk.ask("Remember that locker 300 is blue")
+        await talk.memory.flush(await talk.memory.context(*talk.where("ada")), "test")
+        await talk.kept("My name is Ada")
+        for n in range(60):
+            await talk.kept(f"locker {n} is red")
+        await talk.ask("/new")
+        await talk.ask("what colour is locker 300?")
+        shown = (await talk.ask("/why")).splitlines()
+    assert shown[0] == texts("why.head", at=texts.moment(talk.clock()))
+    groups = [shown.index(texts(f"why.{name}")) for name in ("profile", "known", "found")]
+    assert groups == sorted(groups)
+    assert f"  {texts('slot.name')}: Ada" in shown[groups[0] : groups[1]]
+    assert len(shown[groups[1] : groups[2]]) == 14 and "  " + texts("why.more", count=38) in shown
+    blue = next(line for line in shown[groups[2] :] if "locker 300 is blue" in line)
+    assert texts("part.words") in blue and texts("why.score", score="", parts="").strip() in blue
+    assert any("https://phone.example/ada/" in line for line in shown[groups[2] :])
+    cost = texts(
+        "why.cost", model="scripted/model", about="", tokens_in=1_000, tokens_out=500,
+        cached=texts("why.cached", count=100), cost=texts("cost.also", cost="0.0250"),
+    )  # fmt: skip
+    assert shown[-1] == cost
+
+
+async def test_why_of_an_earlier_reply_is_asked_by_answering_it(talk: Talk) -> None:
+    """Or by answering the message it was for. Another chat's ids mean nothing here."""
+    async with talk.running():
+        await talk.ask("I like tea")
+        first, said = str(talk.phone.last.id), str(int(talk.inbound("x").update_key) - 1)
+        await talk.memory.flush(await talk.memory.context(*talk.where("ada")), "test")
+        talk.clock.move(minutes=10)
+        await talk.ask("what do I like?")
+        second = str(talk.phone.last.id)
+        assert "tea" in await talk.ask("/why")
+        assert "tea" in await talk.ask("/why", reply_to=second)
+        for earlier in (first, said):
+            shown = await talk.ask("/why", reply_to=earlier)
+            assert shown.startswith("Nothing from memory was in my reply of 21 Nov 2026 12:00")
+        nothing = await talk.ask("/why", reply_to=str(talk.phone.last.id))
+        assert nothing == Texts("en")("why.no_answer")
+        assert await talk.ask("/why", reply_to=second, person="bob") == Texts("en")("why.no_answer")
+        assert await talk.ask("/why", person="bob") == Texts("en")("why.none")
+
+
+async def test_why_says_that_the_reply_was_a_failure(talk: Talk) -> None:
+    """And what it cost all the same."""
+    talk.model.answers = [ModelUnavailable("gone")]
+    async with talk.running():
+        await talk.ask("hello")
+        shown = await talk.ask("/memory why")
+    assert shown.startswith("My reply of 21 Nov 2026 12:00 was only a notice")
+    assert "model_unavailable" in shown
+
+
+async def test_why_shows_nothing_that_was_forgotten(talk: Talk) -> None:
+    """Recall records hold ids; what they named is gone."""
+    async with talk.running():
+        short_id = await talk.kept("I like tea")
+        await talk.ask("hm")
+        assert "tea" in await talk.ask("/why")
+        row = await talk.row(short_id)
+        context = await talk.memory.context(*talk.where("ada"))
+        inbox = await talk.memory.mail.receive(
+            platform="console", bot_id="local", update_key="f", session_key=context.session.key, payload="{}"
+        )
+        assert inbox is not None
+
+        def forget(desk: Desk) -> Sequence[Piece]:
+            desk.forget(int(str(row["id"])))
+            return ()
+
+        await talk.memory.answer(context, inbox, forget)
+        shown = await talk.ask("/why")
+    assert "tea" not in shown and Texts("en")("why.forgotten") in shown
+
+
+async def test_every_part_of_a_score_has_a_word(talk: Talk) -> None:
+    """A new signal without one would be left out of the reason."""
+    async with talk.running():
+        for n in range(70):
+            await talk.kept(f"locker {n} belongs to Bob Ross since May")
+        await talk.ask("Bob Ross said the locker is mine")
+        await talk.ask("/new")
+        talk.clock.move(days=1)
+        await talk.ask("what did Bob Ross say of lockers yesterday?")
+        rows = await talk.memory._database.read(lambda reader: reader.all("select parts from recalls"))
+    names = {name for row in rows for name in json.loads(row["parts"])}
+    assert {"words", "recency", "date", "named"} <= names
+    assert all(f"part.{name}" in CATALOGUE[language] for name in names for language in CATALOGUE)
+
+
+# Profile --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_profile_names_the_memories_it_is_made_of(talk: Talk) -> None:
+    """To put a slot right one corrects what it is made of."""
+    async with talk.running():
+        tea = await talk.kept("I like tea")
+        shown = (await talk.ask("/profile")).splitlines()
+    assert f"likes: tea (from {tea})" in shown
+    assert shown[-1] == "Settings: language as you write, timezone UTC, which is mine"
+
+
+async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
+    """Over a restart, on every platform of the person, and no memory says so."""
+    async with talk.running():
+        said = await talk.ask("/profile timezone berlin")
+        assert said == "Your timezone is Europe/Berlin: 21 Nov 2026 13:00 there."
+        assert await talk.ask("/profile language 中文") == Texts("zh")("profile.language.done")
+    async with talk.running():
+        shown = (await talk.ask("/profile")).splitlines()
+        assert shown[-1] == "设置：语言 中文，时区 Europe/Berlin"
+        assert await listed(talk) == []
+        assert await talk.ask("/profile timezone auto") == Texts("zh")("profile.timezone.auto", timezone="UTC")
+        await talk.ask("/profile language auto")
+        assert (await talk.ask("/profile")).endswith("language as you write, timezone UTC, which is mine")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "typed", ["timezone Mars/Phobos", "timezone ../etc", "timezone Europe", "language fr", "language " + "x" * 500]
+)
+async def test_what_can_t_be_set_is_said_with_what_can(talk: Talk, typed: str, language: Language) -> None:
+    """And what was set stays."""
+    async with talk.running():
+        await speaks(talk, language)
+        before = (await talk.memory.context(*talk.where("ada"))).speaker
+        said = await talk.ask(f"/profile {typed}")
+        assert (await talk.memory.context(*talk.where("ada"))).speaker == before
+    assert ("zh" in said) if "language" in typed else ("/" in said)
+    assert len(said) < 300
+
+
+async def test_a_near_timezone_is_named(talk: Talk) -> None:
+    """Few can spell them."""
+    async with talk.running():
+        assert "Did you mean Asia/Shanghai" in await talk.ask("/profile timezone Asia/Shanhai")
+
+
+async def test_a_name_is_remembered_like_any_other_statement(talk: Talk) -> None:
+    """It can be corrected and forgotten."""
+    async with talk.running():
+        said = await talk.ask("/profile name Ada Lovelace")
+        await talk.ask("/profile name Countess")
+        assert said.startswith("Saved: m_") and "Ada Lovelace" in said
+        assert [memory.value for memory in await listed(talk)] == ["Countess"]
+        assert "name: Countess" in await talk.ask("/profile")
+
+
+async def test_a_profile_is_not_shown_in_a_group(talk: Talk) -> None:
+    """Nor set there."""
+    async with talk.running():
+        await talk.kept("I like tea")
+        for typed in ("/profile", "/profile timezone Europe/Berlin"):
+            assert await talk.ask(typed, chat="club") == Texts("en")("profile.private")
+        assert (await talk.memory.context(*talk.where("ada"))).speaker.timezone is None
+
+
+# What is said to be kept ----------------------------------------------------------------------------------------
+
+#: Texts that say of a memory that it is kept, and where they are said: inside the transaction that holds the row.
+SAVED = {
+    "remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned",
+}
+#: Texts that say so of a message: it is in the inbox, or in history, before anything is said.
+MESSAGE_KEPT = re.compile(r"(?:error|stop)\.")
+
+
+def test_saved_is_said_only_where_a_row_is() -> None:
+    """A new text with such a word has to say here what it stands on."""
+    claims = re.compile(r"\b(?:saved|noted|i(?:'ll| will) remember)\b|已保存|已记住|记下了", re.IGNORECASE)
+    found = {
+        key
+        for language in CATALOGUE
+        for key, text in CATALOGUE[language].items()
+        if claims.search(text) and not MESSAGE_KEPT.match(key)
+    }
+    assert found == set(SAVED)
+    for key in SAVED:
+        used = [path.name for path in COMMANDS.rglob("*.py") if f'"{key}"' in path.read_text("utf-8")]
+        assert used == ["memory.py"]
+    # To a model it is said by one tool, of rows that are committed with the tool's own result.
+    assert Path(toolbox.__file__).read_text("utf-8").count('"Saved: ') == 1
+
+
+async def test_nothing_is_said_to_be_saved_that_is_not(talk: Talk) -> None:
+    """Junk is refused in so many words, and there is no row."""
+    async with talk.running():
+        assert await talk.ask("/remember ...") == Texts("en")("remember.nothing")
+        assert await talk.ask("/profile name 17") == Texts("en")("remember.nothing")
+        assert await listed(talk) == []

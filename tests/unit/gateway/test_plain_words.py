@@ -1,0 +1,48 @@
+"""Plain words that ask for a command are told from words that say something."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.commands.plain import requested
+
+_FORGET = [
+    "forget that", "Forget that.", "please forget this", "Forget about that!", "don't remember that",
+    "do not save this please", "delete that", "no, forget what I just said", "Don’t keep that", "erase my last message",
+    "forget it all", "忘掉这个", "请忘掉那件事", "把这个忘掉", "删掉那条", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧",
+]  # fmt: skip
+_WRONG = [
+    "that's wrong", "That is not true.", "no, that's not right", "this isn't correct", "you got that wrong",
+    "You remember wrong", "that was wrong", "那不对", "这是错的", "你记错了", "那错了。",
+]  # fmt: skip
+_TALK = [
+    "forget it", "Forget that I said Lisbon, I meant Porto", "never mind", "wrong", "that's wrong on so many levels",
+    "don't forget that", "I forget that all the time", "what is wrong?", "you are wrong", "that's right", "忘了吧",
+    "不对", "我忘了", "忘掉过去很难", "is that not true of all of them", "delete that file in the cloud for me", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _FORGET)
+def test_a_wish_to_have_something_forgotten_is_understood(text: str) -> None:
+    """Nobody should have to know a command for it."""
+    assert requested(text) == "forget"
+
+
+@pytest.mark.parametrize("text", _WRONG)
+def test_a_word_that_something_is_wrong_is_understood(text: str) -> None:
+    """The same."""
+    assert requested(text) == "wrong"
+
+
+@pytest.mark.parametrize("text", _TALK)
+def test_what_says_more_or_something_else_is_ordinary_talk(text: str) -> None:
+    """It must reach the model."""
+    assert requested(text) is None
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_judged(text: str) -> None:
+    """Whatever people write."""
+    assert requested(text) in (None, "forget", "wrong")

