@@ -544,7 +544,7 @@ class Router:
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
         first = batch[0].heard
         where, who = _where(first.inbound, served.spec.name), _who(first.inbound)
-        if first.inbound.pressed is not None:
+        if first.inbound.pressed is not None and batch[0].turn_id is None:
             if batch[0].late and await self._told_before(store, served, where, who, first):
                 return
             await self._pressed(store, served, where, who, first, first.inbound.pressed)
@@ -704,6 +704,7 @@ class Router:
             texts=self._texts(served, context),
             door=self._door,
             admin=self._policy.is_admin(inbound),
+            trusted=self._policy.is_admin(inbound) or self._policy.trusts(inbound.channel),
             stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
@@ -716,6 +717,8 @@ class Router:
     async def _rerun(self, store: Store, served: Agent, heard: Heard, turn_id: int) -> None:
         """Answer messages anew that were put into a turn of their own."""
         where, who = _where(heard.inbound, served.spec.name), _who(heard.inbound)
+        # Whatever stands behind the command is no message.
+        heard = replace(heard, original=None)
         await store.turns.run(served, where, who, [heard], self._channels.get(heard.inbound.channel), turn_id=turn_id)
 
     async def _stop(self, store: Store, inbound: Inbound) -> bool:

@@ -70,7 +70,7 @@ log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 8
 #: Bytes of all pictures in one request: vendors take some 20 MB, of which base64 makes a third more.
 _PICTURE_BYTES = 10_000_000
-#: The command that a button stands for under an answer that failed, as buttons carry it.
+#: The command that a button stands for under an answer that failed, as buttons carry it, before the turn's id.
 _RETRY = "run:/retry"
 
 
@@ -173,14 +173,14 @@ class Turns:
                 outcome = await self._answer(served, turn, view, heard, attached, texts, channel, on_text)
         except ModelError as exc:
             log.warning("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
-            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code, texts)
+            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code, retry=_retry(turn, texts))
         except TimeoutError:
             if self.was_stopped(where.session_key):
                 outcome = _failed(channel, texts("stop.done"), "stopped")
             else:
                 log.warning("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
-                outcome = _failed(channel, told, "deadline", texts)
+                outcome = _failed(channel, told, "deadline", retry=_retry(turn, texts))
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = _failed(channel, texts("error.internal"), "given_up")
@@ -309,7 +309,8 @@ class Turns:
         # What streams to a terminal stands there already, and nothing fetches it there.
         appended = channel is not None and channel.capabilities.stream == "append"
         said = reply.shown if served.offline or appended else self._defang(reply.shown, False)
-        shown = "\n".join([said, *toolbox.asked])
+        asked = [text if served.offline or appended else self._defang(text, False) for text in toolbox.asked]
+        shown = "\n".join([said, *asked])
         longest = max(len(message.text) for message in turn.said)
         if longest > self._limits.message_chars:
             shown += "\n" + texts("long.told", length=longest)
@@ -450,10 +451,13 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
     return last.message_id if last.chat_kind == "group" else None
 
 
-def _failed(channel: Channel | None, notice: str, code: str, texts: Texts | None = None) -> Outcome:
-    """What is said instead of an answer; with `texts` there is a button that asks for it anew."""
-    again = () if texts is None else (Button(label=texts("retry.button"), data=_RETRY),)
-    return Outcome(pieces=pieces(channel, notice, buttons=again), error=code)
+def _failed(channel: Channel | None, notice: str, code: str, *, retry: Sequence[Button] = ()) -> Outcome:
+    """What is said instead of an answer, with a button to ask for it anew where that may help."""
+    return Outcome(pieces=pieces(channel, notice, buttons=retry), error=code)
+
+
+def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:
+    return (Button(label=texts("retry.button"), data=f"{_RETRY} {turn.id}"),)
 
 
 def in_words(text: str, beside: Sequence[Attached]) -> str:

@@ -252,10 +252,13 @@ class Desk:
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
         people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
-    def undo(self) -> Undone | None:
-        """Take back this person's last turn here, with what it alone has taught; None when there is none."""
+    def undo(self, turn_id: int | None = None) -> Undone | None:
+        """Take back this person's last turn here, with what it alone has taught; None when there is none.
+
+        With `turn_id` only if it is that one.
+        """
         context = self._context
-        return again.undo(self._tx, context.session, context.scope, now=self._now, new_id=self._new_id)
+        return again.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
 
     def set_task(self, task: str | None) -> None:
         """Note what is being worked on here; None: nothing any more."""

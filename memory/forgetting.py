@@ -26,7 +26,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.memories import Memory
 from memory.store.questions import Question
 from memory.upkeep import choose, forget
-from memory.upkeep.choose import Asker, Selection
+from memory.upkeep.choose import Asker, Selection, What
 from memory.upkeep.forget import How, Plan
 
 log = structlog.get_logger(__name__)
@@ -62,13 +62,14 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What went: `memories` that were meant, what was `derived` of them, `messages` of people and `replies` of the bot
+    """What went of `what` was asked for: `memories` that were meant, what was `derived` of them, `messages` of people and `replies` of the bot
 
     whose words are gone, `files`. `restored` came back, `keep_source` stay though a source of theirs is erased. Without
     `words` those stay in history. Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it
     up to `backups_until` (milliseconds UTC; None: there are none).
     """
 
+    what: What
     memories: int
     derived: int
     restored: int
@@ -214,9 +215,11 @@ class Forgetting:
             self._go_on()
         found = await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id))
         assert found is not None
+        asked = json.loads(found.what)
         return Receipt(
             **json.loads(found.counts),
-            words=json.loads(found.what)["how"] == "words",
+            what=asked["what"],
+            words=asked["how"] == "words",
             scrubbed=found.scrubbed_at is not None,
             backups_until=await self.backups_until(),
         )

@@ -515,10 +515,13 @@ class Service:
 
         return await self._database.write(act)
 
-    async def again(self, context: Context, inbox_id: int) -> int | None:
-        """Have the last turn of who speaks here answered anew, for this inbox row; its id, None without one."""
+    async def again(self, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
+        """Have the last turn of who speaks here answered anew, for this inbox row; the new turn, None without one.
+
+        With `failed` only if that is the last turn, and has brought no answer.
+        """
         return await self._database.write(
-            lambda tx: again.again(tx, context.session, context.scope, inbox_id, now=self._now())
+            lambda tx: again.again(tx, context.session, context.scope, inbox_id, failed=failed, now=self._now())
         )
 
     async def at_hand(self, context: Context) -> AtHand:

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -99,7 +99,7 @@ class Scene:
     async def read(self, rng: random.Random) -> list[str]:
         """Somebody reads in some way; now and then it is counted."""
         name = rng.choices(list(WAYS), [_RARE.get(way, 1.0) for way in WAYS])[0]
-        spot = _spot(rng)
+        spot = self.reader(rng)
         if rng.random() < 0.1:
             self.tally.reads["counts"] += 1
             if wrong := await self.world.miscounts(spot):
@@ -111,6 +111,20 @@ class Scene:
         if result.faults:
             self.note(f"{spot} reads by {name}")
         return result.faults
+
+    def reader(self, rng: random.Random) -> Spot:
+        """Where it is read: anywhere, or where something was told, or in one thing beside that."""
+        spot, posts = _spot(rng), self.world.posts
+        if not posts or rng.random() < 0.4:
+            return spot
+        told = (posts[-1] if rng.random() < 0.3 else rng.choice(posts)).spot
+        match rng.randrange(4):
+            case 0:
+                return replace(told, person=spot.person)
+            case 1:
+                return replace(told, place=spot.place)
+            case _:
+                return told
 
     def note(self, line: str) -> None:
         self.history.append(line)
@@ -430,8 +444,12 @@ class Scene:
         return {name for name, one in self.world.person_of.items() if one == person}
 
     def changeable(self) -> list[Canary]:
-        """Memories of people that hold now."""
-        return [c for c in self.world.canaries if c.current and c.kind not in ("msg", "agw", "fil", "imp")]
+        """Memories of people that hold now; what is derived in a group is nobody's to change."""
+        return [
+            c
+            for c in self.world.canaries
+            if c.current and c.kind not in ("msg", "agw", "fil", "imp") and (c.kind != "ref" or _is_private(c.spot))
+        ]
 
     def request(self, rng: random.Random, spot: Spot) -> tuple[str, str, Canary | None]:
         """What somebody wants forgotten: what kind of request it is, what they type, and what it is aimed at."""

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from agents.llm import Provider
 from agents.spec import AgentSpec
 from agents.tokens import count_tokens
 from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
@@ -105,11 +106,17 @@ class World:
 
 @asynccontextmanager
 async def pipeline(
-    folder: Path, *, rules: Mapping[str, Rules], admins_read: bool = True, agents: Sequence[str] = ("assistant",)
+    folder: Path,
+    *,
+    rules: Mapping[str, Rules],
+    admins_read: bool = True,
+    agents: Sequence[str] = ("assistant",),
+    model: Provider | None = None,
+    walls: Mapping[str, Wall] | None = None,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
-    clock, model, ids = Clock(), ScriptedModel(), counting_ids()
-    walls = {channel: Wall(channel) for channel in rules}
+    clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
+    walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
         folder / "remora.db",
         agents=dict.fromkeys(agents, "UTC"),

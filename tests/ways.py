@@ -163,6 +163,9 @@ async def _leafed(world: World, spot: Spot) -> object:
     shown = [await world.service.browsing.shelf(context, kinds, limit=50, page=1)]
     while len(shown) * 50 < shown[0].total:
         shown.append(await world.service.browsing.shelf(context, kinds, limit=50, page=len(shown) + 1))
+    listed = sum(len(shelf.memories) for shelf in shown)
+    if listed != shown[0].total:
+        world.amiss.append(f"pages: {spot} is told of {shown[0].total} memories and shown {listed}")
     return shown
 
 

@@ -1,8 +1,9 @@
 """One command from one person, and how it is answered.
 
-Invariants: a command's change to memory and its answer are one transaction with the end of its inbox row; ids are
-looked up in the asker's scope, and another's id answers exactly like an unknown one; what is for the asker's eyes
-alone is never shown in a group.
+Invariants: a command's change to memory and its answer are one transaction with the end of its inbox row, but for what
+takes longer or concerns others (erasing, opting out, letting in, links, backups), which is done before and does no harm
+done twice; ids are looked up in the asker's scope, and another's id answers exactly like an unknown one; what is for
+the asker's eyes alone is never shown in a group.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ class Asking:
 class Call:
     """One command from one person, said as `inbound` on `channel` (None when that is not configured any more).
 
-    `usage` is how the command is written. `admin` tells whether this person may do what only admins do; `stop` ends the
-    answer that is being made here; `new_code` makes a code that nobody guesses; `is_admin` knows an admin of this
-    channel by id; `wake` has what was queued for another session sent; `rerun` answers the messages of a turn that
-    was made for them. `agents` are all there are, and `default_agent` names the one that answers where no rule says
-    otherwise. With `discreet` the answer is for the asker's
-    eyes alone.
+    `usage` is how the command is written. `admin` tells whether this person may do what only admins do, `trusted`
+    whether they may know of the machine; `stop` ends the answer that is being made here; `new_code` makes a code
+    that nobody guesses; `is_admin` knows an admin of this channel by id; `wake` has what was queued for another
+    session sent; `rerun` answers the messages of a turn that was made for them. `agents` are all there are, and
+    `default_agent` names the one that answers where no rule says otherwise. With `discreet` the answer is for the
+    asker's eyes alone; `aside` is said under it.
     """
 
     arguments: str
@@ -61,6 +62,7 @@ class Call:
     is_admin: Callable[[str], bool]
     wake: Callable[[str], None]
     rerun: Callable[[int], Awaitable[None]]
+    trusted: bool
     agents: Sequence[Agent]
     default_agent: str
     usage: str = ""
@@ -99,8 +101,12 @@ class Call:
     async def _elsewhere(self) -> tuple[str | None, str | None]:
         """The session for the asker's eyes alone and what is said here of it; nothing where here will do."""
         can = self.channel.capabilities if self.channel is not None else None
-        if self.inbound.chat_kind == "private" or can is None or can.hidden:
+        # What was typed as a message is answered by one, which everybody sees.
+        hidden = can is not None and can.hidden and bool(self.inbound.ticket) and self.inbound.pressed is None
+        if self.inbound.chat_kind == "private" or can is None or hidden:
             return None, None
+        if can.hidden:
+            return None, self.texts("private.hidden")
         private = Place(channel=self.inbound.channel, chat=self.inbound.author_id).session_key
         if can.direct and await self.memory.is_there(private):
             return private, self.texts("private.sent")

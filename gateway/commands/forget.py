@@ -71,16 +71,12 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     if receipt is None:
         await call.say(call.texts("answer.over"))
     else:
-        await _hand_out(call, receipt)
+        await hand_out(call, receipt)
 
 
-async def told_before(call: Call) -> bool:
-    """Give the receipt of what was erased for this very request, should the process have ended before; whether so."""
-    receipt = await call.memory.forgetting.receipt(call.inbox_id)
-    if receipt is None:
-        return False
-    await _hand_out(call, receipt)
-    return True
+async def hand_out(call: Call, receipt: Receipt) -> None:
+    """Say what went."""
+    await call.do(lambda _desk: told(call, receipt), in_place=_in_place(call))
 
 
 def told(call: Call, receipt: Receipt) -> str:
@@ -110,10 +106,6 @@ def told(call: Call, receipt: Receipt) -> str:
     if receipt.backups_until is not None:
         lines.append(texts("forget.backups", date=texts.date(receipt.backups_until)))
     return "\n".join(lines)
-
-
-async def _hand_out(call: Call, receipt: Receipt) -> None:
-    await call.do(lambda _desk: told(call, receipt), in_place=_in_place(call))
 
 
 def _in_place(call: Call) -> bool:

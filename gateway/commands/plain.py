@@ -19,11 +19,12 @@ _LONGEST: Final = 60
 _THAT = r"(?:that|this|it all|what i (?:just )?(?:said|told you)|my last message)"
 _PLEASE = r"(?:please |pls |can you |could you |no,? |oh,? |sorry,? )?"
 # "Forget it" is left out: it mostly means "never mind".
+# Nor is "delete that" here: it mostly means something the model has written.
 _FORGET: Final = re.compile(
-    rf"{_PLEASE}(?:forget (?:about )?{_THAT}|(?:delete|erase|remove) {_THAT}"
+    rf"{_PLEASE}(?:forget (?:about )?{_THAT}"
     rf"|(?:don't|do not) (?:remember|keep|save|store) {_THAT})(?: please| again| right away)?"
-    r"|(?:请|麻烦|帮我)?(?:忘掉|忘记|忘了|删掉|删除|抹掉)(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话|刚才那句)(?:吧)?"
-    r"|(?:请|麻烦|帮我)?(?:把|将)?(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话)(?:忘掉|忘记|忘了|删掉|删除|抹掉)(?:吧)?"
+    r"|(?:请|麻烦|帮我)?(?:忘掉|忘记|忘了)(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话|刚才那句)(?:吧)?"
+    r"|(?:请|麻烦|帮我)?(?:把|将)?(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话)(?:忘掉|忘记|忘了)(?:吧)?"
     r"|(?:请)?(?:别|不要)(?:记住|记|保存)(?:这个|那个|这件事|这条|我刚才说的)"
 )
 _WRONG: Final = re.compile(
@@ -45,22 +46,27 @@ def requested(text: str) -> Request | None:
 
 
 async def offer(call: Call, request: Request) -> bool:
-    """Offer to forget what can be meant; False where there is nothing, and the words are ordinary talk."""
+    """Offer to forget what can be meant; False where there is nothing, and the words are ordinary talk.
+
+    Wrong is what the answer has said of what is remembered: anything else is between the person and the model.
+    """
     at_hand = await call.memory.at_hand(call.context)
-    if not at_hand.memories and not (request == "forget" and at_hand.said):
+    meant = at_hand.quoted
+    if request == "forget":
+        meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())
+    said = at_hand.turn_id if request == "forget" else None
+    if not meant and said is None:
         return False
     texts = call.texts
-    lines = [texts(f"plain.{request}" if at_hand.memories else "plain.message")]
-    lines += [f"  {memory.short_id}  {call.phrase(memory)}" for memory in at_hand.memories]
+    lines = [texts(f"plain.{request}" if meant else "plain.message")]
+    lines += [f"  {memory.short_id}  {call.phrase(memory)}" for memory in meant]
     pressed = [
-        call.button(texts("plain.button.memory", id=memory.short_id), f"/forget {memory.short_id}")
-        for memory in at_hand.memories
+        call.button(texts("plain.button.memory", id=memory.short_id), f"/forget {memory.short_id}") for memory in meant
     ]
-    if request == "forget" and at_hand.said:
-        pressed.append(call.button(texts("plain.button.message"), "/undo"))
-    if at_hand.memories:
-        lines.append(texts(f"plain.{request}.how", id=at_hand.memories[0].short_id))
-    if request == "forget" and at_hand.said:
+    if meant:
+        lines.append(texts(f"plain.{request}.how", id=meant[0].short_id))
+    if said is not None:
+        pressed.append(call.button(texts("plain.button.message"), f"/undo {said}"))
         lines.append(texts("plain.undo"))
     buttons: tuple[Button, ...] = tuple(one for one in pressed if one is not None)
     await call.do(lambda _desk: Asking(text="\n".join(lines), buttons=buttons))

@@ -91,12 +91,11 @@ async def _delete(call: Call) -> None:
 
 
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
-    """Erase all of this person, everywhere in the store, and say what went and what stays."""
-    alone = is_alone(call.inbound.pressed or "")
+    """Erase all of this person, everywhere in the store."""
     if taken != "yes":
         await call.do(
             lambda desk: call.texts("privacy.delete_kept" if desk.settle(question, taken) else "answer.over"),
-            in_place=alone,
+            in_place=is_alone(call.inbound.pressed or ""),
         )
         return
     receipt = await call.memory.forgetting.forget(
@@ -105,8 +104,12 @@ async def answer_delete(call: Call, question: Question, taken: str) -> None:
     if receipt is None:
         await call.say(call.texts("answer.over"))
         return
-    await call.memory.privacy.begin_anew(call.context)
-    await call.do(lambda _desk: _receipt(call, receipt), in_place=alone)
+    await hand_out(call, receipt)
+
+
+async def hand_out(call: Call, receipt: Receipt) -> None:
+    """Say what went and what stays."""
+    await call.do(lambda _desk: _receipt(call, receipt), in_place=is_alone(call.inbound.pressed or ""))
 
 
 def _receipt(call: Call, receipt: Receipt) -> str:

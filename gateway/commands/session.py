@@ -6,6 +6,8 @@ from gateway.commands.call import Call, excerpt
 from gateway.texts import Texts
 from memory.service import Desk, Status, Used
 
+#: Letters of a task: it stands in every prompt.
+_TASK = 300
 #: What ends a task, typed behind the command in either language.
 _ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
 
@@ -29,9 +31,10 @@ async def new(call: Call) -> None:
 
 async def retry(call: Call) -> None:
     """Answer the person's last messages anew."""
-    turn_id = await call.memory.again(call.context, call.inbox_id)
+    meant = _turn(call)
+    turn_id = await call.memory.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
-        await call.say(call.texts("retry.nothing"))
+        await call.say(call.texts("retry.nothing" if meant is None else "answer.over"))
     else:
         await call.rerun(turn_id)
 
@@ -40,14 +43,21 @@ async def undo(call: Call) -> None:
     """Take the person's last turn back, with what it taught."""
 
     def act(desk: Desk) -> str:
-        undone = desk.undo()
+        meant = _turn(call)
+        undone = desk.undo(meant)
         if undone is None:
-            return call.texts("undo.nothing")
+            return call.texts("undo.nothing" if meant is None else "answer.over")
         gone = "; ".join(call.phrase(memory) for memory in undone.memories)
         taught = call.texts("undo.taught", list=gone) if gone else call.texts("undo.plain")
         return call.texts("undo.done", date=call.texts.moment(undone.said_at), taught=taught)
 
     await call.do(act)
+
+
+def _turn(call: Call) -> int | None:
+    """The turn that a button was made for: pressed later, or by somebody else, it must not mean another."""
+    given = call.arguments.strip()
+    return int(given[:18]) if given.isdecimal() else None
 
 
 async def task(call: Call) -> None:
@@ -59,6 +69,10 @@ async def task(call: Call) -> None:
         await call.say(none if current is None else call.texts("task.now", task=current))
         return
     ended = wanted.casefold() in _ENDED
+
+    if len(wanted) > _TASK:
+        await call.say(call.texts("task.long", most=_TASK))
+        return
 
     def act(desk: Desk) -> str:
         desk.set_task(None if ended else wanted)
@@ -121,7 +135,7 @@ async def status(call: Call) -> None:
         # This command itself is one of the rows that wait.
         texts("status.mail", inbound=max(0, standing.inbound - 1), outbound=standing.outbound),
         texts("status.usage", tokens_in=standing.tokens_in, tokens_out=standing.tokens_out),
-        texts("status.store", path=standing.path, sqlite=standing.sqlite),
+        *([texts("status.store", path=standing.path, sqlite=standing.sqlite)] if call.trusted else []),
     ]  # fmt: skip
     await call.say("\n".join(lines))
 

@@ -23,11 +23,11 @@ from typing import Final, NamedTuple, TypeAlias
 from memory.learn.spots import Openings
 
 #: Looks paid for one text. A megabyte of code, prose or logs takes a few thousand; a thousand secrets fit.
-_STOCK: Final = 24_000
+_STOCK: Final = 14_000
 #: What a look costs beside when there is something, and when it is a secret. Its mark is looked at for less, so that
 #: a second pass never stops earlier than the first.
-_MATCH_COSTS: Final = 3
-_FIND_COSTS: Final = 8
+_MATCH_COSTS: Final = 2
+_FIND_COSTS: Final = 4
 #: Characters that are read for the price of one look.
 _PER_LOOK: Final = 64
 #: How much of a value decides whether it looks like a secret.
@@ -228,20 +228,19 @@ def _finds(reading: _Reading) -> tuple[list[_Find], int]:
     """All finds, in no order, up to the second value: the end of what was read."""
     text, checks, marked = reading.text, _checks(), 0
     finds: list[_Find] = []
+    # Every place costs one look or more.
     for place in _openings().places(text, _STOCK + 1):
-        reading.left -= 1
+        opening = text[place : place + 3].lower()
+        tried = checks.get(opening) or checks.get(opening[:2]) or checks.get(opening[0]) or ()
+        inside = place < marked
+        if not inside and text.startswith("[secret: ", place - 1) and (mark := _pattern(_MARK).match(text, place - 1)):
+            inside, marked = True, mark.end()
+        reading.left -= 1 if inside else max(1, len(tried))
         if reading.left < 0:
             # A place can stand behind the beginning of its secret: back to a gap between words.
             gap = _pattern(r"\S{0,200}\Z").search(text, max(0, place - 200), place)
             return finds, gap.start() if gap else place
-        if place < marked:
-            continue
-        if text.startswith("[secret: ", place - 1) and (mark := _pattern(_MARK).match(text, place - 1)):
-            marked = mark.end()
-            continue
-        opening = text[place : place + 3].lower()
-        for rank, check in checks.get(opening) or checks.get(opening[:2]) or checks.get(opening[0]) or ():
-            reading.left -= 1
+        for rank, check in () if inside else tried:
             found = check(reading, place)
             if found is not None:
                 finds.append(found._replace(rank=rank))
@@ -611,7 +610,7 @@ _FIRST_CJK = "\u3040"
 #: What follows a word and makes the next thing its value: closing quotes, "for the wifi", then a sign or a
 #: verb; or nothing but a space (in Chinese not even that).
 _LEADS_TO = (
-    r"""(?:[\\"'`*\])]{0,4}(?: (?:for|to|of|on|at)(?: [^\s:=：]{1,24}){1,4}?)?"""
+    r"""(?:[\\"'`*\])]{0,4}(?: (?:for|to|of|on|at)(?: [^\s:=：就是为為改设設は는은]{1,24}+){1,4}?)?"""
     r"(?P<sign>[ \t]{0,3}(?::=|=>|->|[:=：＝])[ \t]{0,4}\n?[ \t]{0,4}"
     r"| {1,2}(?:is|was|are|ist|lautet|es|est|é|это|=|[-–—])(?: now)?:? {1,2}"
     r"| {0,2}(?:就是|是|为|為|改成|改为|设为|設為|は|는|은)[ :：]{0,3})"

@@ -27,10 +27,14 @@ _TOLD: Final = ("fact", "style", "event", "reflection")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtHand:
-    """What "that" may mean: memories of the last turn, and whether the person has `said` something in this window."""
+    """What "that" may mean: what was `learned` from the person's last messages, what the answer `quoted` of what is
 
-    memories: tuple[Memory, ...]
-    said: bool
+    remembered, and their last turn; None: they have said nothing in this window.
+    """
+
+    learned: tuple[Memory, ...] = ()
+    quoted: tuple[Memory, ...] = ()
+    turn_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +65,38 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     """What was learned from the person's last messages, and what the answer to them says of what is remembered."""
     found = last_said(reader, session, scope)
     if not found:
-        return AtHand(memories=(), said=False)
+        return AtHand()
     learned = reader.all(
         "select distinct memory_id from memory_sources where message_id in (select value from json_each(?))",
         (json.dumps([row["id"] for row in found if row["role"] == "user"]),),
     )
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
-    quoted = [m.id for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
-    ids: Sequence[int] = [*(row["memory_id"] for row in learned), *quoted]
-    meant = [m for m in memories.by_ids(reader, scope, list(dict.fromkeys(ids))) if m.live and m.kind in _TOLD]
-    return AtHand(memories=tuple(meant[:_OFFERED]), said=True)
+    quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
+    return AtHand(
+        learned=_offered(memories.by_ids(reader, scope, [row["memory_id"] for row in learned])),
+        quoted=_offered(quoted),
+        turn_id=found[0]["turn_id"],
+    )
 
 
-def again(tx: Transaction, session: Session, scope: Scope, inbox_id: int, *, now: int) -> int | None:
-    """Put the messages of the last turn into a new one, which the inbox row waits for; None when there are none."""
+def _offered(found: Sequence[Memory]) -> tuple[Memory, ...]:
+    return tuple([memory for memory in found if memory.live and memory.kind in _TOLD][:_OFFERED])
+
+
+def again(
+    tx: Transaction, session: Session, scope: Scope, inbox_id: int, *, failed: int | None = None, now: int
+) -> int | None:
+    """Put the messages of the last turn into a new one, which the inbox row waits for; None when there are none.
+
+    With `failed` only if that is the last turn, and has brought no answer.
+    """
     found = last_said(tx, session, scope)
     said = [row["id"] for row in found if row["role"] == "user"]
-    if not said:
+    if not said or (failed is not None and not _has_failed(tx, failed, found)):
         return None
-    history.erase(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
+    # With what of them is still to be shown.
+    forget.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
     for table in ("steps", "effects"):
         tx.run(f"delete from {table} where turn_id = ?", (found[0]["turn_id"],))
     turn_id = history.begin_turn(tx, session, now=now)
@@ -89,14 +105,27 @@ def again(tx: Transaction, session: Session, scope: Scope, inbox_id: int, *, now
     return turn_id
 
 
-def undo(tx: Transaction, session: Session, scope: Scope, *, now: int, new_id: Callable[[], str]) -> Undone | None:
-    """Take the last turn back, as if it had never been said; None when there is none.
+def _has_failed(reader: Reader, turn_id: int, last: Sequence[Row]) -> bool:
+    failed = reader.one("select 1 from turns where id = ? and state = 'failed'", (turn_id,)) is not None
+    return failed and last[0]["turn_id"] == turn_id
+
+
+def undo(
+    tx: Transaction,
+    session: Session,
+    scope: Scope,
+    *,
+    turn_id: int | None = None,
+    now: int,
+    new_id: Callable[[], str],
+) -> Undone | None:
+    """Take the last turn back, as if it had never been said; None when there is none, or it is not `turn_id`.
 
     What the person has pinned, or has confirmed since, stands by their word.
     """
     found = last_said(tx, session, scope)
     said = [row["id"] for row in found if row["role"] == "user"]
-    if not said:
+    if not said or turn_id not in (None, found[0]["turn_id"]):
         return None
     taught = [
         memory

@@ -124,8 +124,8 @@ def carry_out(tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: C
         _clear_mail(tx, asker, going, sessions_of(tx, owners, asker.selves), needles)
         _clear_summaries(tx, blanked, sessions_of(tx, owners, asker.selves), needles)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
-    if going.what == "me":
-        _clear_person(tx, choose.identities(tx, asker))
+    identities = choose.identities(tx, asker) if going.what == "me" else []
+    _clear_person(tx, identities)
     counts = Counts(
         memories=len(going.memories),
         derived=len(going.derived),
@@ -142,7 +142,7 @@ def carry_out(tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: C
         "messages": list(blanked),
         "others": list(others),
         "running": running,
-        "identities": choose.identities(tx, asker) if going.what == "me" else [],
+        "identities": identities,
     }
     return counts, json.dumps(what)
 
@@ -185,8 +185,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     for memory in memories.of_ids(tx, [row["id"] for row in held]):
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
     memories.take_apart(tx, [row["id"] for row in held])
-    if told["identities"]:
-        _clear_person(tx, told["identities"])
+    _clear_person(tx, told["identities"])
     people.drop_snapshots(tx)
 
 
@@ -578,7 +577,9 @@ def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_
 
 
 def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """What is left of people beside what they said and what is known of them: names, questions, codes, looks."""
+    """What is left of people beside what they said and what is known of them: names, questions, codes, looks, links."""
+    if not identity_ids:
+        return
     these = (json.dumps(list(identity_ids)),)
     private = json.dumps(sessions_of(tx, [], identity_ids))
     tx.run("update messages set author_name = '' where author_id in (select value from json_each(?))", these)
@@ -611,3 +612,5 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
         " (select chat_id from sessions where id in (select value from json_each(?)))",
         (private,),
     )
+    for identity_id in identity_ids:
+        people.begin_anew(tx, identity_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents.llm import ModelUnavailable
+from channels.base import ChannelUnavailable
 from tests.fakes import Clock, ScriptedModel, calls
 from tests.integration.test_delivery import Desk, Phone
 
@@ -196,9 +198,13 @@ async def test_what_a_tool_did_in_a_turn_is_taken_back_too(desk: Desk) -> None:
         arguments = f'{{"id": "{short_id}", "value": "Lisbon"}}'
         desk.model.answers = [calls(("correct_fact", arguments)), "Done."]
         await desk.say("you have my home wrong, it is further south")
-        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [("Lisbon",)]
+        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [
+            ("Lisbon",)
+        ]
         await desk.say("/undo")
-        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [("Porto",)]
+        assert await desk.rows("select value from memories where kind = 'profile' and valid_until is null") == [
+            ("Porto",)
+        ]
 
 
 async def test_nobody_takes_back_what_somebody_else_has_said(desk: Desk) -> None:
@@ -210,3 +216,104 @@ async def test_nobody_takes_back_what_somebody_else_has_said(desk: Desk) -> None
         assert await desk.rows("select text from messages where role = 'user' order by id") == [
             ("",), ("What of pears?",),
         ]  # fmt: skip
+
+
+async def test_a_button_takes_back_the_turn_it_was_made_for_and_no_other(desk: Desk) -> None:
+    """Pressed twice, later, or by somebody else it must not take what is said since, or by them."""
+    async with desk.running():
+        await desk.say("one fine day")
+        await desk.say("another one")
+        await desk.say("forget that")
+        (button,) = [b for b in desk.screen.sent[-1].buttons if "undo" in b.data]
+        await desk.push(button.data)
+        await desk.push(button.data)
+        assert "no longer open" in desk.screen.texts[-1]
+        assert await desk.rows("select text from messages where role = 'user' order by id") == [
+            ("one fine day",), ("",),
+        ]  # fmt: skip
+
+
+async def test_a_button_tries_the_failed_answer_again_and_nothing_newer(desk: Desk) -> None:
+    """Nobody's good answer is thrown away by an old button."""
+    desk.model.answers = [ModelUnavailable("no route to host"), "Fine now."]
+    async with desk.running():
+        await desk.say("are you there?")
+        (button,) = desk.screen.sent[-1].buttons
+        await desk.say("hello?")
+        await desk.push(button.data)
+        assert "no longer open" in desk.screen.texts[-1]
+        assert await desk.rows("select text from messages where role = 'assistant'") == [("Fine now.",)]
+
+
+async def test_a_pressed_try_again_that_broke_off_is_taken_up(tmp_path: Path, clock: Clock) -> None:
+    """The press waits for the answer, and is not done a second time."""
+    desk = Desk(tmp_path, ScriptedModel(ModelUnavailable("down"), "Here I am."), Phone(), clock)
+    async with desk.running():
+        await desk.say("are you there?")
+        (button,) = desk.screen.sent[-1].buttons
+        memory = desk.memories["remora.db"]
+        pressed = desk.press(button.data)
+        inbox_id = await memory.mail.receive(
+            platform="console", bot_id="local", update_key="p1", session_key=pressed.place.session_key,
+            payload=pressed.to_json(),
+        )  # fmt: skip
+        assert inbox_id is not None
+        assert await memory.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+    async with desk.running() as router:
+        await router.settled(pressed.place)
+        assert desk.screen.texts[-1] == "Here I am."
+        assert await desk.rows("select count(*) from turns where state = 'running'") == [(0,)]
+
+
+async def test_an_answer_that_waits_to_be_shown_is_not_shown_beside_the_new_one(desk: Desk) -> None:
+    """It has left the conversation."""
+    desk.model.answers = ["The old one.", "The new one."]
+    async with desk.running() as router:
+        desk.screen.failures = [ChannelUnavailable("busy", retry_after=3600)]
+        await desk.say("hello")
+        await desk.rows("select 1")
+        desk.clock.move(minutes=1)
+        await desk.say("/retry")
+        await router.settled(desk.inbound("").place)
+        shown = await desk.rows("select count(*) from outbox where text like '%old one%'")
+        assert shown == [(0,)] and "The old one." not in desk.screen.texts
+
+
+async def test_what_stands_behind_retry_is_no_message(desk: Desk) -> None:
+    """Least of all a secret, which the running turn alone may see."""
+    desk.model.answers = ["A.", "B."]
+    async with desk.running():
+        await desk.say("Tell me of Lisbon")
+        await desk.say("/retry token ghp_" + "a1B2" * 9)
+        last = desk.model.requests[-1].messages[-1].content
+        assert "Tell me of Lisbon" in last and "ghp_" not in last
+
+
+async def test_what_is_typed_by_somebody_else_and_forwarded_is_no_command(desk: Desk) -> None:
+    """Nor an answer to a question."""
+    async with desk.running() as router:
+        await desk.say("/remember my bike is red")
+        await desk.say("/forget bike")
+        for text in ("yes", "/undo", "/forget all"):
+            await router.on_inbound(replace(desk.inbound(text), forwarded=True))
+            await router.settled(desk.inbound("").place)
+        assert await desk.rows("select count(*) from memories where kind = 'fact'") == [(1,)]
+        assert len(desk.model.requests) == 3
+
+
+async def test_a_task_is_short(desk: Desk) -> None:
+    """It stands in every prompt, outside of any budget."""
+    async with desk.running():
+        await desk.say("/task " + "plan " * 100)
+        assert "at most 300" in desk.screen.texts[-1]
+        assert await desk.rows("select active_task from sessions") == [(None,)]
+
+
+async def test_a_question_about_arithmetic_is_not_about_memory(desk: Desk) -> None:
+    """Only what the answer said of what is remembered can be meant as wrong."""
+    desk.model.answers = ["381", "Let me see."]
+    async with desk.running():
+        await desk.say("I live in Lisbon. What is 17 times 23?")
+        await learn(desk)
+        await desk.say("That's wrong")
+        assert desk.screen.texts[-1] == "Let me see."

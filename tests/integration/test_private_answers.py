@@ -54,10 +54,21 @@ async def test_after_the_private_chat_was_left_nothing_is_sent_there(desk: Desk)
 async def test_where_answers_can_be_hidden_they_stay_where_they_were_asked(desk: Desk) -> None:
     """As on Discord, where only the asker sees them."""
     desk.screen.capabilities = replace(desk.screen.capabilities, hidden=True)
+    async with desk.running() as router:
+        await desk.say("hello")
+        given = replace(desk.inbound("/status", chat="club"), ticket="t")
+        await router.on_inbound(given)
+        await router.settled(given.place)
+        assert places(desk)[-1][0] == "club" and "model" in places(desk)[-1][1]
+
+
+async def test_a_command_typed_as_a_message_is_not_answered_before_everybody(desk: Desk) -> None:
+    """Only what was given as a command of the platform's own can be answered for one person's eyes."""
+    desk.screen.capabilities = replace(desk.screen.capabilities, hidden=True, direct=False)
     async with desk.running():
         await desk.say("hello")
         await desk.say("/status", chat="club")
-        assert places(desk)[-1][0] == "club" and "model" in places(desk)[-1][1]
+        assert "slash command" in places(desk)[-1][1]
 
 
 async def test_an_address_in_an_answer_that_carries_much_is_no_link(desk: Desk) -> None:

@@ -10,8 +10,8 @@ from gateway.commands.plain import requested
 
 _FORGET = [
     "forget that", "Forget that.", "please forget this", "Forget about that!", "don't remember that",
-    "do not save this please", "delete that", "no, forget what I just said", "Don’t keep that", "erase my last message",
-    "forget it all", "忘掉这个", "请忘掉那件事", "把这个忘掉", "删掉那条", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧",
+    "do not save this please", "no, forget what I just said", "Don’t keep that", "forget it all",
+    "忘掉这个", "请忘掉那件事", "把这个忘掉", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧",
 ]  # fmt: skip
 _WRONG = [
     "that's wrong", "That is not true.", "no, that's not right", "this isn't correct", "you got that wrong",
@@ -20,7 +20,7 @@ _WRONG = [
 _TALK = [
     "forget it", "Forget that I said Lisbon, I meant Porto", "never mind", "wrong", "that's wrong on so many levels",
     "don't forget that", "I forget that all the time", "what is wrong?", "you are wrong", "that's right", "忘了吧",
-    "不对", "我忘了", "忘掉过去很难", "is that not true of all of them", "delete that file in the cloud for me", "",
+    "不对", "delete that", "erase my last message", "删掉那条", "把这条删掉", "can you delete this", "我忘了", "忘掉过去很难", "is that not true of all of them", "delete that file in the cloud for me", "",
 ]  # fmt: skip
 
 
