@@ -55,7 +55,7 @@ async def run(
 ) -> Reply:
     """Run the loop from `request` to an answer. Raises `ModelError` when the model can't be brought to one.
 
-    `redact` masks secrets in all that the model writes, before anything is done with it.
+    `redact` masks secrets in all that the model writes and tools give, before anything is done with it.
     """
     traffic: list[ChatMessage] = []
     paid: list[Completion] = []
@@ -89,7 +89,7 @@ async def run(
         )
         for i, wanted in enumerate(completion.tool_calls):
             result = await tools.call(offered, wanted, step=n, index=i)
-            traffic.append(ChatMessage(role="tool", content=result, tool_call_id=wanted.id))
+            traffic.append(ChatMessage(role="tool", content=redact(result), tool_call_id=wanted.id))
     raise BadCompletion(f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly.")
 
 

@@ -41,7 +41,7 @@ AGAIN = "again:"
 
 
 def shows(channel: Channel | None, file: File) -> bool:
-    """Whether `channel` can show people this file; what can't be shown is left out of `pieces`, and said so."""
+    """Whether `channel` can show people this file; `pieces` takes any, so ask first and say what can't be shown."""
     return channel is not None and 0 < len(file.data) <= channel.capabilities.file_bytes
 
 

@@ -2,10 +2,13 @@
 
 Invariants: a button names its question, so an old one never answers a newer question; it tells whether there is
 nothing but the question in its message, which the answer may then replace; what is typed is taken as an answer only
-when it is one of the choices, in any language.
+when it is one of the choices, in any language; a word that says yes to anything never settles a question whose preset
+is "no", neither way.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from channels.base import Button
 from gateway.catalogue import CATALOGUE
@@ -16,6 +19,8 @@ from memory.service import Question
 _ANSWER = "answer:"
 #: What it ends in where the question is a message of its own.
 _ALONE = ":alone"
+#: What stands for a typed word that may mean yes, where only the very word does: see `typed`.
+UNSURE: Final = "unsure"
 _YES = frozenset({"yes", "y", "ok", "okay", "sure", "是", "是的", "好", "好的", "对", "确定"})
 _NO = frozenset({"no", "n", "cancel", "否", "不", "不要", "不用", "取消"})
 
@@ -40,11 +45,14 @@ def is_alone(data: str) -> bool:
 
 
 def typed(question: Question, text: str) -> str | None:
-    """Which choice of an open question a typed answer takes; None when it is no answer to it."""
+    """Which choice of an open question a typed answer takes; None when it is no answer to it.
+
+    `UNSURE` where it says yes in passing to what can't be undone: the question stays open.
+    """
     said = text.strip().strip(".!。！").casefold()
     for name in question.choices:
         if said in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
             return name
     if said in _YES:
-        return question.preset
+        return UNSURE if question.preset == "no" else question.preset
     return "no" if said in _NO and "no" in question.choices else None

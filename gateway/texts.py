@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from gateway.attachments import plain_name
 from gateway.catalogue import CATALOGUE
 from gateway.phrases import Language
-from memory.errors import Derived, MemoryFault, NotCurrent, NotYours
+from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
@@ -50,6 +50,8 @@ class Texts:
                 return self("memory.not_yours", id=short_id)
             case NotCurrent():
                 return self("correct.replaced", id=short_id)
+            case NotWished():
+                return self("correct.unwished", id=short_id)
             case Derived():
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
             case _:

@@ -1,6 +1,6 @@
 """Looking through what is remembered: lists, what may complete a command, the profile with what it is made of.
 
-Invariants: nothing is changed here; each method is one read, confined by the scope of who asks.
+Invariants: nothing is changed here; each method is one read, confined by the scope that who asks has by then.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from memory import profile
-from memory.desk import Context
+from memory.desk import Context, anew
 from memory.errors import NotFound
 from memory.store import browsing, memories
 from memory.store.browsing import Shelf
@@ -36,9 +36,12 @@ class Browsing:
         self, context: Context, kinds: Sequence[Kind], *, category: str = "", limit: int, page: int
     ) -> Shelf:
         """One page of the current memories of these kinds, by kind and category; see `memory.store.browsing.shelf`."""
-        return await self._database.read(
-            lambda reader: browsing.shelf(reader, context.scope, kinds, category=category, limit=limit, page=page)
-        )
+
+        def act(reader: Reader) -> Shelf:
+            scope = anew(reader, context).scope
+            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page)
+
+        return await self._database.read(act)
 
     async def offered(
         self, context: Context, typed: str, words: Sequence[str], *, changeable: bool, limit: int
@@ -50,7 +53,7 @@ class Browsing:
         """
 
         def act(reader: Reader) -> list[Memory]:
-            scope = context.scope
+            scope = anew(reader, context).scope
             begun = [
                 browsing.beginning(reader, scope, prefix, changeable=changeable, limit=limit)
                 for prefix in (typed, f"m_{typed}")
@@ -66,7 +69,7 @@ class Browsing:
 
         def act(reader: Reader) -> Memory | None:
             try:
-                return memories.by_short_id(reader, context.scope, short_id)
+                return memories.by_short_id(reader, anew(reader, context).scope, short_id)
             except NotFound:
                 return None
 
@@ -76,9 +79,10 @@ class Browsing:
         """The filled slots of the profile in their order, then how the agent talks to this person."""
 
         def act(reader: Reader) -> list[Slot]:
+            scope = anew(reader, context).scope
             return [
-                Slot(memory=memory, made_of=tuple(memories.parents(reader, context.scope, memory.id)))
-                for memory in profile.read(reader, context.scope)
+                Slot(memory=memory, made_of=tuple(memories.parents(reader, scope, memory.id)))
+                for memory in profile.read(reader, scope)
             ]
 
         return await self._database.read(act)

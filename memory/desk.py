@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from memory import dates, keys
-from memory.errors import NotCurrent
+from memory.errors import NotCurrent, NotWished
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
 from memory.recall.search import half_life, left
@@ -31,7 +31,7 @@ from memory.store import (
     questions,
 )
 from memory.store.attachments import Attached
-from memory.store.database import Transaction
+from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
 from memory.store.questions import Question
@@ -66,6 +66,18 @@ class Shown:
     made_of: tuple[Memory, ...] = ()
     left: float = 1.0
     fades: bool = False
+
+
+def anew(reader: Reader, context: Context) -> Context:
+    """The same with what may be seen by now: since it was made, somebody may have been linked or taken out of a link.
+
+    Whatever is read or written for somebody begins with this, in the same transaction.
+    """
+    return replace(
+        context,
+        speaker=people.speaker_by_id(reader, context.speaker.id),
+        scope=people.scope_of(reader, context.session, context.speaker.id),
+    )
 
 
 def may_change(memory: Memory, context: Context) -> bool:
@@ -118,7 +130,7 @@ class Desk:
         """Put `value` in the place of what a memory says; returns the old row and the new one.
 
         The old row keeps its dates; the same value again changes nothing and returns the row twice. Raises `NotFound`,
-        `NotYours`, `NotCurrent` and `Derived`.
+        `NotYours`, `NotCurrent`, `Derived`, and `NotWished` where somebody concerned wants nothing of the kind kept.
         """
         scope = self._context.scope
         old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
@@ -146,6 +158,9 @@ class Desk:
             local_date=self._today(),
             confirmed=True,
         )
+        by_speaker = replace(draft, author_id=scope.speaker_id)
+        if not keep.may_be_kept(self._tx, by_speaker, self._source_ids):
+            raise NotWished(f"The new value of {short_id} is not to be kept.")
         new_id = memories.insert(self._tx, draft, new_id=self._new_id, now=self._now)
         memories.add_sources(self._tx, new_id, self._source_ids)
         memories.supersede(self._tx, old.id, new_id, at=self._now)
@@ -186,24 +201,6 @@ class Desk:
         for memory in memories.by_ids(self._tx, self._context.scope, memory_ids):
             memories.use(self._tx, memory.id, at=self._now)
 
-    def forget(self, memory_id: int) -> Memory | None:
-        """Remove one memory, and only it: its source messages and the replies that told it stay in history, but nothing
-
-        is learned or recalled from them. None when it is not there (any more). Raises `NotYours` and `Derived`.
-        """
-        scope = self._context.scope
-        found = memories.by_id(self._tx, scope, memory_id)
-        if found is None:
-            return None
-        memory = self._changeable(found)
-        sources = memories.source_ids(self._tx, [memory.id])[memory.id]
-        history.unlearn(self._tx, sources)
-        forget.unlearn_replies(self._tx, [memory], sources=sources)
-        erasure.note_forgotten(self._tx, memory.owner_id, memory.key, memory.value, now=self._now)
-        memories.delete(self._tx, [memory.id])
-        self._after_change(memory)
-        return memory
-
     def amend(self, platform_ref: str, text: str, *, compose: Compose, count_tokens: Callable[[str], int]) -> bool:
         """This person has edited a message: its words change, and what it alone had taught goes, to be learned anew.
 
@@ -219,10 +216,13 @@ class Desk:
             return False
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         forget.clear_traffic(self._tx, [said.id], now=self._now)
-        erasure.note_reworded(self._tx, now=self._now)
+        under_way = forget.running_turns(self._tx, [said.id])
         found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
         # What the person has confirmed since stands by their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
+        # A list of ids can't hold the new words: a backup with the old ones has none, once it is restored.
+        what = forget.gone([said.id], taught, what="edited", traffic=under_way)
+        erasure.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
         self._after_change(*taught)
         extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
@@ -350,11 +350,12 @@ def retract(
     taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
     forget.unlearn_replies(tx, taught, sources=ids)
     cleared = forget.clear_traffic(tx, ids, now=now)
+    under_way = forget.running_turns(tx, ids)
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
-    if taught or any(message.text for message in deleted):
-        erasure.record(tx, None, forget.gone(ids, taught), "{}", now=now)
+    if taught or under_way or any(message.text for message in deleted):
+        erasure.record(tx, None, forget.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:

@@ -75,6 +75,12 @@ class NotCurrent(MemoryFault):
     code = "not_current"
 
 
+class NotWished(MemoryFault):
+    """Somebody concerned wants nothing of the kind kept, or had it forgotten since it was said."""
+
+    code = "not_wished"
+
+
 class Derived(MemoryFault):
     """The row is made from others, so it is those that can be changed. `short_ids` names them."""
 

@@ -17,17 +17,18 @@ from typing import Final
 
 import structlog
 
-from memory.desk import Context
-from memory.errors import StorageError
+from memory.desk import Context, anew
+from memory.errors import StorageError, StoreBusy
 from memory.recall import index
 from memory.recall.search import Search
 from memory.store import erasure, memories, questions
 from memory.store.database import Database, Reader, Transaction
+from memory.store.erasure import Erasure
 from memory.store.memories import Memory
 from memory.store.questions import Question
 from memory.upkeep import choose, forget
 from memory.upkeep.choose import Asker, Selection, What
-from memory.upkeep.forget import How, Plan
+from memory.upkeep.forget import How, Plan, Sought
 
 log = structlog.get_logger(__name__)
 
@@ -62,11 +63,11 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What went of `what` was asked for: `memories` that were meant, what was `derived` of them, `messages` of people and `replies` of the bot
+    """What went when `what` was asked for: `memories` that were meant, what was `derived` of them, `messages` of people
 
-    whose words are gone, `files`. `restored` came back, `keep_source` stay though a source of theirs is erased. Without
-    `words` those stay in history. Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it
-    up to `backups_until` (milliseconds UTC; None: there are none).
+    and `replies` of the bot whose words are gone, `files`. `restored` came back, `keep_source` stay though a source of
+    theirs is erased. Without `words` those stay in history. Unless `scrubbed`, the files still hold traces, which go
+    later. Backups may hold it up to `backups_until` (milliseconds UTC; None: there are none).
     """
 
     what: What
@@ -122,6 +123,10 @@ class Forgetting:
         self._wait_seconds = wait_seconds
         self._again_seconds = again_seconds
         self._scrubbing = asyncio.Lock()
+        #: By erasures: what is looked for in the answers of turns that are under way; no file holds it.
+        self._sought: dict[int, Sought] = {}
+        #: Erasures of which no word is left to be blanked.
+        self._blanked: set[int] = set()
         self._task: asyncio.Task[None] | None = None
         self.backups_until: Callable[[], Awaitable[int | None]] = no_backups
         #: Called when something was erased, so that a restore does not bring it back.
@@ -147,13 +152,13 @@ class Forgetting:
         Without words it is the message `reply_to` (the platform's id). `may_all` where who asks may have all of a group
         erased. Raises `NotFound`, `NotYours` and `Derived` for the id of a memory.
         """
-        asker = _asker(context, may_all)
         found: list[int] = []
         if choose.is_query(words):
             hits = await self._search.find(context.scope, words, timezone=context.timezone, limit=_FOUND)
             found = [hit.memory.id for hit in hits if hit.memory is not None]
 
         def act(reader: Reader) -> Preview | None:
+            asker = _asker(reader, context, may_all)
             selection = choose.understand(reader, asker, words, now=self._now(), found=found, reply_to=reply_to)
             return None if selection is None else _preview(reader, asker, selection, limit)
 
@@ -163,8 +168,9 @@ class Forgetting:
         self, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
     ) -> Preview:
         """What a selection comes to as things stand."""
-        asker = _asker(context, may_all)
-        return await self._database.read(lambda reader: _preview(reader, asker, selection, limit))
+        return await self._database.read(
+            lambda reader: _preview(reader, _asker(reader, context, may_all), selection, limit)
+        )
 
     async def forget(
         self,
@@ -181,17 +187,56 @@ class Forgetting:
         Run again for the same request it changes nothing and returns the same receipt. None when the `question` to
         which it is the answer was over.
         """
-        asker = _asker(context, may_all)
+        return await self.forget_as(
+            lambda tx: _asker(tx, context, may_all), inbox_id, question, selection, how, noted=_not_noted
+        )
+
+    async def forget_as(
+        self,
+        asking: Callable[[Reader], Asker | None],
+        inbox_id: int,
+        question: Question | None,
+        selection: Selection,
+        how: How,
+        *,
+        noted: Callable[[Transaction, Plan], None],
+    ) -> Receipt | None:
+        """The same for whom `asking` gives, in the transaction that erases; None for nobody.
+
+        `noted` is called there, before anything goes.
+        """
+
+        def look(reader: Reader) -> Plan | None:
+            asker = asking(reader) if erasure.of_inbox(reader, inbox_id) is None else None
+            return None if asker is None else forget.plan(reader, asker, selection, how)
+
+        # What takes long is to hold up nobody who writes. What they write meanwhile is looked at when all of it goes.
+        planned, written = None, await self._database.write(forget.changes)
+        with suppress(StoreBusy):
+            planned = await self._database.read(look)
 
         def act(tx: Transaction) -> bool:
             if erasure.of_inbox(tx, inbox_id) is not None:
                 return True
+            is_as_planned = forget.changes(tx) == written
+            asker = asking(tx)
+            if asker is None:
+                return False
             if question is not None and not questions.settle(tx, question.id, how):
                 return False
-            going = forget.plan(tx, asker, selection, how)
-            counts, what = forget.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
+            if planned is not None and is_as_planned:
+                going = planned
+            else:
+                going = forget.plan(tx, asker, selection, how, looked=None if planned is None else planned.looked)
+            noted(tx, going)
+            before = forget.changes(tx)
+            counts, what, sought = forget.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
+            # Also where no message and no memory was meant, a failed message or a name may have gone.
+            is_clean = forget.changes(tx) == before and sought is None
             erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
-            if going.is_empty:
+            if sought is not None:
+                self._sought[erasure_id] = sought
+            if is_clean:
                 erasure.scrubbed(tx, [erasure_id], now=self._now())
             return True
 
@@ -238,7 +283,9 @@ class Forgetting:
                 due = await self._database.read(erasure.unscrubbed)
                 if not due:
                     return True
-                if not all([await self._ended(one.what) for one in due]):
+                for one in due:
+                    await self._blank_rest(one)
+                if not all([await self._ended(one) for one in due]):
                     return False
                 await index.catch_up(self._database)
                 await self._merge_words()
@@ -254,8 +301,25 @@ class Forgetting:
                 return False
             return True
 
-    async def _ended(self, what: str) -> bool:
-        return await self._database.write(lambda tx: forget.finish(tx, what, now=self._now()))
+    async def _blank_rest(self, one: Erasure) -> None:
+        """Have the words go that were put out of sight, in short transactions; cut off, it is begun again."""
+        if one.id in self._blanked or one.ended_at is not None:
+            return
+        for some in forget.rest(one.what):
+            await self._database.write(lambda tx, some=some: forget.blank_hidden(tx, some, now=self._now()))  # type: ignore[misc]
+        self._blanked.add(one.id)
+
+    async def _ended(self, one: Erasure) -> bool:
+        def act(tx: Transaction) -> bool:
+            if not forget.finish(tx, one.what, sought=self._sought.get(one.id), now=self._now()):
+                return False
+            erasure.ended(tx, one.id, now=self._now())
+            return True
+
+        is_over = one.ended_at is not None or await self._database.write(act)
+        if is_over:
+            self._sought.pop(one.id, None)
+        return is_over
 
     async def _merge_words(self) -> None:
         """Have the word index made one piece, in short transactions."""
@@ -276,7 +340,12 @@ class Forgetting:
             await asyncio.sleep(self._again_seconds)
 
 
-def _asker(context: Context, may_all: bool) -> Asker:
+def _not_noted(_tx: Transaction, _going: Plan) -> None:
+    """Nobody has to be told."""
+
+
+def _asker(reader: Reader, context: Context, may_all: bool) -> Asker:
+    context = anew(reader, context)
     return Asker(session=context.session, scope=context.scope, timezone=context.timezone, may_all=may_all)
 
 

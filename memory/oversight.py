@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory.desk import Context, Shown
 from memory.errors import NotFound
@@ -24,7 +24,8 @@ from memory.store.looks import Action, Standing, View
 from memory.store.mailbox import Piece
 from memory.store.memories import Memory
 from memory.store.questions import Question
-from memory.upkeep.choose import Selection
+from memory.upkeep.choose import Asker, Selection
+from memory.upkeep.forget import Plan
 
 #: Kinds that are shown one by one; the others are made of these.
 _KINDS = ("fact", "style", "event", "reflection")
@@ -200,18 +201,23 @@ class Oversight:
     ) -> Receipt | None:
         """Erase a memory of that person or group with the words it was learned from; the caller ends the inbox row.
 
-        Recorded before it is done, so that it can't be done unrecorded. None where the question was over, or nothing of
+        Recorded in the transaction that does it, with how many went. None where the question was over, or nothing of
         theirs may be seen any more.
         """
+
+        def asking(tx: Reader) -> Asker | None:
+            scope = _holding(tx, looks.view_of(tx, context.session, reference), memory_id)
+            if scope is None:
+                return None
+            return Asker(session=context.session, scope=scope, timezone=context.timezone, may_all=True)
+
+        def noted(tx: Transaction, going: Plan) -> None:
+            view = looks.view_of(tx, context.session, reference)
+            assert view is not None  # else nobody would be asking
+            self._note(tx, context, view, "forget", len(going.memories))
+
         selection = Selection(what="memories", memory_ids=(memory_id,))
-        view = await self._database.read(lambda reader: looks.view_of(reader, context.session, reference))
-        scope = await self._database.read(lambda reader: _holding(reader, view, memory_id))
-        if view is None or scope is None:
-            return None
-        there = replace(context, scope=scope)
-        going = await self._forgetting.preview_of(there, selection, may_all=True)
-        await self._database.write(lambda tx: self._note(tx, context, view, "forget", going.memories))
-        return await self._forgetting.forget(there, inbox_id, question, selection, "words", may_all=True)
+        return await self._forgetting.forget_as(asking, inbox_id, question, selection, "words", noted=noted)
 
     def _note(self, tx: Transaction, context: Context, view: View, action: Action, found: int) -> None:
         looks.note(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from memory.desk import Context
+from memory.desk import Context, anew
 from memory.mail import Mail
 from memory.recall import index
 from memory.store import holdings, links, looks, mailbox, memories, people, questions, wishes
@@ -30,8 +30,8 @@ __all__ = ["Account", "Given", "Holdings", "Kept", "Linking", "Look", "Note", "P
 class Kept:
     """What is kept of a person, or in a group of that group, since a time in milliseconds UTC (None: nothing yet).
 
-    `kinds` counts live memories, `said` what the asker has said. `looks` are the latest ones of admins at what is this
-    person's or this group's; `accounts` are all of this person's, none in a group.
+    `kinds` counts live memories, `said` what the asker has said. `looks` are some of `all_looks` of admins at what is
+    this person's or this group's, newest first; `accounts` are all of this person's, none in a group.
     """
 
     kinds: dict[str, int]
@@ -39,6 +39,7 @@ class Kept:
     said: Holdings
     since: int | None
     looks: tuple[Look, ...]
+    all_looks: int
     accounts: tuple[Account, ...]
 
 
@@ -68,9 +69,12 @@ class Privacy:
         self._mail = mail
         self._now = now
 
-    async def kept(self, context: Context, *, looks_shown: int) -> Kept:
-        """What is kept of who speaks here; in a group: of this group, without anything that is theirs alone."""
-        return await self._database.read(lambda reader: _kept(reader, context, looks_shown))
+    async def kept(self, context: Context, *, looks_shown: int, looks_before: int = 0) -> Kept:
+        """What is kept of who speaks here; in a group: of this group, without anything that is theirs alone.
+
+        `looks_before` newer looks are left out.
+        """
+        return await self._database.read(lambda reader: _kept(reader, context, looks_shown, looks_before))
 
     async def accounts(self, context: Context) -> list[Account]:
         """All identities of who speaks here, this one among them, in a lasting order."""
@@ -78,11 +82,11 @@ class Privacy:
 
     async def learn_from(self, context: Context, learning: bool) -> None:
         """Whether anything is learned from what this person says from now on, anywhere in this store."""
-        await self._database.write(lambda tx: wishes.learn_from(tx, context.speaker.person_id, learning))
+        await self._database.write(lambda tx: wishes.learn_from(tx, anew(tx, context).speaker.person_id, learning))
 
     async def learn_about(self, context: Context, about: bool) -> None:
         """Whether anything is learned of this person from what others say."""
-        await self._database.write(lambda tx: wishes.learn_about(tx, context.speaker.person_id, about))
+        await self._database.write(lambda tx: wishes.learn_about(tx, anew(tx, context).speaker.person_id, about))
 
     async def begin_anew(self, context: Context) -> None:
         """All of this person was erased: no account is linked or has settings any more, but what is not to be learned
@@ -159,19 +163,33 @@ class Linking:
         return links.take_code(self._tx, self._context.speaker.id, code, now=self._now)
 
     def ask(
-        self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str, of: Party | None = None
+        self,
+        purpose: str,
+        payload: dict[str, int],
+        other: int,
+        *,
+        choices: Sequence[str],
+        preset: str,
+        of: Party | None = None,
     ) -> Question:
-        """Put a question to who speaks here, or to the other side where that takes part."""
+        """Ask who speaks here, or the other side `of`, whether they are one person with the identity `other`."""
+        both = [*self.accounts(), *self.accounts(other)]
         return questions.ask(
             self._tx,
             session_id=self._context.session.id if of is None else of.session_id,
             asker_id=self._context.speaker.id if of is None else of.account.id,
             purpose=purpose,
-            payload=json.dumps(payload),
+            payload=json.dumps({**payload, "accounts": sorted(each.id for each in both)}),
             choices=choices,
             preset=preset,
             now=self._now,
         )
+
+    def is_as_asked(self, question: Question, other: int) -> bool:
+        """Whether a link with `other` would still make one person of just those accounts that a question has named."""
+        both = [*self.accounts(), *self.accounts(other)]
+        asked: list[int] = json.loads(question.payload).get("accounts", [])
+        return sorted(each.id for each in both) == asked
 
     @property
     def until(self) -> int:
@@ -206,8 +224,8 @@ class Linking:
         return None if session is None else session.key
 
 
-def _kept(reader: Reader, context: Context, looks_shown: int) -> Kept:
-    scope, session = context.scope, context.session
+def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int) -> Kept:
+    scope, session = anew(reader, context).scope, context.session
     live = memories.kinds(reader, scope)
     if session.private:
         accounts = people.accounts(reader, context.speaker.id)
@@ -222,7 +240,8 @@ def _kept(reader: Reader, context: Context, looks_shown: int) -> Kept:
         past=memories.count(reader, scope, live_only=False) - sum(live.values()),
         said=said,
         since=min(times, default=None),
-        looks=tuple(looks.of_owners(reader, owners, looks_shown)),
+        looks=tuple(looks.of_owners(reader, owners, looks_shown, before=looks_before)),
+        all_looks=looks.count(reader, owners),
         accounts=tuple(accounts),
     )
 

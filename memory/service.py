@@ -15,7 +15,7 @@ from pathlib import Path
 from memory import dates, profile
 from memory.backups import Backups, Retention
 from memory.browsing import Browsing, Slot
-from memory.desk import Compose, Context, Desk, Shown, may_change, retract
+from memory.desk import Compose, Context, Desk, Shown, anew, may_change, retract
 from memory.door import Door
 from memory.errors import Withdrawn
 from memory.forgetting import Forgetting, Preview, Receipt
@@ -521,16 +521,20 @@ class Service:
         With `failed` only if that is the last turn, and has brought no answer.
         """
         return await self._database.write(
-            lambda tx: again.again(tx, context.session, context.scope, inbox_id, failed=failed, now=self._now())
+            lambda tx: again.again(
+                tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now()
+            )
         )
 
     async def at_hand(self, context: Context) -> AtHand:
         """What the one who speaks here may mean by "that"."""
-        return await self._database.read(lambda reader: again.at_hand(reader, context.session, context.scope))
+        return await self._database.read(
+            lambda reader: again.at_hand(reader, context.session, anew(reader, context).scope)
+        )
 
     async def look(self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int) -> View:
         """Everything the prompt of a turn is made of; changes nothing. Without a budget it holds no memory."""
-        turn = replace(turn, context=await self._database.read(lambda reader: _anew(reader, turn.context)))
+        turn = replace(turn, context=await self._database.read(lambda reader: anew(reader, turn.context)))
         session = turn.context.session
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
@@ -602,7 +606,7 @@ class Service:
                 return found[1]
             said = tuple(message.id for message in turn.said)
             if history.between(tx, turn.context.session.id, said[0], said[-1]):
-                result = act(Desk(tx, _anew(tx, turn.context), now=self._now(), new_id=self._short_id, source_ids=said))
+                result = act(Desk(tx, anew(tx, turn.context), now=self._now(), new_id=self._short_id, source_ids=said))
             else:
                 result = _TAKEN_BACK
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
@@ -712,7 +716,7 @@ class Service:
         """
 
         def answered(tx: Transaction) -> None:
-            pieces = act(Desk(tx, context, now=self._now(), new_id=self._short_id))
+            pieces = act(Desk(tx, anew(tx, context), now=self._now(), new_id=self._short_id))
             here = context.session.key
             for key, said, answered_id in ((to or here, pieces, None if to else inbox_id), (here, around, inbox_id)):
                 self.mail.post(
@@ -782,6 +786,7 @@ class Service:
         self._learner.soon(session_id, "edited")
         # What was retracted must not linger in the index until somebody searches.
         await index.keep_up(self._database)
+        await self.backups.list_erased()
         return True
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
@@ -840,7 +845,7 @@ class Service:
 
     async def search(self, context: Context, query: str, *, limit: int, weights: Weights | None = None) -> list[Hit]:
         """The memories and passages that answer `query` best. `weights` other than the store's are for measuring."""
-        context = await self._database.read(lambda reader: _anew(reader, context))
+        context = await self._database.read(lambda reader: anew(reader, context))
         return await self._search.find(context.scope, query, timezone=context.timezone, limit=limit, weights=weights)
 
     async def indexed(self) -> None:
@@ -854,12 +859,16 @@ class Service:
         """Live facts, styles, events and reflections of the scope, the ones that matter first."""
         return await self._database.read(
             lambda reader: memories.current(
-                reader, context.scope, ("fact", "style", "event", "reflection"), limit=limit, offset=offset
+                reader,
+                anew(reader, context).scope,
+                ("fact", "style", "event", "reflection"),
+                limit=limit,
+                offset=offset,
             )
         )
 
     async def profile(self, context: Context) -> list[Memory]:
-        return await self._database.read(lambda reader: profile.read(reader, context.scope))
+        return await self._database.read(lambda reader: profile.read(reader, anew(reader, context).scope))
 
     async def why(self, context: Context, *, message: str | None = None) -> Why | None:
         """What entered the last reply in this session, or the one that the platform's `message` belongs to.
@@ -873,8 +882,13 @@ class Service:
                 return None
             entries = recalls.of_turn(reader, turn.turn_id)
             named = {item: [e.item_id for e in entries if e.item == item] for item in ("memory", "message")}
-            known = memories.by_ids(reader, context.scope, named["memory"])
-            said = passages.by_ids(reader, context.scope, named["message"])
+            scope = anew(reader, context).scope
+            known = memories.by_ids(reader, scope, named["memory"])
+            said = passages.by_ids(reader, scope, named["message"])
+            moved = memories.moved_at(reader, {message.session_id for message in said})
+            said = [
+                replace(one, platform_ref=None) if one.said_at < moved.get(one.session_id, 0) else one for one in said
+            ]
             found: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
             found |= {("message", message.id): message for message in said}
             return Why(
@@ -882,7 +896,7 @@ class Service:
                 answered_at=turn.finished_at,
                 error=turn.error,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
-                sources=memories.sources(reader, context.scope, [memory.id for memory in known]),
+                sources=memories.sources(reader, scope, [memory.id for memory in known]),
                 places={one.session_id: people.session_by_id(reader, one.session_id).key for one in said},
                 spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )
@@ -893,7 +907,7 @@ class Service:
         """What this scope knows by `name`, with the newest memories that name it."""
 
         def act(reader: Reader) -> About | None:
-            scope = _anew(reader, context).scope
+            scope = anew(reader, context).scope
             known = entities.entity(reader, scope, name)
             if known is None:
                 return None
@@ -905,9 +919,8 @@ class Service:
         return await self._database.read(act)
 
     async def stats(self, context: Context) -> Stats:
-        scope = context.scope
-
         def act(reader: Reader) -> Stats:
+            scope = anew(reader, context).scope
             live = memories.kinds(reader, scope)
             return Stats(
                 kinds=live,
@@ -941,14 +954,15 @@ class Service:
         progress = None if self._embedding is None else await self._embedding.progress()
 
         def act(reader: Reader) -> Status:
+            scope = anew(reader, context).scope
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = mailbox.backlog(reader, session.key)
             today = dates.midnight(self._now(), context.timezone)
             used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
             costs = [one.cost for one in used if one.cost is not None]
             return Status(
-                live=memories.count(reader, context.scope, live_only=True),
-                total=memories.count(reader, context.scope, live_only=False),
+                live=memories.count(reader, scope, live_only=True),
+                total=memories.count(reader, scope, live_only=False),
                 window_messages=len(window),
                 window_tokens=sum(message.tokens for message in window),
                 unread=extractions.unread(reader, session.id).messages,
@@ -1043,11 +1057,6 @@ class Service:
         recalls.keep(tx, turn.id, entries)
         recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
         memories.touch(tx, recalled, now=self._now())
-
-
-def _anew(reader: Reader, context: Context) -> Context:
-    """The same with what may be seen by now: while a turn runs, somebody may be taken out of a link."""
-    return replace(context, scope=people.scope_of(reader, context.session, context.speaker.id))
 
 
 def _entry(item: Recalled) -> Entry:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
-from memory.desk import Context
+from memory.desk import Context, anew
 from memory.errors import NotFound
 from memory.recall import index
 from memory.store.database import Database, Reader, Transaction
@@ -96,9 +96,12 @@ class Transfer:
 
     async def export(self, context: Context, *, transcript: bool) -> Exported:
         """Everything that who speaks here can see in this place, as it stands."""
-        return await self._database.read(
-            lambda reader: handout.export(reader, context.scope, shared=False, transcript=transcript, now=self._now())
-        )
+
+        def act(reader: Reader) -> Exported:
+            scope = anew(reader, context).scope
+            return handout.export(reader, scope, shared=False, transcript=transcript, now=self._now())
+
+        return await self._database.read(act)
 
     async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
         """The same of an owner by name, for the operator. Raises `NotFound`."""

@@ -46,10 +46,10 @@ from memory.service import (
     Who,
 )
 from memory.store import memories
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 from memory.transferring import Material, OptedOut, Owner
 from memory.upkeep.formats.material import Item, Line, Person
-from tests.conftest import group, private
+from tests.conftest import forgotten_alone, group, private
 from tests.fakes import Clock, counting_ids
 
 T = TypeVar("T")
@@ -65,8 +65,10 @@ READABLE = {
 PLACES = ("private", *READABLE)
 #: What a message taught: a fact about its author, one about a friend (and the friend's name), a wish, what happened.
 LEARNED = ("sel", "fri", "sty", "eve")
-#: What people say of themselves, wherever they do.
-OF_SELF = ("tol", "sel", "sty", "eve")
+#: What people say of themselves in their own words, wherever they do.
+OF_SELF = ("tol", "sel")
+#: What stands in the message it is learned from.
+IN_WORDS = ("sel",)
 #: More than anything here needs.
 ALL = Budget(items=500, tokens=1_000_000, known=500, known_tokens=1_000_000)
 #: Who may look at what others told, and tells nothing.
@@ -160,6 +162,8 @@ class Model:
 
     plans: dict[str, tuple[str, ...]] = field(default_factory=dict)
     answers: dict[str, dict[str, object]] = field(default_factory=dict)
+    #: Words that rest on the message before theirs, too.
+    agreed: set[str] = field(default_factory=set)
     shown: list[str] = field(default_factory=list)
 
     async def complete(self, ask: Ask) -> Told:
@@ -169,8 +173,9 @@ class Model:
         facts: list[object] = []
         asked = [json.loads(line) for line in lines]
         for line in asked:
-            for word in self.plans.get(line["text"], ()):
-                kind, by = word[:3], {"value": word, "messages": [line["n"]]}
+            for word in self.plans.get(line["text"].partition(" ")[0], ()):
+                before = [one["n"] for one in asked if one["n"] < line["n"]][-2:-1] if word in self.agreed else []
+                kind, by = word[:3], {"value": word, "messages": [*before, line["n"]]}
                 if kind == "sel":
                     facts.append({"about": "self", "category": "preference", "key": "likes"} | by)
                 elif kind == "fri":
@@ -260,8 +265,20 @@ class World:
             if canary.kind == "fil"
         ]
         self.plan(message, [canary for canary in words if canary.kind != "fil"])
-        turn = await self.say(spot, message.word, attached=attached)
+        turn = await self.say(spot, in_words(message, words), attached=attached)
         self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
+        await self.service.flush(turn.context, "test")
+
+    async def agree(self, one: Spot, other: Spot) -> None:
+        """Somebody says something, and somebody else says more of it: what is learned of that rests on both."""
+        first, second = self.canary("msg", one), self.canary("msg", other)
+        words = [self.canary(kind, other) for kind in ("sel", "fri")]
+        self.model.agreed |= {canary.word for canary in words}
+        self.plan(first, [])
+        self.plan(second, words)
+        for spot, message, learned in ((one, first, []), (other, second, words)):
+            turn = await self.say(spot, in_words(message, learned))
+            self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
         await self.service.flush(turn.context, "test")
 
     def plan(self, message: Canary, words: Sequence[Canary]) -> None:
@@ -270,7 +287,10 @@ class World:
         if self.learns_nothing(message.spot):
             message.current = False
             for canary in words:
-                self.canaries.remove(canary)
+                if canary.kind in IN_WORDS:
+                    canary.kind, canary.current = "msg", False
+                else:
+                    self.canaries.remove(canary)
 
     def learns_nothing(self, spot: Spot) -> bool:
         return spot.person in self.opted_out or chat_of(spot) in self.unlearning
@@ -363,8 +383,7 @@ class World:
     async def forget(self, canary: Canary, spot: Spot) -> None:
         """Forget one memory; what it was learned from is not found any more either."""
         memory_id, _ = await self.row(canary)
-        await self.do(spot, lambda desk: desk.forget(memory_id))
-        self.canaries.remove(canary)
+        await forgotten_alone(self.service, await self.context(spot), memory_id)
         await self.settle()
 
     async def link(self, one: str, other: str) -> None:
@@ -509,19 +528,18 @@ class World:
         return [] if counted == wanted else [f"counts: {spot} gets {counted} of {wanted}"]
 
     async def settle(self) -> None:
-        """Take note of which words are there no more, and which need not be found any more."""
+        """Take note of which words are there no more, or in a message alone, and which need not be found any more."""
 
-        def act(reader: Reader) -> dict[str, bool]:
-            held: dict[str, bool] = {}
-            for row in reader.all(_HELD):
-                for word in _WORD.findall(row["text"].casefold()):
-                    held[word] = held.get(word, False) or bool(row["current"])
-            return held
+        def act(reader: Reader) -> list[dict[str, bool]]:
+            return [_words_of(reader.all(_KEPT)), _words_of(reader.all(_SAID))]
 
-        held = await self.service._database.read(act)
-        self.canaries = [canary for canary in self.canaries if canary.word in held]
+        kept, said = await self.service._database.read(act)
+        self.canaries = [canary for canary in self.canaries if canary.word in kept or canary.word in said]
         for canary in self.canaries:
-            canary.current = canary.current and held[canary.word]
+            held = kept if canary.word in kept else said
+            canary.current = canary.current and held[canary.word] and not (canary.kind in IN_WORDS and held is said)
+            if canary.kind in IN_WORDS and held is said:
+                canary.kind = "msg"
         there = {canary.word for canary in self.canaries}
         self.posts = [post for post in self.posts if post.canary.word in there]
 
@@ -542,6 +560,10 @@ class World:
         """Every memory of everybody, to be asked for by its id."""
         found = await self.service._database.read(lambda reader: reader.all("select id, short_id from memories"))
         return [(row["id"], row["short_id"]) for row in found]
+
+    async def known_words(self) -> set[str]:
+        """The words that some memory says, of whomever."""
+        return {*await self.service._database.read(lambda reader: _words_of(reader.all(_KEPT)))}
 
     async def turns_elsewhere(self, turn_ids: Sequence[int], session_id: int) -> list[int]:
         """Those of these turns that belong to other sessions."""
@@ -637,6 +659,20 @@ class World:
         return row is not None
 
 
+def in_words(message: Canary, learned: Sequence[Canary]) -> str:
+    """A message that says what is learned of its author: what is not in their own words is none of theirs."""
+    return " ".join([message.word, *(one.word for one in learned if one.kind in IN_WORDS)])
+
+
+def _words_of(rows: Sequence[Row]) -> dict[str, bool]:
+    """The words in texts, with whether one of these has to be found."""
+    held: dict[str, bool] = {}
+    for row in rows:
+        for word in _WORD.findall(row["text"].casefold()):
+            held[word] = held.get(word, False) or bool(row["current"])
+    return held
+
+
 def at_home(person: str, *, agent: str = AGENTS[0]) -> Spot:
     """Somebody in their private chat."""
     return Spot(person=person, place="private", agent=agent)
@@ -662,12 +698,12 @@ def house(place: str) -> str:
 
 
 _ROW = "select id, short_id from memories where value in (?1, '@' || ?1)"
-#: What people said and what was learned of it, with whether it has to be found.
-_HELD = (
+#: What was learned, and what people said, with whether it has to be found.
+_KEPT = (
     "select value as text, superseded_by is null and archived_at is null and valid_until is null as current"
-    " from memories union all select text, recall from messages where role = 'user'"
-    " union all select text, 0 from attachments"
+    " from memories"
 )
+_SAID = "select text, recall as current from messages where role = 'user' union all select text, 0 from attachments"
 _FINDABLE = (
     "select i.user_id, a.reference, o.thread, count(*) as n from messages m join owners o on o.id = m.owner_id"
     " left join identities i on i.id = o.identity_id left join chat_aliases a on a.chat_id = o.chat_id"

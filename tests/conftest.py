@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.tokens import count_tokens
-from memory.service import Context, Service, Triggers, Where, Who
+from memory.service import Context, Receipt, Selection, Service, Triggers, Where, Who
 from tests.fakes import Clock, counting_ids
 
 
@@ -66,3 +66,19 @@ def group(chat: str, person: str, *, thread: str | None = None, agent: str = "as
 @pytest.fixture
 async def ada(memory: Service) -> Context:
     return await memory.context(*private("ada"))
+
+
+async def forgotten_alone(memory: Service, context: Context, memory_id: int) -> Receipt:
+    """Have one memory forgotten and only it: its words stay."""
+    inbox_id = await memory.mail.receive(
+        platform="console",
+        bot_id="local",
+        update_key=f"forget {memory_id} for {context.speaker.id}",
+        session_key=context.session.key,
+        payload="{}",
+    )
+    assert inbox_id is not None
+    selection = Selection(what="memories", memory_ids=(memory_id,))
+    receipt = await memory.forgetting.forget(context, inbox_id, None, selection, "memory")
+    assert receipt is not None
+    return receipt

@@ -1,5 +1,7 @@
 """Random people do random things, and after each somebody reads: `python -m tests.leaks --operations 10000 --seed 1`.
 
+Some of it is typed, through the whole pipeline (`tests.chatter`); the most is done at the store's own doors.
+
 What people do is a list of operations, each with a number of its own from which all it draws follows; so a list can be
 done again, and one that leaks is made shorter until nothing can be left out of it.
 
@@ -37,8 +39,10 @@ from tests.canaries import (
     World,
     at_home,
     chat_of,
+    in_words,
     reference_of,
 )
+from tests.chatter import Talked, chatter
 from tests.untouched import Stock, appeared, damage, miscounted, stock, texts
 from tests.ways import WAYS, tried, words_in
 
@@ -47,6 +51,8 @@ PEOPLE: Final = ("ada", "bob", "cyd", "ada's phone")
 RUN: Final = 50
 #: Ways that take long, and how often they are gone for each time another is.
 _RARE: Final[Mapping[str, float]] = {"substring": 0.2}
+#: The part of all operations that is typed.
+_TYPED: Final = 0.25
 #: Seconds for which a run that leaks is made shorter.
 _SHORTENING: Final = 90.0
 
@@ -140,6 +146,18 @@ class Scene:
         self.note(f"{spot} tells {' '.join(told)}")
         return []
 
+    async def agree(self, rng: random.Random) -> list[str]:
+        """Two people of a group, or of one person's accounts, or one alone."""
+        one = _spot(rng)
+        place = rng.choice([place for place in PLACES if place != "private"]) if rng.random() < 0.8 else one.place
+        one = replace(one, place=place)
+        other = one if _is_private(one) else replace(one, person=rng.choice(PEOPLE))
+        before = self.world.planted
+        await self.world.agree(one, other)
+        told = [canary.word for canary in self.world.canaries if _number(canary) > before]
+        self.note(f"{one}, then {other} say {' '.join(told)}")
+        return []
+
     async def have_kept(self, rng: random.Random) -> list[str]:
         spot = _spot(rng)
         await self.world.have_kept(spot)
@@ -155,12 +173,19 @@ class Scene:
     async def reflect(self, rng: random.Random) -> list[str]:
         """Something is derived of several memories that somebody sees in private, or of one group."""
         spot = _spot(rng)
-        held = [
-            c
-            for c in self.changeable()
-            if c.kind != "sty" and (c.spot.place == spot.place) and self.world.sees(c, spot)
-        ]
+        linked = [name for name in PEOPLE if len(self.selves(at_home(name))) > 1]
+        if linked and rng.random() < 0.5:
+            spot = at_home(rng.choice(linked))
+            for name in sorted(self.selves(spot)):
+                await self.world.have_kept(at_home(name))
+                self.note(f"{name} has kept {self.world.canaries[-1].word}")
+        held = [c for c in self.changeable() if c.kind != "sty" and c.spot.place == spot.place]
+        held = [c for c in held if self.world.sees(c, spot)]
+        others = [c for c in held if c.spot.person != spot.person]
         parents = rng.sample(held, min(len(held), 2))
+        if _is_private(spot) and others:  # of both sides of a link
+            first = rng.choice(others)
+            parents = [first, *(parent for parent in parents if parent.spot.person != first.spot.person)]
         if parents:
             await self.world.reflect(spot, parents)
             made = self.world.canaries[-1].word
@@ -287,10 +312,9 @@ class Scene:
         await world.settle()
         if aim is None or aim.kind in ("msg", "fil"):
             return []
+        known = await world.known_words()
         faults = [
-            f"{one.word} is still there, though {aim.word} is forgotten"
-            for one in (aim, *derived)
-            if one in world.canaries
+            f"{one.word} is still known, though {aim.word} is forgotten" for one in (aim, *derived) if one.word in known
         ]
         if how == "words" and aim.word in (await world.service._database.read(texts)).casefold():
             faults.append(f"{aim.word} still stands in the tables")
@@ -332,7 +356,7 @@ class Scene:
         self.note(f"{post.spot} edits {post.canary.word} to {new.word} {taught.word}")
         findable = post.canary.current
         amended = await world.service.amend(
-            where, who, await world.inbox(post.spot), platform_ref=post.ref, text=new.word,
+            where, who, await world.inbox(post.spot), platform_ref=post.ref, text=in_words(new, [taught]),
             compose=lambda text, attached: " ".join([text, *(one.text for one in attached)]),
         )  # fmt: skip
         # What nobody learned from then is not learned from now.
@@ -393,13 +417,15 @@ class Scene:
         return [] if outcome in ("wrong", "no_tries_left") else [f"a guessed code is {outcome}"]
 
     async def unlink(self, rng: random.Random) -> list[str]:
-        name = rng.choice(PEOPLE)
+        linked = [name for name in PEOPLE if len(self.selves(at_home(name))) > 1]
+        name = rng.choice(linked or PEOPLE)
         others = [o for o in PEOPLE if o != name and self.world.person_of[o] == self.world.person_of[name]]
         by = rng.choice(others) if others and rng.random() < 0.5 else None
         await self.world.unlink(name, by=by)
         await self.world.settle()
         self.note(f"{name} is unlinked{'' if by is None else f' by {by}'}")
-        return []
+        # Each side is a stranger to the other from that very moment.
+        return [fault for one in (name, *others) for fault in (await tried(self.world, "export", at_home(one))).faults]
 
     async def opt(self, rng: random.Random) -> list[str]:
         """Out three times in ten, else in again: else soon nothing would be learned of anybody."""
@@ -455,7 +481,8 @@ class Scene:
         """What somebody wants forgotten: what kind of request it is, what they type, and what it is aimed at."""
         held = [c for c in self.changeable() if c.kind != "ref"]
         theirs = [c for c in held if self.world.sees(c, spot)] if rng.random() < 0.7 else held
-        aim = rng.choice(theirs) if theirs else None
+        # What has just been told hangs together with most.
+        aim = rng.choice(theirs[-4:] if rng.random() < 0.5 else theirs) if theirs else None
         form = rng.choices(("word", "about", "time", "here", "all", "me", "reply"), (6, 2, 1, 2, 1, 1, 2))[0]
         match form:
             case "word" if aim is not None:
@@ -489,6 +516,7 @@ Operation: TypeAlias = Callable[[Scene, random.Random], Awaitable[list[str]]]
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
     "tell": Scene.tell,
+    "agree": Scene.agree,
     "have kept": Scene.have_kept,
     "say for an agent": Scene.say_for_agent,
     "reflect": Scene.reflect,
@@ -514,7 +542,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 #: How often each is done for each time another is; telling goes first, or there would be nothing to take back.
 _OFTEN: Final[Mapping[str, float]] = {
-    "tell": 8, "have kept": 3, "forget": 3, "correct": 2, "link": 2, "restart": 0.3, "guess": 0.3, "wait": 0.5,
+    "tell": 8, "have kept": 3, "forget": 3, "correct": 2, "link": 2, "reflect": 2, "agree": 2, "restart": 0.3, "guess": 0.3, "wait": 0.5,
 }  # fmt: skip
 
 
@@ -546,6 +574,15 @@ async def play(ops: Sequence[Op], tally: Tally) -> Leak | None:
             tally.planted += world.planted
             await world.close()
     return None
+
+
+async def typed(operations: int, seed: int, talked: Talked) -> tuple[list[str], list[str]]:
+    """So much typed, in runs of `RUN`, until something is shown that must not be; with what was typed."""
+    for start in range(0, operations, RUN):
+        faults, history = await chatter(min(RUN, operations - start), seed + start, talked)
+        if faults:
+            return faults, history
+    return [], []
 
 
 async def search(operations: int, seed: int, tally: Tally) -> Leak | None:
@@ -602,21 +639,40 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    tally, began = Tally(), time.monotonic()
+    found, report = asyncio.run(_all(arguments.operations, arguments.seed))
+    sys.stdout.write(f"{report}\n")
+    return 1 if found else 0
 
-    async def run() -> Leak | None:
-        leak = await search(arguments.operations, arguments.seed, tally)
-        return None if leak is None else await shortened(leak)
 
-    leak = asyncio.run(run())
-    lines = [f"seed {arguments.seed}, {time.monotonic() - began:.0f} s", figures(tally)]
-    lines.append("leaks: 0" if leak is None else f"A leak.\n{told(leak)}")
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 0 if leak is None else 1
+async def _all(operations: int, seed: int) -> tuple[bool, str]:
+    """Do so much, and tell of it; whether anything was wrong."""
+    tally, talked, began = Tally(), Talked(), time.monotonic()
+    by_typing = int(operations * _TYPED)
+    leak = await search(operations - by_typing, seed, tally)
+    faults, history = await typed(by_typing, seed, talked)
+    seconds = time.monotonic() - began
+    lines = [f"seed {seed}, {seconds:.0f} s", figures(tally), spoken(talked)]
+    if leak is not None:
+        lines += ["A leak.", told(await shortened(leak))]
+    if faults:
+        lines += ["A leak.", *faults, *history]
+    return bool(leak or faults), "\n".join(lines if leak or faults else [*lines, "leaks: 0"])
+
+
+def spoken(talked: Talked) -> str:
+    """What was typed, in a few lines."""
+    return "\n".join(
+        [
+            f"{sum(talked.typed.values())} times typed: {_counted(talked.typed)}",
+            f"{talked.planted} canaries told, {talked.shown} messages shown with {talked.seen} of them",
+            f"looked for where they must not be {talked.hidden} times",
+        ]
+    )
 
 
 def _spot(rng: random.Random) -> Spot:
-    return Spot(person=rng.choice(PEOPLE), place=rng.choice(PLACES), agent=rng.choice(AGENTS))
+    place = rng.choice((PLACES[0], *PLACES))
+    return Spot(person=rng.choice(PEOPLE), place=place, agent=rng.choice(AGENTS))
 
 
 def _is_private(spot: Spot) -> bool:

@@ -212,10 +212,12 @@ def nonce(outbound: Outbound) -> str:
 
 
 def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
-    """The commands of private chats with the bot."""
-    return [_command(command) | {"contexts": [_BOT_DM], "integration_types": [0]} for command in _offered(commands)][
-        :_MOST_COMMANDS
-    ]
+    """The commands of private chats with the bot; without those for admins, which Discord would offer to everybody."""
+    return [
+        _command(command) | {"contexts": [_BOT_DM], "integration_types": [0]}
+        for command in _offered(commands)
+        if not command.admin
+    ][:_MOST_COMMANDS]
 
 
 def server_commands(commands: Sequence[CommandSpec]) -> list[Json]:

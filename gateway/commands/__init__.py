@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from channels.base import CommandSpec, Form, Option, Suggestion
+from gateway import questions
 from gateway.catalogue import CATALOGUE
 from gateway.commands import admin, forget, listing, memory, oversight, people, privacy, profile, session, suggest, why
-from gateway.commands.call import Call, Command
+from gateway.commands.call import Asking, Call, Command
 from gateway.phrases import Language
 from gateway.policy import code_in
 from gateway.texts import Texts
@@ -25,6 +26,7 @@ __all__ = [
     "Call",
     "Command",
     "answer",
+    "bare_code",
     "find",
     "form",
     "parse",
@@ -40,10 +42,12 @@ _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re
 
 def parse(text: str) -> tuple[str, str] | None:
     """("name", "arguments") when `text` is a command, else None. A path like /usr/bin is none."""
-    if code_in(text) is not None:
-        return ("start", "")  # a code of somebody who is in already, perhaps by this very code
     match = _COMMAND.fullmatch(text.strip())
-    return None if match is None else (match[1].lower(), (match[2] or "").strip())
+    if match is None:
+        return None
+    if code_in(text) is not None:
+        return ("start", "")  # a pairing code of somebody who is in already, perhaps by this very code
+    return match[1].lower(), (match[2] or "").strip()
 
 
 def find(name: str) -> Command | None:
@@ -111,12 +115,21 @@ async def press(call: Call, data: str) -> bool:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Act on the answer to a stored question."""
+    """Act on the answer to a stored question; where that may mean something else, ask for the very word."""
     act = _ANSWERS.get(question.purpose)
-    if act is None:  # another version has asked
+    if taken == questions.UNSURE:
+        words = " / ".join(call.texts(name) for name in question.choices)
+        again = questions.buttons(question, call.texts, alone=True)
+        await call.do(lambda _desk: Asking(text=call.texts("answer.unsure", choices=words), buttons=again))
+    elif act is None:  # another version has asked
         await call.say(call.texts("answer.over"))
     else:
         await act(call, question, taken)
+
+
+async def bare_code(call: Call) -> bool:
+    """Take a message that is nothing but a code that links accounts; False when it is ordinary talk."""
+    return await people.bare_code(call)
 
 
 async def told_before(call: Call) -> bool:
@@ -169,9 +182,10 @@ TABLE: tuple[Command, ...] = (
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
     Command(
-        name="privacy", usage="/privacy [out|in|about off|about on|delete]", run=privacy.privacy, discreet=True,
-        options=(
-            _option("action", choices=("out", "in", "about", "delete")), _option("state", choices=("on", "off")),
+        name="privacy", usage="/privacy [out|in|about off|about on|looks [page]|delete]", run=privacy.privacy,
+        discreet=True, options=(
+            _option("action", choices=("out", "in", "about", "looks", "delete")),
+            _option("state", choices=("on", "off")), _option("page"),
         ),
     ),
     Command(

@@ -125,6 +125,8 @@ def _lines(call: Call, preview: Preview) -> list[str]:
     if preview.memories > len(preview.shown):
         lines.append(texts("forget.more", count=preview.memories - len(preview.shown)))
     lines.append(texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies))
+    if preview.selection.more:
+        lines.append(texts("forget.too_many", count=preview.selection.more))
     if preview.staying:
         lines.append(texts("forget.would_stay", count=preview.staying))
     if preview.skipped:

@@ -159,7 +159,10 @@ async def _edit(call: Call, rest: str) -> None:
 
 
 async def _export(call: Call, rest: str) -> None:
-    """All that is remembered here, as files: in private the person's own, in a group the group's."""
+    """All that is remembered here, as files for the asker alone: in private their own, in a group the group's.
+
+    What everybody has said in a group, before the asker came, too, is for an admin to take out.
+    """
     texts = call.texts
     if rest and rest.casefold() not in _TRANSCRIPT:
         await call.say(call.usage_line())
@@ -167,6 +170,12 @@ async def _export(call: Call, rest: str) -> None:
     if call.channel is None or not call.channel.capabilities.file_bytes:
         await call.say(texts("export.no_files"))
         return
+    if call.inbound.chat_kind == "group":
+        # Files outlive the talk, and go further than who reads along here.
+        call = replace(call, discreet=True)
+        if rest and not call.admin:
+            await call.say(texts("export.admins"))
+            return
     exported = await call.memory.transfer.export(call.context, transcript=bool(rest))
     files = (
         File(name="remora.md", data=exported.page.encode("utf-8", "replace")),

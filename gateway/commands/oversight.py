@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from channels.base import Button
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.forget import told
+from gateway.commands.pages import turning_by
 from gateway.delivery import pieces
 from gateway.policy import is_chat_id
 from gateway.questions import buttons, is_alone
@@ -79,7 +79,7 @@ async def _list(call: Call, who: str, rest: str) -> None:
         found = overseer.page(limit=_PAGE, offset=(page - 1) * _PAGE)
         head = call.texts("oversight.head", who=who, shown=(page - 1) * _PAGE + len(found), total=total, kinds=counted)
         lines = [head, *(_line(call, memory) for memory in found)]
-        turning = _turning(call, page, pages, lambda to: f"/admin memory {who} list {to}")
+        turning = turning_by(call, page, pages, lambda to: f"/admin memory {who} list {to}")
         if page < pages and not turning:
             lines.append(call.texts("oversight.more", who=who, page=page + 1))
         return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
@@ -99,7 +99,7 @@ async def _search(call: Call, who: str, rest: str) -> None:
             return call.texts("oversight.not_found", query=excerpt(query), who=who)
         pages = -(-total // _PAGE)
         lines = [call.texts("oversight.found", who=who, total=total), *(_line(call, memory) for memory in found)]
-        turning = _turning(call, wanted, pages, lambda to: f"/admin memory {who} search {query} #{to}")
+        turning = turning_by(call, wanted, pages, lambda to: f"/admin memory {who} search {query} #{to}")
         if wanted < pages and not turning:
             lines.append(call.texts("oversight.more_found", page=wanted + 1))
         return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
@@ -161,13 +161,6 @@ async def _answer(
 
     edits = call.inbound.message_id if in_place and call.inbound.pressed is not None else None
     await call.memory.oversight.answer(call.context, call.inbox_id, who, action, shown, query=query, edits=edits)
-
-
-def _turning(call: Call, page: int, pages: int, command: Callable[[int], str]) -> tuple[Button, ...]:
-    """The buttons ‹ 2/5 ›, as far as there are such pages; none where the command fits in no button."""
-    turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
-    made = [call.button(label, command(to)) for label, to in turns if 0 < to <= pages]
-    return tuple(button for button in made if button is not None) if pages > 1 and None not in made else ()
 
 
 def _said(memory: Memory) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import b85decode, b85encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
@@ -59,6 +59,13 @@ def turning(call: Call, kind: List, asked: str, *, page: int, pages: int) -> tup
     carried = f":{packed}" if packed else ""
     turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
     return tuple(Button(label=label, data=f"page:{kind}:{to}{carried}") for label, to in turns if 0 < to <= pages)
+
+
+def turning_by(call: Call, page: int, pages: int, command: Callable[[int], str]) -> tuple[Button, ...]:
+    """The same buttons for a command that shows the page it names; none where it fits in no button."""
+    turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
+    made = [call.button(label, command(to)) for label, to in turns if 0 < to <= pages]
+    return buttons(*made) if pages > 1 and None not in made else ()
 
 
 async def show(call: Call, lines: Sequence[str], buttons: Sequence[Button] = ()) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from channels.base import Button, Place
 from gateway.catalogue import CATALOGUE
@@ -46,6 +47,15 @@ async def link(call: Call) -> None:
         await call.say(texts("link.code", code=code, until=texts.moment(until)))
 
 
+async def bare_code(call: Call) -> bool:
+    """Take a message of nothing but a code, as `/link` does, if it is an open one; False when it is ordinary talk."""
+    code = None if call.inbound.forwarded else code_in(call.inbound.text)
+    if code is None or await call.memory.privacy.maker(code) is None:
+        return False
+    await link(replace(call, arguments=code))
+    return True
+
+
 async def _give(call: Call, code: str) -> None:
     """Take a code and ask whether to go on with the one who made it."""
     maker = await call.memory.privacy.maker(code)
@@ -60,7 +70,7 @@ async def _give(call: Call, code: str) -> None:
         if not maker.present:
             return [_here(call, call.texts("link.away"))]
         payload = {"account": given.identity_id, "session": given.session_id}
-        question = linking.ask(JOIN, payload, choices=_YES_NO, preset="no")
+        question = linking.ask(JOIN, payload, given.identity_id, choices=_YES_NO, preset="no")
         both = [*linking.accounts(), *linking.accounts(given.identity_id)]
         text = call.texts("link.join", account=_called(call.texts, maker.account), list=_listed(call.texts, both))
         return [_here(call, text, buttons(question, call.texts, alone=True))]
@@ -80,9 +90,11 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
             return [_here(call, call.texts("link.not_given"))]
         if barred or not maker.present:
             return [_here(call, call.texts("link.away"))]
+        if not linking.is_as_asked(question, maker.account.id):
+            return [_here(call, call.texts("link.changed"))]
         me = linking.account()
         payload = {"account": me.id, "session": call.context.session.id}
-        asked = linking.ask(LINK, payload, choices=_YES_NO, preset="no", of=maker)
+        asked = linking.ask(LINK, payload, maker.account.id, choices=_YES_NO, preset="no", of=maker)
         theirs = _texts_of(call, maker.account)
         both = [*linking.accounts(maker.account.id), *linking.accounts()]
         text = theirs("link.ask", account=_called(theirs, me), list=_listed(theirs, both))
@@ -110,6 +122,8 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
             return [_here(call, call.texts("link.kept_apart")), _there(giver.session_key, declined)]
         if barred:
             return [_here(call, call.texts("link.away"))]
+        if not linking.is_as_asked(question, giver.account.id):
+            return [_here(call, call.texts("link.changed")), _there(giver.session_key, theirs("link.changed"))]
         linking.link(giver.account.id)
         both = linking.accounts()
         return [

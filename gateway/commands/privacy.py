@@ -1,15 +1,17 @@
 """/privacy: what is kept, for how long, where, who looked; and what people want not to be learned or kept.
 
-Invariants: what is one person's alone is shown in their private chat, or for their eyes alone; that an admin looked at
-a group's memory is told in that group; a person's everything is erased only on the word yes.
+Invariants: what is one person's alone is shown in their private chat, or for their eyes alone; every look of an admin
+can be seen, at a group's memory in that group; a person's everything is erased only on the word yes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from gateway.commands import pages
 from gateway.commands.call import Asking, Call
 from gateway.commands.people import numbered
 from gateway.questions import buttons, is_alone
@@ -17,8 +19,9 @@ from memory.service import Desk, Kept, Look, Question, Receipt, Selection
 
 #: The purpose of the question before a person's everything is erased.
 DELETE = "delete_me"
-#: Looks of admins that are listed.
+#: Looks of admins on one page.
 _LOOKS = 10
+_NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
 async def privacy(call: Call) -> None:
@@ -32,7 +35,9 @@ async def privacy(call: Call) -> None:
         ("delete", ""): _delete,
     }
     act = actions.get((action, rest.strip()))
-    if act is None:
+    if action == "looks" and (not rest.strip() or _NUMBER.fullmatch(rest.strip())):
+        await _list_looks(call, int(rest or 1))
+    elif act is None:
         await call.say(call.usage_line())
     else:
         await act(call)
@@ -43,10 +48,21 @@ async def _show(call: Call) -> None:
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
         lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
-        await call.say("\n".join([*lines, _looks(call, kept), call.texts("privacy.how")]))
+        await call.say("\n".join([*lines, *_looks(call, kept, 1), call.texts("privacy.how")]))
         return
-    lines = [_kinds(call, kept), _model(call), _here(call), _looks(call, kept), call.texts("privacy.yours")]
+    lines = [_kinds(call, kept), _model(call), _here(call), *_looks(call, kept, 1), call.texts("privacy.yours")]
     await replace(call, discreet=False).say("\n".join(lines))
+
+
+async def _list_looks(call: Call, page: int) -> None:
+    """One page of who of the admins has looked at what is this person's, or this group's."""
+    kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS, looks_before=(page - 1) * _LOOKS)
+    pages_of = max(1, -(-kept.all_looks // _LOOKS))
+    if page > pages_of:
+        await _list_looks(call, pages_of)
+        return
+    turns = pages.turning_by(call, page, pages_of, lambda to: f"/privacy looks {to}")
+    await pages.show(replace(call, discreet=False), _looks(call, kept, page), turns)
 
 
 async def _out(call: Call) -> None:
@@ -195,11 +211,13 @@ def _accounts(call: Call, kept: Kept) -> list[str]:
     return [call.texts("privacy.linked"), numbered(call, kept.accounts)]
 
 
-def _looks(call: Call, kept: Kept) -> str:
-    """Who of the admins has looked, newest first."""
+def _looks(call: Call, kept: Kept, page: int) -> list[str]:
+    """Who of the admins has looked, newest first: one page, and how to see the next."""
     if not kept.looks:
-        return call.texts("privacy.no_looks")
-    return "\n".join([call.texts("privacy.looks"), *(_look(call, one) for one in kept.looks)])
+        return [call.texts("privacy.no_looks")]
+    lines = [call.texts("privacy.looks", total=kept.all_looks), *(_look(call, one) for one in kept.looks)]
+    earlier = kept.all_looks - (page - 1) * _LOOKS - len(kept.looks)
+    return [*lines, call.texts("privacy.earlier", count=earlier, page=page + 1)] if earlier else lines
 
 
 def _look(call: Call, look: Look) -> str:

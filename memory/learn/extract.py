@@ -2,7 +2,8 @@
 
 Invariants: only messages that were recorded with `learn` are read, each with its own date; what comes out names the
 messages it comes from and is checked by the bar below before anybody is told that it was noted; what an assistant
-wrote is never the source of something about a person; a model may name only such replaced rows as it was shown.
+wrote is never the source of something about a person; a model may name only such replaced rows as it was shown, and
+in a group say of who spoke only what is in their own words.
 """
 
 from __future__ import annotations
@@ -139,12 +140,14 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     value = _value(item.value, origin)
     if _echoes(value, origin, stretch.known):
         return None
+    of_self = origin.by_person and not about
+    is_own = of_self and _is_own_word(item.value, origin)
     draft = Draft(
         kind="fact",
         owner_id=origin.scope.writes_to,
         author_id=origin.scope.speaker_id if origin.by_person else None,
-        subject_id=origin.scope.speaker_id if origin.by_person and not about else None,
-        subject=about,
+        subject_id=origin.scope.speaker_id if is_own else None,
+        subject=about if is_own or not of_self else origin.dated.author_name,
         category=category,
         topic=_topic(item.topic),
         key=key,
@@ -170,11 +173,13 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     origin = _origin(item, stretch, by_assistant=False)
     if origin is None:
         return None
+    is_own = _is_own_word(item.value, origin)
     draft = Draft(
         kind="style",
         owner_id=origin.scope.writes_to,
         author_id=origin.scope.speaker_id,
-        subject_id=origin.scope.speaker_id,
+        subject_id=origin.scope.speaker_id if is_own else None,
+        subject="" if is_own else origin.dated.author_name,
         # How one agent is to talk is no business of the others.
         agent_id=origin.scope.agent_id,
         category="instruction",
@@ -254,6 +259,18 @@ def _about(text: str, origin: _Origin) -> str:
     name = " ".join(_safe(text).split())[:_SUBJECT_LIMIT]
     own = {origin.dated.author_name.casefold()} | _SELF
     return "" if name.casefold() in own else name
+
+
+def _is_own_word(value: str, origin: _Origin) -> bool:
+    """Whether all of a value stands in what its author said; in private nobody else is there to have said it.
+
+    What people say of themselves in a group follows them into their private chats, and a model that was talked into it
+    may lay another's words in their mouth.
+    """
+    if origin.scope.private:
+        return True
+    said = {token for m in origin.messages if m.author_id == origin.dated.author_id for token in tokens(m.text)}
+    return said.issuperset(tokens(value))
 
 
 def _value(text: str, origin: _Origin) -> str:

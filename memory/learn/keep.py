@@ -18,7 +18,7 @@ from memory.learn.guard import injection_flags
 from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import entities, erasure, memories, people, wishes
+from memory.store import entities, erasure, history, memories, people, wishes
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -47,11 +47,7 @@ def keep(
     of the row that holds the draft, new or not; None when it was forgotten since, or is not to be learned (see
     `memory.store.wishes`).
     """
-    if not _is_wished(tx, draft, source_ids):
-        return None
-    if draft.origin in ("extracted", "imported", "derived") and erasure.was_forgotten(
-        tx, draft.owner_id, draft.key, draft.value, said_at=draft.learned_at
-    ):
+    if not may_be_kept(tx, draft, source_ids):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
     named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
@@ -63,6 +59,17 @@ def keep(
     for owner_id, slot in sorted(filter(None, slots)):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
     return memory_id
+
+
+def may_be_kept(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:
+    """Whether nobody of those concerned wants it left out, and it was not forgotten since it was said."""
+    if not _is_wished(tx, draft, source_ids):
+        return False
+    said_at: int | None = draft.learned_at
+    if draft.origin not in ("extracted", "imported", "derived"):
+        # What is typed to be kept is said now; what a model wants kept was said in the messages it had been given.
+        said_at = history.recorded_at(tx, source_ids)
+    return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
 
 
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:

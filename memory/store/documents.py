@@ -7,6 +7,9 @@ indexes are fed.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from memory.store.database import Transaction
 
 
@@ -30,3 +33,9 @@ def row_id(doc: int) -> int:
 def changed(tx: Transaction, doc: int) -> None:
     """Have the indexes look at this row again."""
     tx.run("insert into changes (doc) values (?)", (doc,))
+
+
+def changed_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
+    """The same for many messages."""
+    docs = [of_message(message_id) for message_id in message_ids]
+    tx.run("insert into changes (doc) select value from json_each(?)", (json.dumps(docs),))

@@ -80,13 +80,15 @@ DERIVED: Final = ("words", "vectors", "token_bits", "embedding_cache")
 class Erasure:
     """Something that was erased on request: `what` and `counts` are JSON of ids and figures, times milliseconds UTC.
 
-    `scrubbed_at` is None as long as the files may hold a trace of it.
+    `ended_at` is None as long as a turn may be under way that was given what was erased, `scrubbed_at` as long as the
+    files may hold a trace of it.
     """
 
     id: int
     what: str
     counts: str
     erased_at: int
+    ended_at: int | None
     scrubbed_at: int | None
 
 
@@ -97,13 +99,12 @@ def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now
     )
 
 
-def note_reworded(tx: Transaction, *, now: int) -> None:
-    """Words were replaced by others: of the old ones nothing is to be left in the files. No list needs to know."""
-    tx.run(
-        "insert into erasures (what, counts, erased_at, listed_at) select '{}', '{}', ?1, ?1 where not exists"
-        " (select 1 from erasures where scrubbed_at is null and what = '{}')",
-        (now,),
-    )
+def note_reworded(tx: Transaction, *, now: int, what: str = "{}") -> None:
+    """Words went that no restore brings back for good: nothing is to be left of them in the files. No list is told.
+
+    A row each time: an earlier one may be of what the files are being rid of at this moment.
+    """
+    tx.run("insert into erasures (what, counts, erased_at, listed_at) values (?1, '{}', ?2, ?2)", (what, now))
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
@@ -118,13 +119,23 @@ def unscrubbed(reader: Reader) -> list[Erasure]:
     return [Erasure(**dict(row)) for row in rows]
 
 
+def ended(tx: Transaction, erasure_id: int, *, now: int) -> None:
+    """No turn is under way any more that was given what was erased."""
+    tx.run("update erasures set ended_at = ? where id = ?", (now, erasure_id))
+
+
+def is_due(reader: Reader) -> bool:
+    """Whether the index and the files are about to be gone through for traces of what was erased."""
+    return reader.one("select 1 from erasures where scrubbed_at is null limit 1") is not None
+
+
 def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
     """Of these no byte is left in the files."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set scrubbed_at = ? where id = ?", (now, erasure_id))
 
 
-_ERASURE = "select id, what, counts, erased_at, scrubbed_at from erasures"
+_ERASURE = "select id, what, counts, erased_at, ended_at, scrubbed_at from erasures"
 
 
 def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:

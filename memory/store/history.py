@@ -118,6 +118,15 @@ def between(reader: Reader, session_id: int, first: int, last: int) -> list[Mess
     return [message(row) for row in rows]
 
 
+def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
+    """When the last of these came into history, milliseconds UTC; None without any."""
+    row = reader.one(
+        "select max(recorded_at) as at from messages where id in (select value from json_each(?))",
+        (json.dumps(list(message_ids)),),
+    )
+    return None if row is None or row["at"] is None else int(row["at"])
+
+
 def last_id(reader: Reader, session_id: int) -> int:
     row = reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
     return int(row["id"]) if row is not None and row["id"] is not None else 0
@@ -154,8 +163,16 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
         (now, these),
     )
     tx.run("delete from attachments where message_id in (select value from json_each(?))", (these,))
-    for message_id in message_ids:
-        documents.changed(tx, documents.of_message(message_id))
+    documents.changed_messages(tx, message_ids)
+
+
+def hide(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
+    """Put messages out of sight that are to be erased soon after, portion by portion."""
+    tx.run(
+        "update messages set learn = 0, recall = 0, erased_at = coalesce(erased_at, ?)"
+        " where id in (select value from json_each(?))",
+        (now, json.dumps(list(message_ids))),
+    )
 
 
 def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
@@ -166,9 +183,11 @@ def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int
 
 def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
     """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
-    for message_id in message_ids:
-        tx.run("update messages set learn = 0, recall = 0 where id = ?", (message_id,))
-        documents.changed(tx, documents.of_message(message_id))
+    these = list(message_ids)
+    tx.run(
+        "update messages set learn = 0, recall = 0 where id in (select value from json_each(?))", (json.dumps(these),)
+    )
+    documents.changed_messages(tx, these)
 
 
 def replies_telling(

@@ -108,14 +108,25 @@ def note(tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action
     )
 
 
-def of_owners(reader: Reader, owner_ids: Sequence[int], limit: int) -> list[Look]:
-    """The latest looks at what these owners hold, newest first. Those at a group stand under the chat, not a thread."""
+def count(reader: Reader, owner_ids: Sequence[int]) -> int:
+    """How many looks there were at what these owners hold."""
+    marks = ", ".join("?" for _ in owner_ids)
+    row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
+    assert row is not None
+    return int(row["n"])
+
+
+def of_owners(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int = 0) -> list[Look]:
+    """Looks at what these owners hold, newest first, without the `before` newest.
+
+    Those at a group stand under the chat, not a thread.
+    """
     marks = ", ".join("?" for _ in owner_ids)
     rows = reader.all(
         "select l.admin_id, i.name as admin_name, a.name as agent, l.action, l.found, l.looked_at from looks l"
         f" join identities i on i.id = l.admin_id join agents a on a.id = l.agent_id where l.owner_id in ({marks})"
-        " order by l.looked_at desc, l.id desc limit ?",
-        (*owner_ids, limit),
+        " order by l.looked_at desc, l.id desc limit ? offset ?",
+        (*owner_ids, limit, before),
     )
     return [Look(**dict(row)) for row in rows]
 

@@ -8,7 +8,7 @@ from which the indexes are fed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -91,7 +91,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A message something was learned from, in which session, and its id there on the platform.
+    """A message something was learned from, in which session, and its id there on the platform, if it still has one.
 
     `text` is None once the words are erased.
     """
@@ -444,13 +444,15 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     within = scope.owned("m")
     marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
     rows = reader.all(
-        "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref, t.key"
+        "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref, t.key,"
+        " t.id as session_id"
         " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
         f" where s.memory_id in ({marks})"
         f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
         (*memory_ids, *within.parameters, *scope.selves),
     )
     found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
+    moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:
         found[row["memory_id"]].append(
             Source(
@@ -460,10 +462,23 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
                 author_name=row["author_name"],
                 text=row["text"] if row["erased_at"] is None else None,
                 session_key=row["key"],
-                platform_ref=row["platform_ref"],
+                platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
             )
         )
     return found
+
+
+def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
+    """When the chats of these sessions have got another id than they had, milliseconds UTC: a group that grew.
+
+    What was said before had an id among messages of the old chat, which is another's or nobody's in the new one.
+    """
+    rows = reader.all(
+        "select s.id, max(a.created_at) as moved_at from sessions s join chat_aliases a on a.chat_id = s.chat_id"
+        " where s.id in (select value from json_each(?)) group by s.id having count(*) > 1",
+        (json.dumps(sorted(session_ids)),),
+    )
+    return {row["id"]: row["moved_at"] for row in rows}
 
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
@@ -490,7 +505,10 @@ def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) 
 
 
 def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
-    """Rows that hold any of `words` as a substring, in value, key, subject or topic: the search that needs no index."""
+    """Rows that hold any of `words` as a substring, in value, key, subject or topic: the search that needs no index.
+
+    With a limit of -1 all of them.
+    """
     if not words:
         return []
     within = scope.predicate("m")

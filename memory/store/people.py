@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import memories, questions
 from memory.store.database import Reader, Row, Transaction
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -314,6 +314,7 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     Facts are merged per owner, so no profile slot hangs on what goes. Returns the ids of the memories that went.
     """
     person_id = speaker_by_id(tx, identity_id).person_id
+    questions.withdraw_naming(tx, [each.id for each in accounts(tx, identity_id)])
     together = tx.all(
         "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id where i.person_id = ?",
         (person_id,),

@@ -7,7 +7,7 @@ asked can answer it, within its time.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memory.store.database import Reader, Row, Transaction
@@ -75,6 +75,15 @@ def withdraw(tx: Transaction, turn_id: int) -> None:
         "update questions set state = 'cancelled' where state = 'open' and session_id ="
         " (select session_id from turns where id = ?1) and created_at >= (select started_at from turns where id = ?1)",
         (turn_id,),
+    )
+
+
+def withdraw_naming(tx: Transaction, identity_ids: Collection[int]) -> None:
+    """Take back each question whose payload lists one of these as its `accounts`: they have changed since."""
+    tx.run(
+        "update questions set state = 'cancelled' where state = 'open' and exists (select 1"
+        " from json_each(payload, '$.accounts') a where a.value in (select value from json_each(?)))",
+        (json.dumps(list(identity_ids)),),
     )
 
 

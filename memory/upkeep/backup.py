@@ -217,6 +217,7 @@ def _write_anew(raw: Path, partial: Path, driver: Driver) -> None:
     """Pages keep traces of rows that were moved within them: write the copy anew from its rows."""
     try:
         with _connected(raw, driver) as copy:
+            _merge_words(copy, driver)
             copy.execute("vacuum into ?", (str(partial),))
     except driver.module.Error as exc:
         if not health.is_damage(exc):
@@ -224,6 +225,24 @@ def _write_anew(raw: Path, partial: Path, driver: Driver) -> None:
         # Perhaps of an index alone: the check tells.
         remove(partial)
         raw.replace(partial)
+
+
+def _merge_words(copy: sqlite3.Connection, driver: Driver) -> None:
+    """The word index keeps words of removed rows until it is fed and merged; what it lacks then, the log names still.
+
+    See https://sqlite.org/fts5.html#the_optimize_command.
+    """
+    tables = {row[0] for row in copy.execute("select name from sqlite_schema where type = 'table'")}
+    if not tables >= {"words", "changes"}:
+        return
+    try:
+        if any(row[1] == "doc" for row in copy.execute("pragma table_info(changes)")):
+            copy.execute("delete from words where rowid in (select doc from changes)")
+        copy.execute("insert into words (words) values ('optimize')")
+    except driver.module.OperationalError as exc:
+        # Of a later SQLite: it can't be read by this one, nor searched, and is made anew.
+        if "invalid fts5" not in str(exc):
+            raise
 
 
 def _look_at_kind(connection: sqlite3.Connection, file: Path) -> None:

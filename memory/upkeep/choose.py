@@ -36,21 +36,26 @@ _WHATS: Final[dict[str, What]] = {
     "here": "here", "这里": "here", "此处": "here", "本会话": "here",
     "all": "all", "everything": "all", "全部": "all", "所有": "all", "一切": "all",
 }  # fmt: skip
-#: Memories and messages that a query may choose.
+#: Memories that a query may choose, and messages.
 _MOST: Final = 1_000
+_MOST_MESSAGES: Final = 10_000
 #: So long a query must be for messages that hold it to be meant; half of it where a letter is a syllable or a word.
 _PHRASE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What is to be forgotten. Times are milliseconds UTC, `last` is not included."""
+    """What is to be forgotten. Times are milliseconds UTC, `last` is not included.
+
+    `more` counts memories and messages that match as well but are too many for one request.
+    """
 
     what: What
     memory_ids: tuple[int, ...] = ()
     message_ids: tuple[int, ...] = ()
     first: int = 0
     last: int = 0
+    more: int = 0
 
     def fields(self) -> dict[str, object]:
         """For the payload of a question."""
@@ -78,6 +83,7 @@ class Selection:
             message_ids=tuple(map(int, fields["message_ids"])),
             first=int(fields["first"]),
             last=int(fields["last"]),
+            more=int(fields.get("more", 0)),
         )
 
 
@@ -148,7 +154,7 @@ def is_query(said: str) -> bool:
 
 def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
     """Raises `NotYours` and `Derived` for what this person can't have forgotten by itself."""
-    if not _may_erase(reader, asker)(memory):
+    if not may_erase(reader, asker)(memory):
         raise NotYours(f"{memory.short_id} is not this person's to change.")
     if memory.kind in ("profile", "directive"):
         made_of = memories.parents(reader, asker.scope, memory.id)
@@ -174,7 +180,7 @@ def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
             return _everything(reader, asker)
         case "me":
             return _of_person(reader, asker)
-    may = _may_erase(reader, asker)
+    may = may_erase(reader, asker)
     theirs = tuple(memory for memory in found if may(memory))
     return Chosen(memories=theirs, message_ids=said, skipped=len(found) - len(theirs))
 
@@ -188,12 +194,12 @@ def erasable(reader: Reader, asker: Asker, what: What, message_ids: Sequence[int
     rows = reader.all(
         "select id from messages where id in (select value from json_each(?1)) and (role <> 'user'"
         " or author_id in (select value from json_each(?2)) or owner_id in (select value from json_each(?3)))",
-        (json.dumps(list(message_ids)), json.dumps(selves), json.dumps(_governed(reader, asker))),
+        (json.dumps(list(message_ids)), json.dumps(selves), json.dumps(governed(reader, asker))),
     )
     return frozenset(row["id"] for row in rows)
 
 
-def _governed(reader: Reader, asker: Asker) -> list[int]:
+def governed(reader: Reader, asker: Asker) -> list[int]:
     """The owners of whose rows this person may erase all: their own, and with `may_all` the group's."""
     rows = reader.all(
         "select id from owners where kind in ('chat', 'thread') and id in (select value from json_each(?))",
@@ -202,9 +208,10 @@ def _governed(reader: Reader, asker: Asker) -> list[int]:
     return [*asker.scope.own, *(row["id"] for row in rows if asker.may_all)]
 
 
-def _may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
-    governed = set(_governed(reader, asker))
-    return lambda memory: memory.owner_id in governed or may_change(memory, asker.scope)
+def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
+    """Which memories this person may have erased."""
+    places = set(governed(reader, asker))
+    return lambda memory: memory.owner_id in places or may_change(memory, asker.scope)
 
 
 def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | None:
@@ -216,7 +223,7 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     ]
     if said:
         taught = _learned_from(reader, asker, frozenset(message.id for message in said))
-        may = _may_erase(reader, asker)
+        may = may_erase(reader, asker)
         return Selection(
             what="memories",
             memory_ids=tuple(memory.id for memory in taught if may(memory)),
@@ -264,20 +271,20 @@ def _of_topic(reader: Reader, scope: Scope, topic: str) -> list[Memory]:
     wanted = keys.normalise_value(topic)
     return [
         memory
-        for memory in memories.containing(reader, scope, [topic.lower()], limit=_MOST)
+        for memory in memories.containing(reader, scope, [topic.lower()], limit=-1)
         if keys.normalise_value(memory.topic) == wanted
     ]
 
 
 def _about(reader: Reader, scope: Scope, name: str) -> list[Memory]:
     wanted = keys.normalise_value(name)
-    linked = memories.by_ids(reader, scope, entities.linked(reader, scope, [name])[:_MOST])
-    held = memories.containing(reader, scope, [name.lower()], limit=_MOST)
+    linked = memories.by_ids(reader, scope, entities.linked(reader, scope, [name]))
+    held = memories.containing(reader, scope, [name.lower()], limit=-1)
     within = scope.predicate("m")
     rows = reader.all(
         "select m.id from memories m join identities i on i.id = m.subject_id"
-        f" where lower(i.name) = lower(?) and {within.sql} limit ?",
-        (name, *within.parameters, _MOST),
+        f" where lower(i.name) = lower(?) and {within.sql}",
+        (name, *within.parameters),
     )
     meant = memories.by_ids(reader, scope, [row["id"] for row in rows])
     named = [memory for memory in held if keys.normalise_value(memory.subject) == wanted]
@@ -289,7 +296,7 @@ def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int]) -> Sele
     terms = set(tokenised.query_terms(said))
     looked_for = list(dict.fromkeys([said.lower(), *said.lower().split(), *terms]))
     candidates = [
-        *memories.containing(reader, asker.scope, looked_for, limit=_MOST),
+        *memories.containing(reader, asker.scope, looked_for, limit=-1),
         *memories.by_ids(reader, asker.scope, found),
     ]
     phrase = said.casefold()
@@ -298,14 +305,16 @@ def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int]) -> Sele
         text = f"{memory.key} {memory.value} {memory.subject} {memory.topic}"
         if phrase in text.casefold() or (terms and terms.issubset(tokenised.tokens(text))):
             matching.append(memory)
-    selection = _with_versions(reader, asker.scope, matching)
+    matching = list({memory.id: memory for memory in matching}.values())
+    selection = _with_versions(reader, asker.scope, matching[:_MOST])
     holding = _messages_holding(reader, asker, said)
-    if not holding:
-        return selection
+    if not (selection or holding):
+        return None
     return Selection(
         what="memories",
         memory_ids=() if selection is None else selection.memory_ids,
-        message_ids=tuple(holding),
+        message_ids=tuple(holding[:_MOST_MESSAGES]),
+        more=len(matching[_MOST:]) + len(holding[_MOST_MESSAGES:]),
     )
 
 
@@ -317,11 +326,8 @@ def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
         for row in reader.all(
             "select m.id from messages m where m.erased_at is null and instr(lower(m.text), lower(?1)) > 0 and"
             " (m.owner_id in (select value from json_each(?2)) or m.owner_id in (select value from json_each(?3))"
-            " and m.role = 'user' and m.author_id in (select value from json_each(?4))) order by m.id desc limit ?5",
-            (
-                said, json.dumps(_governed(reader, asker)), json.dumps(asker.scope.owners), json.dumps(asker.selves),
-                _MOST,
-            ),
+            " and m.role = 'user' and m.author_id in (select value from json_each(?4))) order by m.id desc",
+            (said, json.dumps(governed(reader, asker)), json.dumps(asker.scope.owners), json.dumps(asker.selves)),
         )
     ]  # fmt: skip
 
@@ -347,7 +353,7 @@ def _said_between(reader: Reader, asker: Asker, selection: Selection) -> frozens
         " (m.owner_id in (select value from json_each(?3)) or m.owner_id in (select value from json_each(?4))"
         " and m.role = 'user' and m.author_id in (select value from json_each(?5)))",
         (
-            selection.first, selection.last, json.dumps(_governed(reader, asker)), json.dumps(asker.scope.owners),
+            selection.first, selection.last, json.dumps(governed(reader, asker)), json.dumps(asker.scope.owners),
             json.dumps(asker.selves),
         ),
     )  # fmt: skip
@@ -359,7 +365,7 @@ def _said_here(reader: Reader, asker: Asker) -> frozenset[int]:
         "select id from messages m where m.session_id = ?1 and m.erased_at is null and"
         " (m.owner_id in (select value from json_each(?2))"
         " or m.role = 'user' and m.author_id in (select value from json_each(?3)))",
-        (asker.session.id, json.dumps(_governed(reader, asker)), json.dumps(asker.selves)),
+        (asker.session.id, json.dumps(governed(reader, asker)), json.dumps(asker.selves)),
     )
     return frozenset(row["id"] for row in rows)
 
@@ -381,7 +387,7 @@ def _in_private(asker: Asker, found: Sequence[Memory]) -> list[Memory]:
 
 def _everything(reader: Reader, asker: Asker) -> Chosen:
     """All of the private side of a person, of whichever agent; in a group what is theirs, or with `may_all` all."""
-    places = json.dumps(_governed(reader, asker))
+    places = json.dumps(governed(reader, asker))
     owners = json.dumps(asker.scope.own if asker.scope.private else asker.scope.owners)
     selves = json.dumps(asker.selves)
     held = reader.all(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memory.store import erasure
+from memory.store import erasure, mailbox
 from memory.store.database import Reader, Transaction
 from memory.upkeep import forget
 
@@ -96,7 +96,7 @@ def read(path: Path) -> tuple[list[Entry], int]:
 
 def replay(tx: Transaction, entries: Iterable[Entry], *, now: int) -> Replayed:
     """Erase once more what a store holds again, as far as it does not know of it. Its files keep traces of it still."""
-    before, done = _figures(tx), 0
+    before, done = _figures(tx), list[int]()
     for entry in sorted(entries, key=lambda entry: entry.erased_at):
         if tx.one("select 1 from erasures where erased_at = ? and what = ?", (entry.erased_at, entry.what)) is not None:
             continue
@@ -106,9 +106,11 @@ def replay(tx: Transaction, entries: Iterable[Entry], *, now: int) -> Replayed:
         listed(tx, [row_id], now=now)
         # The caller leaves no trace in the files before anybody opens them.
         erasure.scrubbed(tx, [row_id], now=now)
-        done += 1
+        done.append(entry.erased_at)
+    if done:
+        _clear_unnamed(tx, until=max(done))
     after = _figures(tx)
-    return Replayed(erasings=done, messages=after[0] - before[0], memories=before[1] - after[1])
+    return Replayed(erasings=len(done), messages=after[0] - before[0], memories=before[1] - after[1])
 
 
 def entry_of(reader: Reader, erased_at: int, what: str) -> Entry:
@@ -139,6 +141,26 @@ def _narrowed(reader: Reader, entry: Entry) -> str:
     )
     told["identities"] = [row["id"] for row in people]
     return json.dumps(told)
+
+
+def _clear_unnamed(tx: Transaction, *, until: int) -> None:
+    """Have go what erasings find by its words, which are known no more: all of it, whosever it is.
+
+    Messages that failed or could not be delivered, what would bring a job's rows back or tells of it, summaries.
+    """
+    failed = tx.all(
+        "select id from inbox where state in ('failed', 'dead') and payload <> '' and received_at <= ?", (until,)
+    )
+    mailbox.blank(tx, [row["id"] for row in failed])
+    tx.run(
+        "update outbox set text = '', markup = '', buttons = '', ticket = '', file_name = '', file = null"
+        " where state = 'dead' and created_at <= ?",
+        (until,),
+    )
+    runs = "select id from job_runs where started_at <= ?"
+    tx.run(f"update job_items set undo = null where undo is not null and run_id in ({runs})", (until,))
+    tx.run("update job_runs set result = '{}' where started_at <= ?", (until,))
+    tx.run("update sessions set summary = null, active_task = null where created_at <= ?", (until,))
 
 
 def _take_hashes(tx: Transaction, entry: Entry) -> None:

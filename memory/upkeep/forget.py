@@ -9,28 +9,40 @@ back; rows that others may point to stay, empty. Nothing here calls a model.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory import keys, profile
 from memory.scope import Scope
-from memory.store import erasure, history, memories, people, recalls
-from memory.store.database import Reader, Transaction
+from memory.store import erasure, history, mailbox, memories, people, recalls
+from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
 from memory.upkeep import choose
 from memory.upkeep.choose import Asker, Selection, What
+from memory.upkeep.quotes import Quotes, is_telling
 
 #: With the source messages' words, or without: these then stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
 
-#: A text of so many characters is looked for in all that the bot said to this person; a shorter one only where its
-#: memory is known to have been told. Half as many where a letter is a syllable or a word.
-_TELLING: Final = 8
-#: Texts that are looked for in that way: each costs a look at every answer.
-_SOUGHT: Final = 100
+#: Messages whose words go in one transaction, at some 20 µs each; the others are out of everybody's sight by then.
+_AT_ONCE: Final = 5_000
+#: Stored as the error of a message that was erased before anybody answered it.
+_ERASED: Final = "erased"
+#: Answers that are read at a time when they are looked through.
+_READ: Final = 5_000
 #: Pages of the word index that are merged in one transaction: at most 40 ms (docs/memory.md).
 _PAGES: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """The bot's messages in `sessions`, up to one, that hold one of `quotes`: a later look reads what came since."""
+
+    quotes: Quotes = field(default_factory=lambda: Quotes(()))
+    sessions: frozenset[int] = frozenset()
+    upto: int = 0
+    quoting: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +51,7 @@ class Plan:
 
     `restored` comes back. Of `messages` and `replies` the words go, or with how = "memory" nothing is learned from them
     any more, as from `others`, which somebody else has said. `staying` counts memories that lose a source and stay.
+    `looked` tells which answers quote what goes.
     """
 
     what: What
@@ -51,6 +64,7 @@ class Plan:
     others: tuple[int, ...]
     staying: int
     skipped: int
+    looked: Looked
 
     @property
     def is_empty(self) -> bool:
@@ -73,21 +87,37 @@ class Counts:
         return json.dumps(asdict(self))
 
 
-def plan(reader: Reader, asker: Asker, selection: Selection, how: How) -> Plan:
-    """What forgetting `selection` comes to as things stand."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """By what the answers of turns that were under way are known to tell what went; held in memory alone.
+
+    `texts` are looked for everywhere, `values` in turns that were given a memory that went.
+    """
+
+    texts: Quotes
+    values: Quotes
+
+
+def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked: Looked | None = None) -> Plan:
+    """What forgetting `selection` comes to as things stand; `looked` is what an earlier plan of the same has found."""
     chosen = choose.chosen(reader, asker, selection)
-    going = _with_same_words(reader, asker, chosen.memories)
+    # Where all goes, all versions are among it.
+    every = selection.what in ("all", "me")
+    going = chosen.memories if every else _with_same_words(reader, asker, chosen.memories)
     derived, restored = memories.made_of(reader, [memory.id for memory in going])
     sources = frozenset[int]().union(*memories.source_ids(reader, [memory.id for memory in going]).values())
     said = chosen.message_ids | sources
     theirs = choose.erasable(reader, asker, selection.what, sorted(said))
+    looked = looked or Looked()
     if how == "memory":
         telling = history.replies_telling(reader, _told(reader, going), sources=said)
         messages, replies = said, telling | _not_by_people(reader, said)
     else:
-        messages = theirs | _said_again(reader, asker, theirs)
-        whole = selection.what in ("all", "me") or (selection.what == "here" and asker.scope.private)
-        replies = _replies(reader, asker, going, messages, sought=not whole)
+        whole = _is_whole(asker, selection.what)
+        messages = theirs if whole else theirs | _said_again(reader, asker, theirs)
+        if not whole:
+            looked = _look(reader, asker, [*going, *derived], messages, looked)
+        replies = _replies(reader, going, messages, looked)
     replies = _with_words(reader, replies | _not_by_people(reader, messages))
     messages = _with_words(reader, messages) - replies
     return Plan(
@@ -103,32 +133,44 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How) -> Plan:
         if how == "words"
         else 0,
         skipped=chosen.skipped,
+        looked=looked,
     )
 
 
-def carry_out(tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: Callable[[], str]) -> tuple[Counts, str]:
-    """Have all of it go; returns the receipt's figures and, as JSON of ids, what went."""
+def carry_out(
+    tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: Callable[[], str]
+) -> tuple[Counts, str, Sought | None]:
+    """Have all of it go; returns the receipt's figures, as JSON of ids what went, and what `finish` has to look for."""
     blanked = (*going.messages, *going.replies)
     others = going.others
     if others:
         others = (*others, *history.replies_telling(tx, [], sources=others) - set(blanked))
+    owners = sorted({memory.owner_id for memory in going.memories} | _owners(tx, blanked))
+    under_way = _under_way(tx, sessions_of(tx, owners, choose.identities(tx, asker)))
+    sought = _sought(tx, going) if under_way else None
     running: list[int] = []
     files = 0
     if going.how == "memory":
         history.unlearn(tx, blanked)
     else:
         history.unlearn(tx, others)
-        needles = _spellings([memory.value for memory in going.memories] + _texts(tx, blanked))
-        owners = sorted({memory.owner_id for memory in going.memories} | _owners(tx, blanked))
-        files, running = blank(tx, blanked, now=now)
-        _clear_mail(tx, asker, going, sessions_of(tx, owners, asker.selves), needles)
-        _clear_summaries(tx, blanked, sessions_of(tx, owners, asker.selves), needles)
+        sessions = sessions_of(tx, owners, asker.selves)
+        quotes = going.looked.quotes
+        if _is_whole(asker, going.what):
+            quotes = Quotes(_telling(tx, [*going.memories, *going.derived], []))
+        _clear_mail(tx, asker, going, sessions, quotes, now=now)
+        _clear_summaries(tx, blanked, _quoted_in_summaries(tx, sessions, quotes, going.memories))
+        running, files = running_turns(tx, blanked), _files(tx, blanked)
+        history.hide(tx, blanked[_AT_ONCE:], now=now)
+        blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
+    # As in the preview: a profile is made of the others.
+    told = sum(memory.kind not in ("profile", "directive") for memory in going.memories)
     counts = Counts(
-        memories=len(going.memories),
-        derived=len(going.derived),
+        memories=told,
+        derived=len(going.derived) + len(going.memories) - told,
         restored=len(going.restored),
         messages=len(going.messages) if going.how == "words" else 0,
         replies=len(going.replies) if going.how == "words" else 0,
@@ -142,17 +184,45 @@ def carry_out(tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: C
         "messages": list(blanked),
         "others": list(others),
         "running": running,
+        "beside": sorted(under_way - set(running)),
         "identities": identities,
     }
-    return counts, json.dumps(what)
+    return counts, json.dumps(what), sought
 
 
-def gone(message_ids: Sequence[int], taught: Sequence[Memory]) -> str:
-    """As JSON of ids: messages whose words went on a platform, and the memories that went with them."""
+def rest(what: str) -> Iterator[list[int]]:
+    """The messages that `carry_out` has only put out of sight, in portions for `blank_hidden`."""
+    told = json.loads(what)
+    messages = told.get("messages", []) if told.get("how") == "words" else []
+    for start in range(_AT_ONCE, len(messages), _AT_ONCE):
+        yield messages[start : start + _AT_ONCE]
+
+
+def blank_hidden(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
+    """Have the words go of those of these messages that are out of sight. A second time it changes nothing."""
+    rows = tx.all(
+        "select id from messages where erased_at is not null and id in (select value from json_each(?))",
+        (json.dumps(list(message_ids)),),
+    )
+    blank(tx, [row["id"] for row in rows], now=now)
+
+
+def gone(
+    message_ids: Sequence[int],
+    taught: Sequence[Memory],
+    *,
+    what: Literal["memories", "edited"] = "memories",
+    traffic: Sequence[int] = (),
+) -> str:
+    """As JSON of ids: messages whose words went on a platform, and the memories that went with them.
+
+    Where it was "edited", others have taken the place of these words, and may teach the same again. `traffic` are turns
+    that are under way, and whose steps are to go when they end.
+    """
     return json.dumps(
         {
-            "what": "memories", "how": "words", "memories": [memory.id for memory in taught],
-            "messages": list(message_ids), "others": [], "running": [], "identities": [],
+            "what": what, "how": "words", "memories": [memory.id for memory in taught],
+            "messages": list(message_ids), "others": [], "running": [], "traffic": list(traffic), "identities": [],
         }
     )  # fmt: skip
 
@@ -173,54 +243,83 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
         )
     ]
     if told["how"] == "words":
+        clear_traffic(tx, there, now=now)
         blank(tx, there, now=now)
         history.unlearn(tx, told["others"])
-        _clear_summaries(tx, there, [], [])
+        _clear_summaries(tx, there, [])
     else:
         history.unlearn(tx, there)
     held = tx.all(
         "select id from memories where created_at <= ? and id in (select value from json_each(?))",
         (erased_at, json.dumps(told["memories"])),
     )
-    for memory in memories.of_ids(tx, [row["id"] for row in held]):
+    for memory in memories.of_ids(tx, [row["id"] for row in held]) if told.get("what") != "edited" else ():
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
     memories.take_apart(tx, [row["id"] for row in held])
     _clear_person(tx, told["identities"])
     people.drop_snapshots(tx)
 
 
-def finish(tx: Transaction, what: str, *, now: int) -> bool:
-    """Have go what turns have brought that were under way when their words were erased; False as long as one is."""
-    running = json.loads(what).get("running", [])
-    if not running:
+def finish(tx: Transaction, what: str, *, sought: Sought | None, now: int) -> bool:
+    """Have go what turns have brought that were under way when something was erased; False as long as one is.
+
+    Of turns whose own words went all goes, of others beside these what tells of what went: what is `sought`. Where that
+    is not known any more, for the process has ended since, all of theirs goes.
+    """
+    told = json.loads(what)
+    running, beside, traffic = (told.get(name, []) for name in ("running", "beside", "traffic"))
+    if not (running or beside or traffic):
         return True
-    these = json.dumps(running)
+    these = json.dumps([*running, *beside, *traffic])
     if tx.one("select 1 from turns where state = 'running' and id in (select value from json_each(?))", (these,)):
         return False
+    _clear_traffic(tx, traffic, now=now)
+    telling = beside if sought is None else _telling_turns(tx, beside, told["memories"], sought)
     rows = tx.all(
         "select id from messages where role <> 'user' and erased_at is null"
         " and turn_id in (select value from json_each(?))",
-        (these,),
+        (json.dumps([*running, *telling]),),
     )
+    if told["how"] == "memory":
+        history.unlearn(tx, [row["id"] for row in rows])
+        return True
     blank(tx, [row["id"] for row in rows], now=now)
-    _clear_turns(tx, running)
+    _clear_turns(tx, [*running, *telling])
     return True
 
 
-def blank(tx: Transaction, message_ids: Collection[int], *, now: int) -> tuple[int, list[int]]:
-    """Have the words of messages go, with all that their turns kept of them; a turn that is under way keeps its steps.
+def _sought(reader: Reader, going: Plan) -> Sought:
+    said = (*going.messages, *going.replies) if going.how == "words" else ()
+    told = (*going.memories, *going.derived)
+    return Sought(texts=Quotes(_telling(reader, told, said)), values=Quotes(memory.value for memory in told))
 
-    Returns how many files went, and the turns under way.
-    """
-    these = json.dumps(list(message_ids))
-    row = tx.one("select count(*) as n from attachments where message_id in (select value from json_each(?))", (these,))
-    assert row is not None
-    history.erase(tx, list(message_ids), now=now)
-    turns = tx.all(
-        "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
-        (these,),
+
+def _telling_turns(reader: Reader, turn_ids: Sequence[int], memory_ids: Sequence[int], sought: Sought) -> list[int]:
+    """The turns of which anything, shown or not, tells what is sought."""
+    rows = reader.all(
+        "with told (turn_id, text) as ("
+        " select turn_id, text || ' ' || ifnull(tool_calls, '') from messages where role <> 'user'"
+        "   and turn_id in (select value from json_each(?1))"
+        " union all select turn_id, completion from steps where turn_id in (select value from json_each(?1))"
+        " union all select turn_id, ifnull(result, '') from effects where turn_id in (select value from json_each(?1))"
+        " union all select turn_id, text || ' ' || markup || ' ' || buttons || ' ' || file_name from outbox"
+        "   where turn_id in (select value from json_each(?1)))"
+        " select turn_id, text, exists (select 1 from recalls r where r.turn_id = t.turn_id and r.item = 'memory'"
+        "   and r.item_id in (select value from json_each(?2))) as given from told t",
+        (json.dumps(list(turn_ids)), json.dumps(list(memory_ids))),
     )
-    return int(row["n"]), _clear_turns(tx, [turn["turn_id"] for turn in turns])
+    telling = {
+        row["turn_id"]
+        for row in rows
+        if sought.texts.stand_in(row["text"]) or (row["given"] and sought.values.stand_in(row["text"]))
+    }
+    return sorted(telling)
+
+
+def blank(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
+    """Have the words of messages go, with all that their turns kept of them. A turn under way keeps its steps."""
+    history.erase(tx, message_ids, now=now)
+    _clear_turns(tx, _turns_of(tx, message_ids))
 
 
 def clear_traffic(tx: Transaction, message_ids: Sequence[int], *, now: int) -> bool:
@@ -228,19 +327,32 @@ def clear_traffic(tx: Transaction, message_ids: Sequence[int], *, now: int) -> b
 
     Returns whether there was anything else.
     """
-    turns = [
-        row["turn_id"]
-        for row in tx.all(
-            "select distinct turn_id from messages where turn_id is not null"
-            " and id in (select value from json_each(?))",
-            (json.dumps(list(message_ids)),),
-        )
-    ]
+    return _clear_traffic(tx, _turns_of(tx, message_ids), now=now)
+
+
+def running_turns(reader: Reader, message_ids: Sequence[int]) -> list[int]:
+    """Those of the turns of these messages that are under way."""
+    rows = reader.all(
+        "select id from turns where state = 'running' and id in (select value from json_each(?))",
+        (json.dumps(_turns_of(reader, message_ids)),),
+    )
+    return [row["id"] for row in rows]
+
+
+def _turns_of(reader: Reader, message_ids: Sequence[int]) -> list[int]:
+    rows = reader.all(
+        "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
+        (json.dumps(list(message_ids)),),
+    )
+    return [row["turn_id"] for row in rows]
+
+
+def _clear_traffic(tx: Transaction, turns: Sequence[int], *, now: int) -> bool:
     rows = tx.all(
         "select m.id from messages m join turns t on t.id = m.turn_id where m.role <> 'user' and t.state <> 'running'"
         " and (m.role = 'tool' and m.erased_at is null or m.tool_calls is not null)"
         " and m.turn_id in (select value from json_each(?))",
-        (json.dumps(turns),),
+        (json.dumps(list(turns)),),
     )
     history.erase(tx, [row["id"] for row in rows], now=now)
     return _clear_steps(tx, turns) or bool(rows)
@@ -277,13 +389,14 @@ def merge_words(tx: Transaction, *, begin: bool) -> bool:
     """
     if tx.one("select 1 from sqlite_schema where name = 'words'") is None:
         return True
-    before = _changes(tx)
+    before = changes(tx)
     tx.run("insert into words (words, rank) values ('merge', ?)", (-_PAGES if begin else _PAGES,))
     # The command counts as one change, and what it writes as others.
-    return _changes(tx) - before < 2
+    return changes(tx) - before < 2
 
 
-def _changes(tx: Transaction) -> int:
+def changes(tx: Transaction) -> int:
+    """How many rows were written since the store was opened."""
     row = tx.one("select total_changes() as n")
     assert row is not None
     return int(row["n"])
@@ -292,11 +405,10 @@ def _changes(tx: Transaction) -> int:
 def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> list[Memory]:
     """These and those of their versions that say the same or less or more of it, or come from the same messages."""
     going = {memory.id: memory for memory in found}
+    may_erase = choose.may_erase(reader, asker)
     for memory in found:
         linked = [
-            one
-            for one in memories.versions(reader, asker.scope, memory)
-            if one.id not in going and choose.may_change(one, asker.scope)
+            one for one in memories.versions(reader, asker.scope, memory) if one.id not in going and may_erase(one)
         ]
         if not linked:
             continue
@@ -314,31 +426,73 @@ def _told(reader: Reader, going: Sequence[Memory]) -> list[tuple[str, list[int]]
     return [(memory.value, recalls.turns_with(reader, memory.id)) for memory in going]
 
 
+def _is_whole(asker: Asker, what: What) -> bool:
+    """Whether all of a place or person goes: then nothing of it need be looked for."""
+    return what in ("all", "me") or (what == "here" and asker.scope.private)
+
+
 def _said_again(reader: Reader, asker: Asker, message_ids: frozenset[int]) -> frozenset[int]:
-    """The person's other messages that say the very same, though nothing was learned from them."""
+    """The person's other messages here that say the very same, though nothing was learned from them."""
+    telling = [text for text in _texts(reader, message_ids, by=asker.selves) if is_telling(text)]
     rows = reader.all(
-        "select again.id from messages said join messages again on again.author_id = said.author_id"
-        " where said.id in (select value from json_each(?1)) and said.role = 'user' and length(said.text) >= ?2"
-        " and again.role = 'user' and again.text = said.text and again.erased_at is null"
-        " and said.author_id in (select value from json_each(?3))",
-        (json.dumps(sorted(message_ids)), _TELLING, json.dumps(asker.selves)),
+        "select id from messages where author_id in (select value from json_each(?1)) and role = 'user'"
+        " and erased_at is null and owner_id in (select value from json_each(?2))"
+        " and text in (select value from json_each(?3))",
+        (json.dumps(asker.selves), json.dumps(asker.scope.owners), json.dumps(telling)),
     )
     return frozenset(row["id"] for row in rows)
 
 
-def _replies(
-    reader: Reader, asker: Asker, going: Sequence[Memory], messages: frozenset[int], *, sought: bool
-) -> frozenset[int]:
+def _telling(reader: Reader, going: Sequence[Memory], message_ids: Collection[int]) -> frozenset[str]:
+    """What tells of these memories and messages. Tools bring a memory with its own id, or are given it with that."""
+    said = [*(memory.value for memory in going), *_texts(reader, message_ids)]
+    return frozenset([*(text for text in said if is_telling(text)), *(memory.short_id for memory in going)])
+
+
+def _look(reader: Reader, asker: Asker, going: Sequence[Memory], messages: frozenset[int], before: Looked) -> Looked:
+    """Look for quotes through what the bot said where this is told, but for what was found `before`."""
+    owners = {memory.owner_id for memory in going} | _owners(reader, messages)
+    sessions = frozenset(sessions_of(reader, sorted(owners), asker.selves))
+    texts = _telling(reader, going, messages)
+    if (before.quotes.texts, before.sessions) != (texts, sessions):
+        before = Looked(quotes=Quotes(texts))
+    quoting = {
+        row["id"]
+        for row in _answers(reader, asker, going, sessions, after=before.upto)
+        if before.quotes.stand_in(f"{row['text']} {row['tool_calls'] or ''}")
+    }
+    newest = reader.one("select ifnull(max(id), 0) as id from messages")
+    assert newest is not None
+    return Looked(quotes=before.quotes, sessions=sessions, upto=newest["id"], quoting=before.quoting | quoting)
+
+
+def _answers(
+    reader: Reader, asker: Asker, going: Sequence[Memory], sessions: Collection[int], *, after: int
+) -> Iterator[Row]:
+    """What the bot said in these sessions: in a group to this person, or where a memory that goes was at hand.
+
+    Else anybody could have answers to others erased, by having a common phrase remembered and forgotten.
+    """
+    governed, selves = json.dumps(choose.governed(reader, asker)), json.dumps(asker.selves)
+    given = json.dumps(sorted({turn for memory in going for turn in recalls.turns_with(reader, memory.id)}))
+    for session_id in sessions:
+        last = after
+        while rows := reader.all(
+            "select m.id, m.text, m.tool_calls from messages m join sessions s on s.id = m.session_id"
+            " join chats c on c.id = s.chat_id where m.session_id = ?1 and m.id > ?2 and m.role <> 'user'"
+            " and m.erased_at is null and (c.kind = 'private' or m.owner_id in (select value from json_each(?3))"
+            " or m.turn_id in (select value from json_each(?4)) or exists (select 1 from messages asked"
+            "   where asked.turn_id = m.turn_id and asked.role = 'user'"
+            "   and asked.author_id in (select value from json_each(?5)))) order by m.id limit ?6",
+            (session_id, last, governed, given, selves, _READ),
+        ):
+            yield from rows
+            last = rows[-1]["id"]
+
+
+def _replies(reader: Reader, going: Sequence[Memory], messages: frozenset[int], looked: Looked) -> frozenset[int]:
     """What the bot said in answer to these messages, and wherever it quotes them or what was learned of them."""
-    quoting = set(history.replies_telling(reader, _told(reader, going), sources=messages))
-    if sought and going:
-        # The texts of memories first: these the bot is most likely to have repeated.
-        values = [memory.value for memory in going]
-        owners = {memory.owner_id for memory in going} | _owners(reader, messages)
-        sessions = sessions_of(reader, sorted(owners), asker.selves)
-        telling = [text for text in (*values, *_texts(reader, messages)) if _is_telling(text)][:_SOUGHT]
-        quoting |= _quoting(reader, sessions, _spellings(telling))
-        quoting |= _quoting_memories(reader, sessions, going)
+    quoting = looked.quoting | history.replies_telling(reader, _told(reader, going), sources=messages)
     turns = reader.all(
         "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
         (json.dumps(sorted(quoting)),),
@@ -352,48 +506,23 @@ def _replies(
     return frozenset(quoting | {row["id"] for row in rows})
 
 
-def _quoting(reader: Reader, sessions: Sequence[int], needles: Sequence[str]) -> set[int]:
+def _texts(reader: Reader, message_ids: Collection[int], *, by: Sequence[int] | None = None) -> list[str]:
+    """What was said in these messages, with `by` only what these identities said."""
     rows = reader.all(
-        "select m.id from messages m where m.session_id in (select value from json_each(?1)) and m.role <> 'user'"
-        " and m.erased_at is null and exists (select 1 from json_each(?2) n"
-        " where instr(lower(m.text || ' ' || ifnull(m.tool_calls, '')), n.value) > 0)",
-        (json.dumps(list(sessions)), json.dumps(needles)),
-    )
-    return {row["id"] for row in rows}
-
-
-def _quoting_memories(reader: Reader, sessions: Sequence[int], going: Sequence[Memory]) -> set[int]:
-    """What tools brought with a memory's own id, or were given with it."""
-    return _quoting(reader, sessions, [memory.short_id.lower() for memory in going])
-
-
-def _is_telling(text: str) -> bool:
-    return len(text) >= (_TELLING if text.isascii() else _TELLING // 2)
-
-
-def _spellings(texts: Iterable[str]) -> list[str]:
-    """Texts as they may stand in a text, in JSON, and in JSON that stands in JSON; in lower case."""
-    found: dict[str, None] = {}
-    for text in texts:
-        for ascii_only in (False, True):
-            once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-            for spelled in (text, once, json.dumps(once, ensure_ascii=ascii_only)[1:-1]):
-                if spelled.strip():
-                    found[_lower(spelled)] = None
-    return list(found)
-
-
-def _lower(text: str) -> str:
-    """As SQLite's `lower`: the 26 letters only."""
-    return "".join(char.lower() if char.isascii() else char for char in text)
-
-
-def _texts(reader: Reader, message_ids: Collection[int]) -> list[str]:
-    rows = reader.all(
-        "select text from messages where id in (select value from json_each(?)) and length(text) >= ?",
-        (json.dumps(sorted(message_ids)), _TELLING // 2),
+        "select distinct text from messages where id in (select value from json_each(?1)) and text <> ''"
+        " and (?2 is null or author_id in (select value from json_each(?2)))",
+        (json.dumps(sorted(message_ids)), None if by is None else json.dumps(list(by))),
     )
     return [row["text"] for row in rows]
+
+
+def _files(reader: Reader, message_ids: Sequence[int]) -> int:
+    row = reader.one(
+        "select count(*) as n from attachments where message_id in (select value from json_each(?))",
+        (json.dumps(list(message_ids)),),
+    )
+    assert row is not None
+    return int(row["n"])
 
 
 def _owners(reader: Reader, message_ids: Collection[int]) -> set[int]:
@@ -439,12 +568,25 @@ def sessions_of(reader: Reader, owners: Sequence[int], identities: Sequence[int]
         " union select m.session_id from messages m join sessions s on s.id = m.session_id"
         " join chats c on c.id = s.chat_id and c.kind = 'private'"
         " where m.author_id in (select value from json_each(?2))"
+        # Where nobody has said anything yet, the bot may have.
+        " union select s.id from chats c join sessions s on s.chat_id = c.id where c.kind = 'private'"
+        " and (c.identity_id in (select value from json_each(?2)) or c.identity_id in"
+        "   (select identity_id from owners where id in (select value from json_each(?1))))"
         " union select m.session_id from messages m join owners o on o.identity_id = m.author_id"
         " join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id and c.kind = 'private'"
         " where o.id in (select value from json_each(?1))",
         (json.dumps(list(owners)), json.dumps(list(identities))),
     )
     return [row["id"] for row in rows]
+
+
+def _under_way(reader: Reader, sessions: Sequence[int]) -> set[int]:
+    """The turns that run in these sessions: what they were given may hold what goes now."""
+    rows = reader.all(
+        "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
+        (json.dumps(list(sessions)),),
+    )
+    return {row["id"] for row in rows}
 
 
 def _clear_turns(tx: Transaction, turn_ids: Sequence[int]) -> list[int]:
@@ -480,34 +622,52 @@ def _clear_steps(tx: Transaction, turn_ids: Sequence[int]) -> bool:
     return bool(steps or effects)
 
 
-def _clear_mail(tx: Transaction, asker: Asker, going: Plan, session_ids: Sequence[int], needles: Sequence[str]) -> None:
-    """What has no turn: messages that failed before they had one, and what the bot has still to show."""
-    sessions, texts = json.dumps(list(session_ids)), json.dumps(needles)
-    whole, partly = _whole_sessions(tx, asker, going), _partly(tx, asker, going)
-    selves = json.dumps(_selves(tx, asker, going))
-    failed = tx.all(
-        "select i.id from inbox i join sessions s on s.key = i.session_key"
-        " where i.state in ('failed', 'dead') and i.payload <> '' and (s.id in (select value from json_each(?3))"
-        " or s.id in (select value from json_each(?1)) and exists (select 1 from json_each(?2) n"
-        "   where instr(lower(i.payload), n.value) > 0)"
-        # Of a group only what they said themselves.
-        " or json_valid(i.payload) and s.id in (select value from json_each(?4))"
-        "   and i.payload ->> '$.author_id' in (select user_id from identities p where p.platform = i.platform"
-        "     and p.id in (select value from json_each(?5))))",
-        (sessions, texts, json.dumps(whole), json.dumps(partly), selves),
+def _clear_mail(
+    tx: Transaction, asker: Asker, going: Plan, session_ids: Sequence[int], quotes: Quotes, *, now: int
+) -> None:
+    """What has no turn: messages that failed before one or wait to be asked for, and what the bot has still to show.
+
+    Of a group they go only where the person said them themselves, unless they may have all of it erased.
+    """
+    whole, partly = set(_whole_sessions(tx, asker, going)), set(_partly(tx, asker, going))
+    ended = [
+        row["id"]
+        for row in _unanswered(tx, {*session_ids, *whole, *partly}, _selves(tx, asker, going))
+        if row["session_id"] in whole
+        or (row["own"] and row["session_id"] in partly)
+        or (
+            (row["own"] or row["private"] or (asker.may_all and row["chat_id"] == asker.session.chat_id))
+            and quotes.stand_in(f"{row['text']} {row['files']}", whole_words=True)
+        )
+    ]
+    mailbox.answered(tx, ended, error=_ERASED, now=now)
+    mailbox.blank(tx, ended)
+    unsent = tx.all(
+        "select o.id, s.id as session_id, o.text || ' ' || o.markup || ' ' || o.buttons || ' ' || o.file_name as text,"
+        " o.file from outbox o join sessions s on s.key = o.session_key where o.turn_id is null and o.state <> 'sent'"
+        " and s.id in (select value from json_each(?))",
+        (json.dumps([*session_ids, *whole]),),
     )
-    these = json.dumps([row["id"] for row in failed])
-    tx.run("update inbox set payload = '' where id in (select value from json_each(?))", (these,))
-    tx.run(
-        "delete from attachments where message_id is null and inbox_id in (select value from json_each(?))", (these,)
-    )
-    tx.run(
-        "delete from outbox where turn_id is null and state <> 'sent' and session_key in"
-        " (select key from sessions where id in (select value from json_each(?1)))"
-        " and (session_key in (select key from sessions where id in (select value from json_each(?3)))"
-        " or exists (select 1 from json_each(?2) n"
-        "   where instr(lower(text || ' ' || markup || ' ' || buttons || ' ' || file_name), n.value) > 0))",
-        (sessions, texts, json.dumps(whole)),
+    for row in unsent:
+        shown = f"{row['text']} {(row['file'] or b'').decode(errors='ignore')}"
+        if row["session_id"] in whole or quotes.stand_in(shown, whole_words=True):
+            tx.run("delete from outbox where id = ?", (row["id"],))
+
+
+def _unanswered(reader: Reader, session_ids: Collection[int], selves: Sequence[int]) -> list[Row]:
+    """The messages of these sessions that never came to a turn, with their files, and whether these identities' own."""
+    return reader.all(
+        "select i.id, s.id as session_id, s.chat_id, c.kind = 'private' as private,"
+        " ifnull(iif(json_valid(i.payload), i.payload ->> '$.text', i.payload), '') as text,"
+        " ifnull((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
+        "   and a.message_id is null), '') as files,"
+        " exists (select 1 from identities p where p.platform = i.platform and p.id in"
+        "   (select value from json_each(?2)) and p.user_id = iif(json_valid(i.payload),"
+        "   i.payload ->> '$.author_id', '')) as own"
+        " from inbox i join sessions s on s.key = i.session_key join chats c on c.id = s.chat_id"
+        " where s.id in (select value from json_each(?1)) and i.payload <> ''"
+        " and (i.state in ('failed', 'dead') or (i.state = 'pending' and i.held = 1))",
+        (json.dumps(list(session_ids)), json.dumps(list(selves))),
     )
 
 
@@ -544,17 +704,27 @@ def _selves(reader: Reader, asker: Asker, going: Plan) -> Sequence[int]:
     return choose.identities(reader, asker) if going.what == "me" else asker.selves
 
 
-def _clear_summaries(
-    tx: Transaction, message_ids: Collection[int], session_ids: Sequence[int], needles: Sequence[str]
-) -> None:
-    """Summaries and tasks of sessions whose words went, for they are made of them; and any others that quote them."""
+def _clear_summaries(tx: Transaction, message_ids: Collection[int], quoting: Collection[int]) -> None:
+    """Summaries and tasks of sessions whose words went, for they are made of them; and of those that quote them."""
     tx.run(
         "update sessions set summary = null, active_task = null where (summary is not null or active_task is not null)"
         " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
-        " or id in (select value from json_each(?2)) and exists (select 1 from json_each(?3) n"
-        "   where instr(lower(ifnull(summary, '') || ' ' || ifnull(active_task, '')), n.value) > 0))",
-        (json.dumps(sorted(message_ids)), json.dumps(list(session_ids)), json.dumps(needles)),
+        " or id in (select value from json_each(?2)))",
+        (json.dumps(sorted(message_ids)), json.dumps(list(quoting))),
     )
+
+
+def _quoted_in_summaries(
+    reader: Reader, session_ids: Sequence[int], quotes: Quotes, going: Sequence[Memory]
+) -> list[int]:
+    """The sessions whose summary or task quotes what goes, or holds a value that does, however short."""
+    values = Quotes(memory.value for memory in going)
+    rows = reader.all(
+        "select id, ifnull(summary, '') || ' ' || ifnull(active_task, '') as text from sessions"
+        " where (summary is not null or active_task is not null) and id in (select value from json_each(?))",
+        (json.dumps(list(session_ids)),),
+    )
+    return [row["id"] for row in rows if quotes.stand_in(row["text"]) or values.stand_in(row["text"], whole_words=True)]
 
 
 def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_id: Callable[[], str]) -> None:
@@ -566,12 +736,10 @@ def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_
         "update job_items set undo = null where undo is not null and owner_id in (select value from json_each(?))",
         (json.dumps(sorted({memory.owner_id for memory in doomed})),),
     )
-    needles = _spellings(memory.value for memory in doomed if _is_telling(memory.value))
-    tx.run(
-        "update job_runs set result = '{}' where exists (select 1 from json_each(?) n"
-        " where instr(lower(result), n.value) > 0)",
-        (json.dumps(needles),),
-    )
+    quotes = Quotes(memory.value for memory in doomed if is_telling(memory.value))
+    for row in tx.all("select id, result from job_runs where result <> '{}'"):
+        if quotes.stand_in(row["result"]):
+            tx.run("update job_runs set result = '{}' where id = ?", (row["id"],))
     memories.take_apart(tx, [memory.id for memory in going.memories])
     show_change(tx, scope, [*doomed, *going.restored], now=now, new_id=new_id)
 
@@ -584,9 +752,17 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     private = json.dumps(sessions_of(tx, [], identity_ids))
     tx.run("update messages set author_name = '' where author_id in (select value from json_each(?))", these)
     tx.run("update identities set name = '' where id in (select value from json_each(?))", these)
+    # The very request that this is done for is open still, and says who makes it.
+    tx.run(
+        "update inbox set payload = json_set(payload, '$.author_name', '') where state <> 'done'"
+        " and json_valid(payload) and payload ->> '$.author_id' in (select user_id from identities p"
+        "   where p.platform = inbox.platform"
+        "   and p.id in (select value from json_each(?)))",
+        these,
+    )
     tx.run("delete from questions where asker_id in (select value from json_each(?)) and state <> 'answered'", these)
+    # Wrong codes stay counted, or erasing all would buy another three guesses.
     tx.run("delete from link_codes where identity_id in (select value from json_each(?))", these)
-    tx.run("delete from link_tries where identity_id in (select value from json_each(?))", these)
     tx.run(
         "delete from looks where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",

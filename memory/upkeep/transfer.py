@@ -319,7 +319,7 @@ def record(
 ) -> None:
     """Put lines of one thread, in the order of their times, into the owner's history."""
     look(tx, run)
-    _meet(tx, run, lines)
+    _meet(tx, run, lines, now=now)
     new = [line for line in lines if sort_out(run, line, _author_id(run, line)) is None]
     if not new:
         return
@@ -443,15 +443,15 @@ def _author_id(run: Run, line: Line) -> int:
     return -2 if known is None else known.id
 
 
-def _meet(tx: Transaction, run: Run, lines: Sequence[Line]) -> None:
-    """Make those known who speak in `lines`: people are rows before their words are."""
+def _meet(tx: Transaction, run: Run, lines: Sequence[Line], *, now: int) -> None:
+    """Make those known who speak in `lines`: people are rows before their words are, and are seen no earlier."""
     for line in lines:
         one = line.author
         if one is None or one == OWNER or (one.platform, one.user_id) in run.people:
             continue
         run.people[(one.platform, one.user_id)] = people.known_speaker(
             tx, platform=one.platform, user_id=one.user_id
-        ) or people.speaker(tx, platform=one.platform, user_id=one.user_id, name=one.name, now=line.said_at)
+        ) or people.speaker(tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now)
 
 
 def _speaker(tx: Transaction, run: Run, line: Line) -> people.Speaker | None:
@@ -615,7 +615,7 @@ def _draft(tx: Transaction, run: Run, item: Item, *, now: int) -> Draft:
     if standing is None:
         author = home.identity_id
     else:
-        author, subject = (_identity(tx, run, one, at=learned_at) for one in (standing.author, standing.about))
+        author, subject = (_identity(tx, run, one, now=now) for one in (standing.author, standing.about))
         if standing.agent is not None:
             agent_id = run.agents.get(standing.agent, home.agent_id)
     return Draft(
@@ -639,7 +639,7 @@ def _draft(tx: Transaction, run: Run, item: Item, *, now: int) -> Draft:
     )
 
 
-def _identity(tx: Transaction, run: Run, one: Person | None, *, at: int) -> int | None:
+def _identity(tx: Transaction, run: Run, one: Person | None, *, now: int) -> int | None:
     """Whom a memory names: in private only the owner, for all in it is theirs; in a group everybody there."""
     if one is None or one == OWNER:
         return None if one is None else run.home.identity_id
@@ -648,7 +648,7 @@ def _identity(tx: Transaction, run: Run, one: Person | None, *, at: int) -> int 
     known = run.people.get((one.platform, one.user_id))
     if known is None:
         known = people.known_speaker(tx, platform=one.platform, user_id=one.user_id) or people.speaker(
-            tx, platform=one.platform, user_id=one.user_id, name=one.name, now=at
+            tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now
         )
         run.people[(one.platform, one.user_id)] = known
     return known.id
@@ -727,8 +727,40 @@ def take_out_messages(
 def close(tx: Transaction, one: Import, home: Home, *, now: int, new_id: Callable[[], str]) -> None:
     """Nothing of the import is left but its figures."""
     refresh(tx, home, now=now, new_id=new_id)
+    _unname(tx, one, home, now=now)
     erasure.note_reworded(tx, now=now)
     tx.run("update imports set state = 'undone', digest = '', ended_at = ? where id = ?", (now, one.id))
+
+
+def _unname(tx: Transaction, one: Import, home: Home, *, now: int) -> None:
+    """Blank the names of people, and the group's title, that nothing but an import has brought.
+
+    Somebody met here has said something, is known of, has a private chat or was seen a second time; or else is named
+    again when next seen.
+    """
+    tx.run(
+        "update identities set name = '' where name <> '' and last_seen_at = first_seen_at"
+        " and (id = ?1 or first_seen_at between ?3 and ?4"
+        "   or id in (select author_id from messages where import_id = ?2))"
+        " and not exists (select 1 from messages m where m.author_id = identities.id"
+        "   and (m.import_id is null or m.erased_at is null))"
+        " and id not in (select author_id from memories where author_id is not null"
+        "   union all select subject_id from memories where subject_id is not null"
+        "   union all select identity_id from chats where identity_id is not null)"
+        " and not exists (select 1 from identities other"
+        "   where other.person_id = identities.person_id and other.id <> identities.id)",
+        (home.identity_id, one.id, one.started_at, one.ended_at or now),
+    )
+    tx.run(
+        "update chats set title = '' where id = ?1 and not exists (select 1 from sessions s"
+        "   left join messages m on m.session_id = s.id and (m.import_id is null or m.erased_at is null)"
+        "   left join inbox i on i.session_key = s.key"
+        "   where s.chat_id = chats.id and coalesce(m.id, i.id) is not null)"
+        " and not exists (select 1 from owners o left join memories held on held.owner_id = o.id"
+        "   left join imports other on other.owner_id = o.id and other.id <> ?2 and other.state <> 'undone'"
+        "   where o.chat_id = chats.id and coalesce(held.id, other.id) is not null)",
+        (home.chat_id, one.id),
+    )
 
 
 def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> Home:

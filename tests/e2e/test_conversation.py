@@ -76,10 +76,19 @@ def test_a_correction_a_history_and_a_forget(offline: Terminal) -> None:
     assert "peanuts" in history and "walnuts" in history and " to " in history
     new_id = _ids(offline.chat("/memory list"))[0]
     asked = offline.chat(f"/forget {new_id}")
-    assert "yes or no" in asked and "stay in our history" in asked
-    forgotten = offline.chat("yes")
-    assert "Removed" in forgotten and "stay in our history" in forgotten and "erased" not in forgotten
+    assert "Forget this?" in asked and "and the words (or just yes)" in asked and "walnuts" in asked
+    forgotten = offline.chat("this memory only")
+    assert "Forgotten. Memories: 1." in forgotten and "stay in our history" in forgotten
     assert "walnuts" not in offline.chat("what am I allergic to?", "/memory")
+
+
+def test_what_is_forgotten_with_the_words_is_in_no_file(offline: Terminal) -> None:
+    """A plain yes means that, and the terminal says so."""
+    offline.chat("I'm allergic to qwertnuts")
+    assert "qwertnuts" in offline.chat("/forget allergic")
+    assert "Messages erased: 1. My answers erased: 1." in offline.chat("yes")
+    for file in (offline.folder / "data").rglob("*"):
+        assert file.is_dir() or b"qwertnuts" not in file.read_bytes(), file
 
 
 def test_any_other_answer_cancels_a_question_and_is_heard(offline: Terminal) -> None:
@@ -87,7 +96,7 @@ def test_any_other_answer_cancels_a_question_and_is_heard(offline: Terminal) -> 
     offline.chat("I live in Lisbon")
     short_id = _ids(offline.chat("/memory"))[0]
     shown = offline.chat(f"/forget {short_id}", "where do I live?", "yes", "/memory")
-    assert "You told me on" in shown and "Removed" not in shown and short_id in shown
+    assert "You told me on" in shown and "Forgotten" not in shown and short_id in shown
 
 
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
@@ -188,7 +197,7 @@ def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Pat
         (b"\x00", "nothing readable"),
         (b"/frobnicate", "no command /frobnicate"),
         (b"/memory show m_nosuch", "no memory m_nosuch"),
-        (b"/forget", "Usage: /forget <id>"),
+        (b"/forget", "Write /forget with an id"),
         (b"I live in Porto\x00! caf\xe9 \xed\xa0\x80", "Porto"),
     ],
 )

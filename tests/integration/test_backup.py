@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,16 @@ import pytest
 from memory import backups
 from memory.backups import Restored, Retention
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged, StoreInUse, StoreUnwritable
-from memory.service import Context, Piece, Receipt, Service
+from memory.recall import index
+from memory.service import Context, Piece, Receipt, Selection, Service
 from memory.store import driver as drivers
+from memory.store import history
 from memory.store.database import Database, Transaction
+from memory.store.driver import Driver
 from tests.conftest import group, private
 from tests.fakes import DAY, Clock
+from tests.integration.test_forgetting import DRIVERS
+from tests.integration.test_forgetting import opened as with_driver
 from tests.integration.test_leaving import counting, opened, rows, say
 from tests.integration.test_memory import act, facts
 
@@ -106,6 +112,30 @@ async def test_a_backup_holds_no_byte_of_what_was_removed(tmp_path: Path, clock:
         content = made.path.read_bytes().lower()
     assert b"quaxolia" not in content
     assert made.path.stat().st_mode & 0o777 == (tmp_path / "remora.db").stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name.replace(" ", "-"))
+@pytest.mark.parametrize("fed", [True, False])
+async def test_a_backup_made_before_the_index_is_merged_holds_no_word_that_went(
+    tmp_path: Path, clock: Clock, driver: Driver, fed: bool
+) -> None:
+    """Words stay in the index of removed rows for a while; a backup would keep them for weeks."""
+    async with with_driver(tmp_path / "remora.db", clock, driver=driver) as memory:
+        said = [*["about the tides"] * 30, "My quaxolia is a secret.", *["about the moon"] * 30]
+        turns = [await say(memory, private("ada"), text, counting(), clock) for text in said]
+        await index.catch_up(memory._database)
+        gone = turns[30].said[0].id
+        await memory._database.write(lambda tx: history.erase(tx, [gone], now=clock()))
+        if fed:
+            await index.catch_up(memory._database)
+        made = await memory.backups.make()
+        assert b"quaxolia" not in made.path.read_bytes().lower()
+        with closing(driver.module.connect(made.path)) as copy:
+            found = copy.execute("select count(*) from words where words match 'moon'").fetchone()
+            assert found[0] == 30
+    await bring_back(made.path, tmp_path / "remora.db", clock)
+    async with opened(tmp_path / "remora.db", clock) as memory:
+        assert await memory.search(turns[0].context, "moon", limit=3)
 
 
 async def test_backups_are_dropped_when_the_receipt_said_so(memory: Service, clock: Clock, tmp_path: Path) -> None:
@@ -233,6 +263,83 @@ async def test_what_was_forgotten_after_the_backup_stays_forgotten(tmp_path: Pat
             ("",), ("I live in Porto.",),
         ]  # fmt: skip
         assert await rows(memory, "select count(*) > 0 from forgotten") == [(1,)]
+
+
+@pytest.mark.parametrize("replaced", ["there", "gone"])
+async def test_what_was_erased_wherever_it_stood_stays_erased(tmp_path: Path, clock: Clock, replaced: str) -> None:
+    """Messages that failed, what could not be sent, what a job keeps to undo its work, a task: no list names these."""
+    path = tmp_path / "remora.db"
+    place = private("ada")
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "I like quokka tea.", clock)
+        failed = await memory.mail.receive(
+            platform="console", bot_id="local", update_key=counting(), session_key=place[0].session_key,
+            payload='{"text": "my quokka failed"}',
+        )  # fmt: skip
+
+        def act(tx: Transaction) -> None:
+            tx.run("update inbox set state = 'failed', finished_at = 1 where id = ?", (failed,))
+            memory.mail.post(
+                tx, session_key=place[0].session_key, turn_id=None, inbox_id=None, kind="message",
+                pieces=[Piece(text="your quokka", file_name="quokka.txt", file=b"quokka")], reply_to=None,
+            )  # fmt: skip
+            tx.run("update outbox set state = 'dead' where text = 'your quokka'")
+            run_id = tx.insert(
+                "insert into job_runs (job, agent_id, period, state, started_at, result)"
+                " values ('compress', ?, 'x', 'done', 1, '{\"of\": \"quokka\"}')",
+                (ada.session.agent_id,),
+            )
+            tx.run(
+                "insert into job_items (run_id, owner_id, state, undo) values (?, ?, 'done', '{\"v\": \"quokka\"}')",
+                (run_id, ada.scope.writes_to),
+            )
+            tx.run("update sessions set active_task = 'find a quokka', summary = 'of a quokka'")
+
+        await memory._database.write(act)
+        made = await memory.backups.make()
+        clock.move(minutes=1)
+        asked = await memory.mail.receive(
+            platform="console", bot_id="local", update_key=counting(), session_key=place[0].session_key, payload="{}"
+        )
+        assert asked is not None
+        await memory.forgetting.forget(ada, asked, None, Selection(what="me"), "words")
+    if replaced == "gone":
+        path.unlink()
+    assert b"quokka" in made.path.read_bytes().lower()
+    assert (await bring_back(made.path, path, clock, keep=False)).erased.erasings == 1
+    assert b"quokka" not in path.read_bytes().lower()
+
+
+async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Clock) -> None:
+    """Neither the old words nor what they had taught; the new ones are not in the backup."""
+    path = tmp_path / "remora.db"
+    where, who = private("ada")
+    async with opened(path, clock) as memory:
+        await told(memory, "I live in Quaxolia.", clock)
+        made = await memory.backups.make()
+        clock.move(minutes=1)
+        ((reference,),) = await rows(memory, "select platform_ref from messages where role = 'user'")
+        edit = await memory.mail.receive(
+            platform="console", bot_id="local", update_key=counting(), session_key=where.session_key, payload="{}"
+        )
+        assert edit is not None
+        assert await memory.amend(
+            where, who, edit, platform_ref=str(reference), text="Never mind.", compose=lambda text, _attached: text
+        )
+        assert await rows(memory, "select count(*) from erasures where listed_at is null") == [(0,)]
+        later = await memory.backups.make()
+    path.unlink()
+    assert (await bring_back(made.path, path, clock)).erased.erasings == 1
+    assert b"quaxolia" not in path.read_bytes().lower()
+    async with opened(path, clock) as memory:
+        assert await facts(memory, await memory.context(where, who)) == []
+        # They may say so again at any time.
+        await told(memory, "I live in Quaxolia.", clock)
+        assert await facts(memory, await memory.context(where, who)) == [("home", "Quaxolia")]
+    path.unlink()
+    assert (await bring_back(later.path, path, clock)).erased.erasings == 0
+    async with opened(path, clock) as memory:
+        assert await rows(memory, "select text from messages where role = 'user'") == [("Never mind.",)]
 
 
 async def test_what_was_forgotten_is_erased_once_and_nothing_younger(tmp_path: Path, clock: Clock) -> None:

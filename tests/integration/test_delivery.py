@@ -389,7 +389,7 @@ async def test_a_question_is_answered_by_its_own_button_only(desk: Desk) -> None
         await desk.push(first[0].data)
         assert "no longer open" in desk.screen.texts[-1]
         await desk.push(second[0].data)
-        assert desk.screen.texts[-1].startswith("Forgotten: ")
+        assert desk.screen.texts[-1].startswith("Forgotten. ")
         assert [row[0] for row in await desk.rows("select short_id from memories")] == [ids[0]]
 
 
@@ -514,7 +514,7 @@ async def test_a_question_is_settled_once(desk: Desk) -> None:
         remaining = await desk.rows("select short_id from memories")
     outcome, over = desk.screen.texts[-2:]
     assert "no longer open" in over
-    assert ("Kept." in outcome) == bool(remaining)
+    assert ("Nothing was forgotten." in outcome) == bool(remaining)
 
 
 async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clock: Clock) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
+import signal
 import sqlite3
 import sys
 import time
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,7 +147,7 @@ class World:
     def database(self) -> Path:
         return self.folder / "data" / "remora.db"
 
-    def new(self, way: str, count: int = 3) -> str:
+    def new(self, way: str, count: int = 4) -> str:
         """Words that stand nowhere else, each one piece for a tokeniser."""
         begin = sum(map(len, self.planted.values()))
         made = [f"zq{hashlib.sha256(str(n).encode()).hexdigest()[:14]}" for n in range(begin, begin + count)]
@@ -176,9 +178,9 @@ class World:
         """Press "and the words" under the last message of the bot on Telegram; what then stands in its place."""
         shown = [one for one in (await self.telegram.state())["chats"][str(chat)]["messages"] if one["by_bot"]][-1]
         await self.telegram.press(shown["message_id"], label="and the words", chat=chat, user=BOB)
-        return await self._receipt_at(shown["message_id"], chat)
+        return await self.receipt_at(shown["message_id"], chat)
 
-    async def _receipt_at(self, message_id: int, chat: int) -> str:
+    async def receipt_at(self, message_id: int, chat: int) -> str:
         async with asyncio.timeout(SECONDS):
             while True:
                 messages = (await self.telegram.state())["chats"][str(chat)]["messages"]
@@ -316,8 +318,8 @@ async def plant_on_discord(world: World) -> None:
     await world.write(f"{mention} I keep {new('here on discord')}", channel=world.general)
     # The bot's own answer to what is deleted or edited stays, as it stays on the platform.
     world.taken_back = await world.write(f"hush: I keep {new('deleted')}")
-    for place in ({}, {"channel": world.general}):
-        await world.write(f"{mention} I keep a hamster of my own", user=ADA, name="Ada", **place)
+    await world.write("I keep a hamster of my own", user=ADA, name="Ada")
+    await world.write(f"{mention} I keep a hamster of my own", user=ADA, channel=world.general)
     await world.learned(
         *(world.planted[way][0] for way in ("everything", "words on discord", "here on discord", "deleted"))
     )
@@ -350,8 +352,8 @@ async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> N
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""
     async with world(tmp_path) as there:
         async with spawned(tmp_path):
-            await there.telegram.wait(polling=True)
-            await there.discord.wait(connected=True)
+            await there.telegram.wait(polling=True, timeout=60)
+            await there.discord.wait(connected=True, timeout=60)
             await plant_on_telegram(there)
             await plant_on_discord(there)
             await there.say("/memory export transcript", "a file for people")
@@ -402,7 +404,7 @@ async def take_back(world: World) -> list[str]:
     """Delete one message on Discord and edit one on each platform; what stood in these."""
     edited = await world.write(f"hush: I keep {world.new('edited')}")
     await world.telegram.say(f"hush: I keep {world.new('edited')}", user=BOB)
-    await world.learned(*world.planted["edited"][::3])
+    await world.learned(*world.planted["edited"][::4])
     await world.discord.delete(world.taken_back)
     await world.discord.edit(edited, "I keep quiet")
     said = (await world.telegram.state())["chats"][str(BOB)]["messages"]
@@ -463,8 +465,50 @@ async def restored(world: World) -> None:
     assert done.returncode == 0, (out, errors)
     assert world.traces(world.gone) == {}
     async with spawned(world.folder):
-        await world.telegram.wait(polling=True)
+        await world.telegram.wait(polling=True, timeout=60)
         assert "parrot" in await world.say("/memory", "What I remember", chat=ANN, user=ANN)
         await world.say("what was in the attic?")
-        await world.say("/memory", "What I remember")
+        await world.say("/memory", "I remember nothing of you here yet.")
         assert world.traces(world.gone) == {}
+
+
+@asynccontextmanager
+async def lives(folder: Path) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
+    """Processes of the bot one after another (see tests/crash/product.py): what is asked of them, and the answer."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.crash.product", str(folder / "config.yaml")), cwd=_ROOT, stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None
+    written, shown = process.stdin, process.stdout
+
+    async def ask(line: str) -> str:
+        written.write(f"{line}\n".encode())
+        return (await shown.readline()).decode().strip()
+
+    try:
+        yield ask
+    finally:
+        written.close()
+        await process.wait()
+
+
+async def test_killed_between_the_erasing_and_the_receipt_the_receipt_comes_once(tmp_path: Path) -> None:
+    """kill -9 as the erasing is committed, or just before: nothing is left, and that is told, once."""
+    async with world(tmp_path) as there, lives(tmp_path) as product:
+        for moment in ("before", "after"):
+            await product(f"start {moment} insert into erasures")
+            await there.say(f"I keep {there.new(moment)}")
+            await there.learned(there.planted[moment][0])
+            await there.say(f"/forget {there.planted[moment][0]}", "and the words (or just yes)")
+            asked = (await there.telegram.state())["chats"][str(BOB)]["messages"][-1]["message_id"]
+            await there.telegram.press(asked, label="and the words", chat=BOB, user=BOB)
+            assert await product("wait") == "-9"
+            pid = int(await product("start"))
+            told = await there.receipt_at(asked, BOB)
+            assert "Messages erased: 1. My answers erased: 1." in told and "No trace" in told
+            await there.telegram.wait(idle=0.5)
+            assert there.traces(there.planted[moment]) == {}
+            receipts = [text for text in await there.telegram.texts(BOB) if text.startswith("Forgotten")]
+            assert len(receipts) == ("before", "after").index(moment) + 1
+            os.kill(pid, signal.SIGKILL)
+            await product("wait")

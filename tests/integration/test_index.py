@@ -14,7 +14,7 @@ from agents.tokens import count_tokens
 from memory.recall import index
 from memory.service import Context, Service, Triggers, Utterance
 from memory.store.database import Reader, Transaction
-from tests.conftest import private
+from tests.conftest import forgotten_alone, private
 from tests.fakes import NOON, Clock
 from tests.integration.test_memory import act, learn, say
 
@@ -147,7 +147,7 @@ async def test_what_is_forgotten_while_an_index_is_made_is_not_in_it(memory: Ser
     await answers(memory, context, "mat")
     while not await memory._database.read(begun):
         await asyncio.sleep(0)
-    await act(memory, context, lambda desk: desk.forget(kept[0].id))
+    await forgotten_alone(memory, context, kept[0].id)
     await memory.indexed()
     rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'mat'"))
     assert rows == [] and await is_whole(memory)

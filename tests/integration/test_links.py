@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.base import Outbound, Place
+from memory.errors import NotFound
 from memory.service import Budget, Context, Desk, Said, Service
 from memory.store import links, people
 from memory.store.database import Transaction
@@ -95,7 +96,6 @@ def test_a_code_is_for_one_link_within_its_time_and_three_guesses_are_all(
                     expected = "linked"
                 else:
                     del opened[maker]
-                    wrong.pop(who, None)
                     expected = "fits"
                     assert (given.identity_id, given.session_id) == (maker, maker)
                 assert given.outcome == expected
@@ -129,6 +129,17 @@ def test_a_newer_code_ends_the_older_one_of_the_same_account() -> None:
         assert links.take_code(tx, 2, CODES[1], now=NOON).outcome == "fits"
 
 
+def test_a_right_code_does_not_buy_more_guesses() -> None:
+    """A second account of one's own makes right codes as often as one likes."""
+    connection, tx = store()
+    with closing(connection):
+        given = []
+        for code in (CODES[1], CODES[1], CODES[0], CODES[1], CODES[1]):
+            links.open_code(tx, 1, 1, CODES[0], now=NOON)
+            given.append(links.take_code(tx, 2, code, now=NOON).outcome)
+        assert given == ["wrong", "wrong", "fits", "no_tries_left", "no_tries_left"]
+
+
 # The talk about it ----------------------------------------------------------------------------------------------
 
 
@@ -151,7 +162,10 @@ class World(Bench):
     async def press_last(self, choice: str, person: str) -> str:
         """Press a button under the last message that somebody was shown."""
         message = self.shown(person)[-1]
-        data = next(one.data for one in message.buttons if f":{choice}" in one.data)
+        return await self.press(next(one.data for one in message.buttons if f":{choice}" in one.data), message, person)
+
+    async def press(self, data: str, message: Outbound, person: str) -> str:
+        """Press a button of a message that was shown some time."""
         pressed = replace(self.inbound("", person=person), pressed=data, message_id=str(message.id))
         await self.router.on_inbound(pressed)
         for other in PEOPLE:
@@ -162,7 +176,7 @@ class World(Bench):
         await self.tell("/link", maker)
         await self.tell(f"/link {CODE}", giver)
         await self.tell("yes", giver)
-        await self.tell("yes", maker)
+        await self.press_last("yes", maker)
 
     async def seen(self, person: str) -> set[str]:
         memory = self.memories["remora.db"]
@@ -197,10 +211,10 @@ async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> Non
 
 @pytest.mark.parametrize(
     ("who", "word", "told"),
-    [("bob", "no", "Nothing is linked"), ("ada", "no", "Nothing is linked"), ("ada", "ok", "Nothing is linked")],
+    [("bob", "no", "Nothing is linked"), ("ada", "no", "Nothing is linked"), ("ada", "不", "Nothing is linked")],
 )
 async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
-    """An "ok" in passing is no yes to this; the other one hears of a no."""
+    """In whatever language; the other one hears of a no."""
     await world.tell("/link", "ada")
     await world.tell(f"/link {CODE}", "bob")
     if who == "ada":
@@ -210,6 +224,50 @@ async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: s
         assert "“Ada” on the terminal has not said yes" in world.last("bob")
     assert await world.seen("ada") == {"tea"} and await world.seen("bob") == {"rum"}
     assert "not right" in await world.tell(f"/link {CODE}", "bob")
+
+
+async def test_an_ok_in_passing_is_neither_yes_nor_no(world: World) -> None:
+    """The question stays open, and the very word is asked for."""
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    for word in ("ok", "好的"):
+        assert "the very word: yes / no" in await world.tell(word, "bob")
+    assert "I have asked “Ada”" in await world.press_last("yes", "bob")
+
+
+async def test_where_only_the_button_counts_it_is_asked_for(world: World) -> None:
+    """A typed yes may be meant for something else, and whoever typed it would wait in vain."""
+    world.screen.capabilities = replace(world.screen.capabilities, buttons=True)
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("yes", "bob")
+    assert "Press yes or no" in world.last("ada") and "Answer" not in world.last("ada")
+
+
+@pytest.mark.parametrize("said", [CODE, CODE.lower(), "CDFG 2345"])
+async def test_a_code_sent_alone_is_given(world: World, said: str) -> None:
+    """Whoever was told to send a code sends just that."""
+    await world.tell("/link", "ada")
+    assert "You made that code yourself" in await world.tell(said, "ada")
+    assert "That code was made by “Ada”" in await world.tell(said, "bob")
+    assert "I have asked “Ada”" in await world.tell("yes", "bob")
+
+
+async def test_a_code_said_alone_in_a_group_is_over(world: World) -> None:
+    """As behind the command: whoever reads along could give it first."""
+    await world.tell("/link", "ada")
+    await world.say(CODE, person="bob", chat="club")
+    assert "no longer valid" in world.last("club")
+    assert "not right" in await world.tell(f"/link {CODE}", "bob")
+
+
+@pytest.mark.parametrize("said", ["2345 6789", "7788 2233", "CDFGHJKM", CODE])
+async def test_what_only_looks_like_a_code_is_ordinary_talk(world: World, said: str) -> None:
+    """Somebody's telephone number must not be lost on a greeting."""
+    assert await world.tell(said, "cyd") == "All right."
+    await world.say(said, person="cyd", chat="club")
+    assert world.last("club") == "All right."
+    assert [said in request.messages[-1].content for request in world.model.requests] == [True, True]
 
 
 async def test_a_question_that_is_over_links_nobody(world: World, clock: Clock) -> None:
@@ -274,7 +332,7 @@ async def test_nobody_is_linked_with_one_who_was_shut_out(world: World, when: st
     else:
         await world.tell("yes", "bob")
         await door.block("console", "person", "bob", by="9")
-        assert "can't be reached" in await world.tell("yes", "ada")
+        assert "can't be reached" in await world.press_last("yes", "ada")
     assert await world.seen("bob") == {"rum"}
 
 
@@ -285,7 +343,7 @@ async def test_a_third_account_joins_and_any_one_leaves(world: World) -> None:
     asked = await world.tell(f"/link {CODE}", "bob")
     assert all(f"“{name}” on the terminal" in asked for name in ("Ada", "Bob", "Cyd"))
     await world.tell("yes", "bob")
-    await world.tell("yes", "cyd")
+    await world.press_last("yes", "cyd")
     assert await world.seen("ada") == {"tea", "rum", "milk"}
     assert "1. “Ada” on the terminal (this one)\n2. “Bob”" in await world.tell("/unlink 7", "ada")
     assert "Take “Bob” on the terminal out?" in await world.tell("/unlink 2", "ada")
@@ -297,6 +355,36 @@ async def test_a_third_account_joins_and_any_one_leaves(world: World) -> None:
     await world.tell("/unlink", "cyd")
     assert "no longer linked" in await world.tell("yes", "cyd")
     assert "linked with no other" in await world.tell("/unlink", "cyd")
+
+
+async def test_nobody_is_linked_with_a_third_who_came_in_between_the_two_answers(world: World) -> None:
+    """Ada has said yes to Bob, and not to whom Bob has linked with since; nor Bob to a third of hers."""
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("yes", "bob")
+    question = world.shown("ada")[-1]
+    await world.linked("cyd", "bob")
+    await world.press(question.buttons[0].data, question, "ada")
+    assert "Nothing is linked: begin anew" in world.last("ada") and "Nothing is linked: begin anew" in world.last("bob")
+    assert await world.seen("ada") == {"tea"} and await world.seen("bob") == {"rum", "milk"}
+
+
+@pytest.mark.parametrize("how", ["taken out", "all erased"])
+async def test_a_question_about_a_link_is_over_when_one_side_leaves(world: World, how: str) -> None:
+    """Who has just parted from an account, or had everything erased, is not linked by a yes to what was asked before."""
+    await world.linked("bob", "cyd")
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("yes", "bob")
+    if how == "taken out":
+        await world.say("/unlink", person="cyd")
+        await world.say("yes", person="cyd")
+    else:
+        await world.say("/privacy delete", person="bob")
+        await world.say("yes", person="bob")
+    question = next(one for one in reversed(world.shown("ada")) if one.buttons)
+    assert "no longer open" in await world.press(question.buttons[0].data, question, "ada")
+    assert await world.seen("ada") == {"tea"}
 
 
 async def test_what_everybody_is_told_when_an_answer_comes_twice(world: World) -> None:
@@ -330,7 +418,10 @@ async def test_what_runs_while_an_account_is_taken_out_neither_reads_nor_changes
     assert not await memory.search(turn.context, "tea", limit=5)
     view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=5)
     assert "tea" not in repr(view)
-    assert await memory.act(turn, 0, 0, "forget", lambda desk: str(desk.forget(tea.id))) == "None"
+    with pytest.raises(NotFound):
+        await memory.act(turn, 0, 0, "forget_fact", lambda desk: desk.may_forget(tea.short_id).short_id)
+    with pytest.raises(NotFound):
+        await memory.act(turn, 0, 1, "correct_fact", lambda desk: desk.correct(tea.short_id, "rum")[1].short_id)
     assert [one.value for one in await memory.memories(ada, limit=5)] == ["tea"]
 
 

@@ -26,7 +26,7 @@ from memory.service import (
     Where,
     Who,
 )
-from tests.conftest import group, private
+from tests.conftest import forgotten_alone, group, private
 from tests.fakes import Clock, counting_ids
 
 
@@ -229,7 +229,7 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
     await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Lisbon"}
     home = (await known(memory, turn.context, "Lisbon"))[0]
-    await act(memory, turn.context, lambda desk: desk.forget(home.id))
+    await forgotten_alone(memory, turn.context, home.id)
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada"}
 
 
@@ -238,8 +238,7 @@ async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Ser
     turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
     allergy = (await memory.memories(turn.context, limit=1))[0]
-    assert await act(memory, turn.context, lambda desk: desk.forget(allergy.id)) is not None
-    assert await act(memory, turn.context, lambda desk: desk.forget(allergy.id)) is None
+    assert (await forgotten_alone(memory, turn.context, allergy.id)).memories == 1
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
     assert await found(memory, turn.context, "peanuts allergy") == []
@@ -253,7 +252,7 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     home = (await memory.memories(turn.context, limit=1))[0]
-    await act(memory, turn.context, lambda desk: desk.forget(home.id))
+    await forgotten_alone(memory, turn.context, home.id)
     assert await facts(memory, turn.context) == []
 
 
@@ -434,7 +433,7 @@ async def test_ids_of_removed_memories_are_never_given_again(memory: Service, cl
     """What entered an old reply is kept as bare ids, which must not come to mean something else."""
     ada = await memory.context(*private("ada"))
     (first,) = await act(memory, ada, lambda desk: desk.remember("it is under the blue pot", key="spare-key"))
-    await act(memory, ada, lambda desk: desk.forget(first.id))
+    await forgotten_alone(memory, ada, first.id)
     (second,) = await act(memory, ada, lambda desk: desk.remember("it is with the neighbour", key="spare-key"))
     assert second.id > first.id
 
@@ -487,7 +486,7 @@ async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(
     await learn(memory, turn)
     closed_at = clock()
     porto = (await memory.memories(turn.context, limit=1))[0]
-    await act(memory, turn.context, lambda desk: desk.forget(porto.id))
+    await forgotten_alone(memory, turn.context, porto.id)
     clock.move(days=1)
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
@@ -503,7 +502,7 @@ async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_mes
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await memory.act(turn, 0, 0, "remember_fact", lambda desk: desk.remember("Lisbon", key="home")[0].short_id)
     saved = (await memory.memories(turn.context, limit=1))[0]
-    await act(memory, turn.context, lambda desk: desk.forget(saved.id))
+    await forgotten_alone(memory, turn.context, saved.id)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
 
@@ -513,7 +512,7 @@ async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory
     ada = private("ada")
     turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
     told = await act(memory, turn.context, lambda desk: desk.remember("I'm allergic to peanuts"))
-    await act(memory, turn.context, lambda desk: desk.forget(told[0].id))
+    await forgotten_alone(memory, turn.context, told[0].id)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
     clock.move(days=1)
@@ -580,7 +579,8 @@ async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Serv
     with pytest.raises(NotYours):
         await act(memory, bob, lambda desk: desk.correct(home.short_id, "Atlantis"))
     with pytest.raises(NotYours):
-        await act(memory, bob, lambda desk: desk.forget(home.id))
+        await memory.forgetting.preview(bob, home.short_id)
+    assert (await forgotten_alone(memory, bob, home.id)).is_empty
     at_home = await memory.context(*private("ada"))
     await act(memory, at_home, lambda desk: desk.correct(home.short_id, "Porto"))
     assert await facts(memory, bob) == [("home", "Porto")]
@@ -594,7 +594,7 @@ async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service,
     slot = (await memory.profile(turn.context))[0]
     home = (await memory.memories(turn.context, limit=1))[0]
     with pytest.raises(Derived) as refused:
-        await act(memory, turn.context, lambda desk: desk.forget(slot.id))
+        await memory.forgetting.preview(turn.context, slot.short_id)
     assert refused.value.short_ids == (home.short_id,)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from gateway.catalogue import CATALOGUE
 from gateway.phrases import Language
 from gateway.policy import Rules
 from gateway.texts import Texts
-from memory.service import Desk, Memory, Piece, Service
+from memory.service import Memory, Service
 from memory.store.database import Reader
-from tests.conftest import group
+from tests.conftest import forgotten_alone, group
 from tests.fakes import Clock, ScriptedModel, says
 from tests.integration.test_router import Bench, Screen
 
@@ -352,6 +351,35 @@ async def test_a_message_of_a_group_is_linked_where_its_author_asks(talk: Talk) 
     assert "From a message by Ada of" in by_bob and "https://phone.example/club/" in by_bob
 
 
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_message_of_before_its_group_moved_has_no_link(talk: Talk, moved: bool) -> None:
+    """A supergroup counts its messages anew: the old number would lead to what somebody else has said."""
+    chat = "supers" if moved else "club"
+    talk.phone.capabilities = replace(talk.phone.capabilities, direct=True)
+    async with talk.running():
+        await talk.ask("hello")
+        await talk.ask("I like chess", chat="club")
+        await talk.ask("the boat in the harbour is a blue one", chat="club")
+        talk.clock.move(minutes=1)
+        if moved:
+            await talk.router.on_moved("console", "club", "supers")
+        await talk.ask("I like rum", chat=chat)
+        context = await talk.memory.context(*group(chat, "ada"))
+        await talk.memory.flush(context, "test")
+        found = {memory.value: memory.short_id for memory in await talk.memory.memories(context, limit=9)}
+        await talk.ask("/new", chat=chat)
+        chess = await talk.ask(f"/memory show {found['chess']}", chat=chat)
+        rum = await talk.ask(f"/memory show {found['rum']}", chat=chat)
+        await talk.ask("which boat in the harbour is blue?", chat=chat)
+        await talk.ask("/why", chat=chat)
+        await talk.router.settled(Place(channel="console", chat="ada"))
+        why = [one.text for one in talk.phone.sent if one.place.chat == "ada"][-1]
+    assert f"https://phone.example/{chat}/" in rum and "From your message" in chess and "boat" in why
+    assert ("https://phone.example/" in chess) is not moved
+    boat = next(line for line in why.splitlines() if "boat" in line)
+    assert ("https://phone.example/" in boat) is not moved
+
+
 # Learning -------------------------------------------------------------------------------------------------------
 
 
@@ -437,6 +465,7 @@ async def test_a_failure_to_read_is_told_where_it_happened(talk: Talk) -> None:
 async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: Language) -> None:
     """One for people, one for programs; one's own in private, the group's in a group, nobody else's anywhere."""
     talk = Talk(tmp_path, Phone(file_bytes=1_000_000), clock)
+    talk.phone.capabilities = replace(talk.phone.capabilities, direct=True)
     async with talk.running():
         texts = await speaks(talk, language, "ada", "bob")
         await talk.ask("I like tea")
@@ -449,7 +478,10 @@ async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: 
         everything = await talk.ask(f"/memory export {'transcript' if language == 'en' else '全部'}")
         _, all_said = files(talk.phone)
         await talk.ask("/memory export", chat="club")
+        await talk.router.settled(Place(channel="console", chat="ada"))
+        assert [one.text for one in talk.phone.sent if one.place.chat == "club"][-1] == texts("private.sent")
         shared, _ = files(talk.phone)
+        assert {one.place.chat for one in talk.phone.sent if one.file is not None} == {"ada"}
         assert await talk.ask("/memory export nonsense") == texts("command.usage", usage=usage("memory"))
     assert said.startswith(texts("export.done", memories=1, messages=1)) and "tea" in page
     assert json.loads(data) and "tea" in data and "rains" not in data
@@ -458,9 +490,37 @@ async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: 
     assert "Mondays" in shared and "tea" not in shared
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_a_whole_group_has_said_is_for_an_admin_to_take_out(
+    tmp_path: Path, clock: Clock, language: Language
+) -> None:
+    """Whoever joined yesterday did not hear it; an admin gets it alone, and in private all have their own."""
+    talk = Talk(tmp_path, Phone(file_bytes=1_000_000), clock)
+    talk.phone.capabilities = replace(talk.phone.capabilities, hidden=True)
+    talk.rules = Rules(open_to_all=True, admins=frozenset({"7"}))
+    async with talk.running():
+        texts = await speaks(talk, language, "ada", "bob", "7")
+        await talk.ask("the club meets on Mondays", person="bob", chat="club")
+
+        async def slash(text: str, person: str) -> Outbound:
+            inbound = replace(talk.inbound(text, person=person, chat="club"), ticket="t")
+            await talk.router.on_inbound(inbound)
+            await talk.router.settled(inbound.place)
+            return talk.phone.last
+
+        assert (await slash("/memory export transcript", "ada")).text == texts("export.admins")
+        assert not [one for one in talk.phone.sent if one.file is not None]
+        last = await slash("/memory export transcript", "7")
+        assert last.file is not None and b"Mondays" in last.file.data and last.ticket == "t"
+        shown = len(talk.phone.sent)
+        assert await talk.ask("/memory export", chat="club") == texts("private.hidden")
+        assert len(talk.phone.sent) == shown + 1
+        assert (await talk.ask("/memory export transcript")).startswith(texts("export.all", memories=0, messages=0))
+
+
 def files(phone: Phone) -> tuple[str, str]:
     """The page and the data of the newest export."""
-    page, data = (one.file for one in phone.sent[-2:])
+    page, data = [one.file for one in phone.sent if one.file is not None][-2:]
     assert page is not None and data is not None and (page.name, data.name) == ("remora.md", "remora.json")
     return page.data.decode(), data.data.decode()
 
@@ -558,16 +618,7 @@ async def test_why_shows_nothing_that_was_forgotten(talk: Talk) -> None:
         assert "tea" in await talk.ask("/why")
         row = await talk.row(short_id)
         context = await talk.memory.context(*talk.where("ada"))
-        inbox = await talk.memory.mail.receive(
-            platform="console", bot_id="local", update_key="f", session_key=context.session.key, payload="{}"
-        )
-        assert inbox is not None
-
-        def forget(desk: Desk) -> Sequence[Piece]:
-            desk.forget(int(str(row["id"])))
-            return ()
-
-        await talk.memory.answer(context, inbox, forget)
+        await forgotten_alone(talk.memory, context, int(str(row["id"])))
         shown = await talk.ask("/why")
     assert "tea" not in shown and Texts("en")("why.forgotten") in shown
 
@@ -596,7 +647,7 @@ async def test_a_profile_names_the_memories_it_is_made_of(talk: Talk) -> None:
         tea = await talk.kept("I like tea")
         shown = (await talk.ask("/profile")).splitlines()
     assert f"likes: tea (from {tea})" in shown
-    assert shown[-1] == "Settings: language as you write, timezone UTC, which is mine"
+    assert shown[-1] == "Language: the one you write in. Timezone: UTC, mine, as you have set none."
 
 
 async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
@@ -611,7 +662,7 @@ async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
         assert await listed(talk) == []
         assert await talk.ask("/profile timezone auto") == Texts("zh")("profile.timezone.auto", timezone="UTC")
         await talk.ask("/profile language auto")
-        assert (await talk.ask("/profile")).endswith("language as you write, timezone UTC, which is mine")
+        assert (await talk.ask("/profile")).endswith("Language: the one you write in. Timezone: UTC, mine, as you have set none.")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

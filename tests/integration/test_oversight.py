@@ -10,8 +10,12 @@ import pytest
 
 from gateway.catalogue import CATALOGUE
 from gateway.policy import Rules
+from memory.service import Desk, Overseer, Question, Service
 from memory.store import looks
 from memory.store.looks import Look
+from tests.conftest import private
+from tests.fakes import Clock
+from tests.integration.test_leaving import counting, rows
 from tests.pipeline import World, pipeline
 
 ADMIN, OTHER_ADMIN, BOB, CYD = "12345678", "87654321", "22222222", "33333333"
@@ -136,6 +140,48 @@ async def test_an_admin_forgets_what_a_person_told_with_the_words(tmp_path: Path
         (over,) = await world.say(author=ADMIN, pressed=yes.data)
         assert over == TEXTS["answer.over"]
         assert await looked(world, BOB) == [("forget", 1), ("show", 1), ("show", 1)]
+
+
+async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Service, clock: Clock) -> None:
+    """The person reads what was done to them: nothing, where the question was over; once, however often it is tried."""
+    ada, boss = private("ada"), private("boss")
+    context = await memory.context(*ada)
+    admin_context = await memory.context(*boss)
+    desk_ids: list[int] = []
+
+    def keep(desk: Desk) -> tuple[()]:
+        desk_ids.extend(one.id for one in desk.remember("I like tea"))
+        return ()
+
+    async def received() -> int:
+        inbox_id = await memory.mail.receive(
+            platform="console", bot_id="local", update_key=counting(), session_key=boss[0].session_key, payload="{}"
+        )
+        assert inbox_id is not None
+        return inbox_id
+
+    async def asked() -> Question:
+        found: list[Question] = []
+
+        def act(overseer: Overseer) -> tuple[()]:
+            found.append(overseer.ask("erase", {"memory": desk_ids[0]}, choices=("yes", "no"), preset="yes"))
+            return ()
+
+        await memory.oversight.answer(admin_context, await received(), "ada", "show", act)
+        return found[0]
+
+    await memory.answer(context, await received(), keep)
+    over = await asked()
+    await memory.cancel(over)
+    assert await memory.oversight.forget(admin_context, await received(), over, "ada", desk_ids[0]) is None
+    noted = "select found from looks where action = 'forget'"
+    assert await rows(memory, noted) == []
+    question, request = await asked(), await received()
+    for _ in range(2):
+        receipt = await memory.oversight.forget(admin_context, request, question, "ada", desk_ids[0])
+        assert receipt is not None and receipt.memories == 1
+        clock.move(minutes=1)
+    assert await rows(memory, noted) == [(1,)]
 
 
 async def test_a_forwarded_yes_is_no_admins_word(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from channels.base import Place
+from memory.errors import NotWished
 from memory.learn import keep
 from memory.learn.ask import Ask, Mind, Told
 from memory.service import Context, Desk, Draft, Selection, Service, Spent, Where, Who
@@ -181,6 +183,76 @@ async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, cl
     assert await kept(memory, bob, draft(bob, value="gin", **told))
 
 
+async def corrected(memory: Service, place: tuple[Where, Who], short_id: str, value: str) -> bool:
+    """As typed behind /correct; whether it was done."""
+    done: list[bool] = []
+
+    def act(desk: Desk) -> tuple[()]:
+        try:
+            desk.correct(short_id, value)
+        except NotWished:
+            done.append(False)
+        else:
+            done.append(True)
+        return ()
+
+    inbox_id = await memory.mail.receive(
+        platform="console", bot_id="local", update_key=counting(), session_key=place[0].session_key, payload="{}"
+    )
+    assert inbox_id is not None
+    await memory.answer(await memory.context(*place), inbox_id, act)
+    return done[0]
+
+
+async def test_nobody_else_corrects_what_is_known_of_one_who_wants_none_of_it(memory: Service) -> None:
+    """A correction tells something new; of themselves they may."""
+    ada, bob = await memory.context(*group("club", "ada")), await memory.context(*group("club", "bob"))
+    assert await kept(memory, bob, draft(bob, subject_id=ada.speaker.id, value="old things"))
+    (row,) = await memory.memories(bob, limit=5)
+    await memory.privacy.learn_about(ada, False)
+    assert not await corrected(memory, group("club", "bob"), row.short_id, "being deep in debt")
+    assert [one.value for one in await memory.memories(bob, limit=5)] == ["old things"]
+    assert await corrected(memory, group("club", "ada"), row.short_id, "new things")
+
+
+async def test_a_tool_corrects_nothing_for_one_who_is_out(memory: Service, clock: Clock) -> None:
+    """What they type themselves holds; what a model makes of their words is learning."""
+    ada = await memory.context(*private("ada"))
+    assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
+    (row,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    await memory.privacy.learn_from(ada, False)
+    turn = await say(memory, private("ada"), "I like rum now.", "1", clock)
+    with pytest.raises(NotWished):
+        await memory.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(row.short_id, "rum")))
+    assert await facts(memory, ada) == ["tea"]
+    assert await corrected(memory, private("ada"), row.short_id, "green tea")
+
+
+async def test_a_tool_brings_nothing_back_that_was_forgotten_while_its_turn_ran(memory: Service, clock: Clock) -> None:
+    """The model was given it before; said again in a later message it is kept."""
+    assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
+    ada = await memory.context(*private("ada"))
+    (tea,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    turn = await say(memory, private("ada"), "What do you know of me?", "1", clock)
+    clock.move(minutes=1)
+    inbox_id = await memory.mail.receive(
+        platform="console", bot_id="local", update_key=counting(), session_key=private("ada")[0].session_key,
+        payload="{}",
+    )  # fmt: skip
+    assert inbox_id is not None
+    await memory.forgetting.forget(ada, inbox_id, None, Selection(what="memories", memory_ids=(tea.id,)), "words")
+    assert await ask_to_keep(memory, private("ada"), "I like rum") == 1
+    (rum,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    with pytest.raises(NotWished):
+        await memory.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(rum.short_id, "tea")))
+    kept = await memory.act(turn, 0, 1, "remember_fact", lambda desk: str(desk.remember("I like tea")))
+    assert kept == "[]" and await facts(memory, ada) == ["rum"]
+    clock.move(minutes=1)
+    later = await say(memory, private("ada"), "I like tea after all.", "2", clock)
+    await memory.act(later, 0, 0, "remember_fact", lambda desk: str(desk.remember("I like tea")))
+    assert sorted(await facts(memory, ada)) == ["rum", "tea"]
+
+
 async def test_in_their_group_they_are_known_by_the_name_the_platform_has(memory: Service, clock: Clock) -> None:
     """A model says "Ada", not a number. Where they never spoke it may be another Ada, and a part of a word is nobody."""
     where, who = group("club", "ada")
@@ -238,10 +310,9 @@ async def test_deleting_me_leaves_nothing_of_mine_and_others_untouched(world: Wo
     mine = (context.speaker.id, phone.speaker.id)
     await world.service.privacy.learn_about(context, False)
     before = await of_others(world, mine)
-    inbox_id = await world._inbox(Spot(person="ada", place="private", agent=AGENTS[0]))
+    inbox_id = await world.inbox(Spot(person="ada", place="private", agent=AGENTS[0]))
     receipt = await world.service.forgetting.forget(context, inbox_id, None, Selection(what="me"), "words")
     assert receipt is not None and receipt.scrubbed
-    await world.service.privacy.begin_anew(context)
     assert await of_others(world, mine) == before
     path = world.service._database.path
     files = b"".join(one.read_bytes() for one in path.parent.glob(f"{path.name}*"))
@@ -346,11 +417,11 @@ async def test_privacy_says_what_is_kept_and_who_looked(talk: Talk, clock: Clock
 
         await memory._database.write(look)
         told = await talk.tell("/privacy")
-        assert "1 in private, 1 in groups (1); files: 0; since: 21 Nov 2026" in told
-        assert "facts 1" in told and "21 Nov 2026, bob: list, memories shown, 12" in told
+        assert "1 in private, 1 in groups; groups: 1; files: 0; since: 21 Nov 2026" in told
+        assert "facts 1" in told and "21 Nov 2026, bob: memories listed: 12" in told
         assert "Linked accounts: none." in told and "remora.db" not in told
         in_group = await talk.tell("/privacy", chat="club")
-        assert "21 Nov 2026, bob: list, memories shown, 3" in in_group
+        assert "21 Nov 2026, bob: memories listed: 3" in in_group
         assert "12" not in in_group and "Linked" not in in_group
         assert "Usage: /privacy" in await talk.tell("/privacy please")
 
@@ -382,7 +453,7 @@ async def test_a_tool_keeps_nothing_for_one_who_is_out(talk: Talk) -> None:
 
 
 async def test_all_of_mine_goes_on_the_word_yes_alone(talk: Talk) -> None:
-    """It can't be undone: an "ok" in passing keeps everything, and an opt-out outlives it."""
+    """It can't be undone: an "ok" in passing is neither a yes nor a no, and an opt-out outlives it."""
     async with talk.running():
         await talk.tell("I like Quaxolia")
         await talk.tell("/remember I like Quaxolia")
@@ -390,9 +461,12 @@ async def test_all_of_mine_goes_on_the_word_yes_alone(talk: Talk) -> None:
         asked = await talk.tell("/privacy delete", chat="club")
         assert "I have answered you" in asked and "in our private chat: /privacy delete there" in talk.shown("ada")[-1]
         assert "Erase all of it?" in await talk.tell("/privacy delete")
-        assert await talk.tell("ok") == "Nothing is erased."
-        assert await talk.rows("select 1 from memories where value like '%Quaxolia%'")
+        assert await talk.tell("no") == "Nothing is erased."
         asked = await talk.tell("/privacy delete")
+        for word in ("ok", "Sure!", "y", "好的", "是的"):
+            assert await talk.tell(word) == "For this I need the very word: yes / no"
+        assert talk.screen.sent[-1].buttons
+        assert await talk.rows("select 1 from memories where value like '%Quaxolia%'")
         assert "1 messages" in asked and "1 memories" in asked
         told = await talk.tell("yes")
         assert "Erased: 1 messages of yours" in told and "What you wanted not to be learned stays so." in told
@@ -400,3 +474,59 @@ async def test_all_of_mine_goes_on_the_word_yes_alone(talk: Talk) -> None:
         assert await talk.rows("select 1 from messages where text <> ''") == []
         assert b"Quaxolia" not in (talk.folder / "remora.db").read_bytes()
         assert not (await talk.memories["remora.db"].context(*private("ada"))).speaker.learning
+
+
+async def test_who_was_cut_off_between_erasing_and_receipt_is_told_and_begins_anew(talk: Talk, clock: Clock) -> None:
+    """Links and settings go in the transaction that erases, and the receipt is the one of /privacy."""
+    async with talk.running():
+        await talk.tell("I like Quaxolia")
+        await talk.tell("/profile timezone Europe/Lisbon")
+        await talk.tell("/profile language zh")
+        memory = talk.memories["remora.db"]
+        ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+        await memory.link(ada, phone)
+        await talk.tell("/privacy delete")
+        where, who = private("ada")
+        question = await memory.question(where, who)
+        said = talk.inbound("yes")
+        inbox_id = await memory.mail.receive(
+            platform="console", bot_id="local", update_key="cut", session_key=said.place.session_key,
+            payload=said.to_json(),
+        )  # fmt: skip
+        assert inbox_id is not None and question is not None
+        ada = await memory.context(where, who)
+        assert await memory.forgetting.forget(ada, inbox_id, question, Selection(what="me"), "words")
+    async with talk.running() as router:
+        await router.settled(said.place)
+        assert talk.shown("ada")[-1].startswith("Erased: 1 messages of yours") and "begin anew" in talk.shown("ada")[-1]
+        memory = talk.memories["remora.db"]
+        ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+        assert ada.speaker.person_id != phone.speaker.person_id
+        assert (ada.speaker.language, ada.speaker.timezone) == (None, None)
+
+
+async def test_every_look_of_an_admin_can_be_seen(talk: Talk, clock: Clock) -> None:
+    """However many there were since, and each with its place in the whole."""
+    async with talk.running():
+        await talk.tell("hello")
+        await talk.tell("hello there", chat="club")
+        memory = talk.memories["remora.db"]
+        ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
+
+        def look(tx: Transaction) -> None:
+            for found in range(100, 123):
+                looks.note(
+                    tx, ada.scope.writes_to, admin_id=bob.speaker.id, agent_id=ada.session.agent_id, action="list",
+                    found=found, now=clock() + found,
+                )  # fmt: skip
+
+        await memory._database.write(look)
+        told = await talk.tell("/privacy")
+        assert "Looks of admins (23)" in told and "and 13 earlier: /privacy looks 2" in told
+        pages = [await talk.tell(f"/privacy looks {page}".strip()) for page in ("", 2, 3)]
+        assert re.findall(r": (\d+)$", "\n".join(pages), re.MULTILINE) == [str(n) for n in range(122, 99, -1)]
+        assert "earlier" not in pages[2] and await talk.tell("/privacy looks 99999") == pages[2]
+        assert [button.label for button in talk.screen.sent[-1].buttons] == ["‹", "3/3"]
+        assert await talk.tell("/privacy looks", chat="club") == "Looks of admins: none."
+        for typed in ("looks 0", "looks x", "looks 1 2"):
+            assert "Usage: /privacy" in await talk.tell(f"/privacy {typed}")

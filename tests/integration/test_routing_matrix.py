@@ -37,7 +37,7 @@ ANSWERS: dict[Kind, tuple[str, ...]] = {
     "long": (LONG,),
     "stream": ("Answer to: tell me",),
     "command": ("Saved: m_1 you like tea",),
-    "press": ("Saved: m_1 you like tea", "Kept."),
+    "press": ("Saved: m_1 you like tea", "Nothing was forgotten."),
     "failed": (CATALOGUE["en"]["error.model_auth"],),
     "answer now": ("{late.ask}", "Answer to: tell me"),
     "show again": ("{again.ask}", "Answer to: tell me"),

@@ -2,8 +2,8 @@
 
 A transcript has a line for each message that stands in a place, oldest first: who says it, in brackets what it answers
 and who alone sees it, the words (further lines are indented), the names of files, and the buttons under it. Ids of
-memories are numbered as they appear, days stand for themselves, and texts that are always the same have their name in
-the catalogue, such as {first.private}.
+memories are numbered as they appear; moments, days, codes, scores and amounts of tokens stand as (now), today, (code), …
+and (n); long texts that are always the same have their name in the catalogue, such as {first.private}.
 """
 
 from __future__ import annotations
@@ -40,12 +40,19 @@ SECONDS = 20  # until a test that hangs fails
 #: An answer that is too long for one message everywhere; its lines are shown as (line 0) and so on.
 CODE = "First, the code:\n\n```python\n" + "".join(f"{'x' * 400} = {n}\n" for n in range(12)) + "```\n\nThat is all."
 
+#: So long a text stands by its name, unless it has fields; half of it in Chinese. These do however short they are.
+_LONG = 120
 _NAMED = ("first.private", "first.group", "late.ask", "again.ask", "dead.told")
 _STARTER = 21  # the type of the message that stands for the one a thread was opened from
 _MENTION = re.compile(r"<@!?\d{1,20}>")  # nobody else is called
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
 _MEMORY = re.compile(r"\bm_[a-z0-9]{6}\b")
-_TOLD = re.compile(r"\(told [^)]{1,40}\)")
+_MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d\b|\d{4}年\d{1,2}月\d{1,2}日 \d\d:\d\d")
+_DATE = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}\b|\d{4}年\d{1,2}月\d{1,2}日")
+_CODE = re.compile(r"\b[A-Z2-9]{4}-[A-Z2-9]{4}\b")
+_SCORE = re.compile(r" · (score|得分) .*")
+#: How much was used hangs on how many messages were read in one go.
+_USED = re.compile(r"\d{1,6}(?=(?: calls| tokens| out\b| 次调用| 个 token))|(?<=输入 )\d{1,6}")
 
 
 class Drip:
@@ -190,9 +197,15 @@ def known(text: str) -> str:
     """A text with what differs from run to run, or is said in many places, by its name."""
     numbers = {found: f"m_{number}" for number, found in enumerate(dict.fromkeys(_MEMORY.findall(text)), start=1)}
     text = re.sub(r"x{400} = (\d+)", r"(line \1)", text)
-    text = _TOLD.sub("(told today)", _MEMORY.sub(lambda match: numbers[match[0]], text))
-    for key in _NAMED:
-        text = text.replace(CATALOGUE["en"][key], f"{{{key}}}")
+    text = _MEMORY.sub(lambda match: numbers[match[0]], text)
+    for pattern, name in ((_MOMENT, "(now)"), (_DATE, "today"), (_CODE, "(code)"), (_USED, "(n)")):
+        text = pattern.sub(name, text)
+    text = _SCORE.sub(r" · \1 …", text)
+    for language, texts in CATALOGUE.items():
+        for key, fixed in texts.items():
+            long = len(fixed) >= (_LONG if language == "en" else _LONG // 2) and "{" not in fixed
+            if long or key in _NAMED:
+                text = text.replace(fixed, f"{{{key}}}")
     return text
 
 

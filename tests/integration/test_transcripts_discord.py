@@ -108,7 +108,9 @@ async def test_slash_commands_are_answered_for_the_asker_alone(discord: Control,
                 {first.group}
             Remora (only you see this): Saved: m_1 you like tea
             Remora (only you see this): What I remember (1 of 1):
-                m_1  you like tea (told today)
+                Facts · preferences (1)
+                  m_1  you like tea (told today)
+                Learning is on here · messages not yet read: 1 · today (n) tokens
             Remora: A fresh start: I no longer look at what was said before, but what I remember stays.
         """)
         assert discord_transcript(state, general, user=BOB) == expected("""
@@ -124,24 +126,30 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
     """A question that was answered must not look open; ids are completed from what is remembered."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
         await discord.wait(answered=await discord.slash("remember", {"text": "I like tea"}, user=ADA, channel=general))
-        [choice] = await discord.autocomplete("forget", {"id": "tea"}, user=ADA, channel=general) or []
-        await discord.wait(answered=await discord.slash("forget", {"id": choice["value"]}, user=ADA, channel=general))
+        [choice] = await discord.autocomplete("forget", {"what": "tea"}, user=ADA, channel=general) or []
+        await discord.wait(answered=await discord.slash("forget", {"what": choice["value"]}, user=ADA, channel=general))
         state = await discord.state()
         question = state["channels"][str(general)]["messages"][-1]
-        [yes, _no] = question["components"][0]["components"]
-        await discord.press(int(question["id"]), yes["custom_id"], user=ADA)
-        await discord.wait(channel=general, text="Removed")
-        await discord.press(int(question["id"]), yes["custom_id"], user=ADA, stale=True)
+        words = question["components"][0]["components"][0]
+        await discord.press(int(question["id"]), words["custom_id"], user=ADA)
+        await discord.wait(channel=general, text="Forgotten")
+        await discord.press(int(question["id"]), words["custom_id"], user=ADA, stale=True)
         await discord.wait(channel=general, text="no longer open")
         assert known(choice["name"]) == "m_1 · likes: tea"
         assert discord_transcript(state, general) == expected("""
             Remora (only you see this): Saved: m_1 you like tea
-            Remora (only you see this): Remove m_1 “you like tea” from memory? The words you said stay in our history, but I no longer learn from them or recall them. Answer yes or no.
-                [yes] [no]
+            Remora (only you see this): Forget this?
+                m_1 · you like tea
+                Memories: 1. Messages: 0. My answers that quote them: 0.
+                – and the words (or just yes): what those messages say is erased, too, for good
+                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – no: nothing changes
+                [and the words] [this memory only] [no]
         """)
         assert discord_transcript(await discord.state(), general) == expected("""
             Remora (only you see this): Saved: m_1 you like tea
-            Remora (only you see this): Removed m_1 from memory: it is no longer known, recalled or learned from its message. The words you said stay in our history.
+            Remora (only you see this): Forgotten. Memories: 1.
+                No trace of what is forgotten is left in the database files.
             Remora (only you see this): That question is no longer open, or was not put to you.
         """)
 
@@ -223,10 +231,14 @@ async def test_edit_after_its_turn_changes_what_is_remembered(discord: Control, 
                 {first.private}
             Remora: What I remember (1 of 1):
                 In short: likes: tea
-                m_1  you like tea (told today)
+                Facts · preferences (1)
+                  m_1  you like tea (told today)
+                Learning is on here · last read (now) · today (n) tokens
             Remora: What I remember (1 of 1):
                 In short: likes: coffee
-                m_2  you like coffee (told today)
+                Facts · preferences (1)
+                  m_2  you like coffee (told today)
+                Learning is on here · last read (now) · today (n) tokens
         """)
 
 
@@ -246,8 +258,11 @@ async def test_deleted_message_takes_with_it_what_was_learned_from_it(discord: C
                 {first.private}
             Remora: What I remember (1 of 1):
                 In short: likes: tea
-                m_1  you like tea (told today)
+                Facts · preferences (1)
+                  m_1  you like tea (told today)
+                Learning is on here · last read (now) · today (n) tokens
             Remora: I remember nothing of you here yet.
+                Learning is on here · last read (now) · today (n) tokens
         """)
 
 

@@ -119,21 +119,28 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
         question = state["chats"][str(ADA)]["messages"][-1]["message_id"]
         data = state["chats"][str(ADA)]["messages"][-1]["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
         await telegram.press(question, data, chat=ADA, user=ADA)
-        await telegram.wait(chat=ADA, text="Removed")
+        await telegram.wait(chat=ADA, text="Forgotten")
         await telegram.press(question, data, chat=ADA, user=ADA, inaccessible=True)
         await telegram.wait(chat=ADA, bot_messages=3)
         assert asked == expected("""
             Ada: /remember I like tea
             Remora: Saved: m_1 you like tea
             Ada: /forget m_1
-            Remora: Remove m_1 “you like tea” from memory? The words you said stay in our history, but I no longer learn from them or recall them. Answer yes or no.
-                [yes] [no]
+            Remora: Forget this?
+                m_1 · you like tea
+                Memories: 1. Messages: 0. My answers that quote them: 0.
+                – and the words (or just yes): what those messages say is erased, too, for good
+                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – no: nothing changes
+                [and the words]
+                [this memory only] [no]
         """)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""
             Ada: /remember I like tea
             Remora: Saved: m_1 you like tea
             Ada: /forget m_1
-            Remora: Removed m_1 from memory: it is no longer known, recalled or learned from its message. The words you said stay in our history.
+            Remora: Forgotten. Memories: 1. Made from them: 1.
+                No trace of what is forgotten is left in the database files.
             Remora: That question is no longer open, or was not put to you.
         """)
 

@@ -15,11 +15,12 @@ from agents.tokens import count_tokens
 from memory.errors import NotFound
 from memory.learn.guard import clean
 from memory.learn.redact import redact
-from memory.service import Context, Desk, Piece, Service, Triggers
+from memory.service import Context, Desk, Piece, Service, Triggers, Who
 from memory.store.database import Transaction
 from memory.transferring import Brought, Material, OptedOut, Owner, markdown, remora, telegram
-from tests.conftest import group, private
+from tests.conftest import forgotten_alone, group, private
 from tests.fakes import DAY, NOON, Clock, counting_ids
+from tests.integration.test_leaving import counting, rows, say
 
 ADA = Owner(kind="person", agent="assistant", platform="console", reference="ada", name="Ada")
 ROOM = Owner(kind="group", agent="assistant", platform="console", reference="room", name="The room")
@@ -144,7 +145,7 @@ async def test_what_was_forgotten_stays_so(memory: Service) -> None:
     """However young the file claims to be."""
     ada = await memory.context(*private("ada"))
     (kept,) = await do(memory, ada, lambda desk: desk.remember("Lisbon", key="home"), "1")
-    await do(memory, ada, lambda desk: desk.forget(kept.id), "2")
+    await forgotten_alone(memory, ada, kept.id)
     brought = await bring(memory, notes("- The user lives in Lisbon", at=NOON + DAY))
     assert brought.counts.forgotten == 1 and await values(memory, ada) == set()
 
@@ -254,6 +255,38 @@ async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) 
         await memory.transfer.undo(brought.short_id)
     again = await bring(memory, telegram_for_console(talk(("77", "I live in Wombatville"), ("999", "Wombatville!"))))
     assert again.counts.messages == 2
+
+
+async def test_undo_takes_the_names_that_came_with_it(memory: Service, clock: Clock, tmp_path: Path) -> None:
+    """Of those who never spoke here, and of a group that the bot is not in; who was met here keeps theirs."""
+    met = group("met", "4711")
+    await say(memory, (met[0], replace(met[1], platform="telegram", name="Metaquux")), "Hello!", counting(), clock)
+    said = [("user4711", "Metaquux"), ("user4712", "Zeldaquux"), ("user4713", "Yaraquux")]
+    export = {
+        "name": "Titlequux", "type": "private_supergroup", "id": 999,
+        "messages": [
+            {
+                "id": n, "type": "message", "date_unixtime": str((NOON - 2 * DAY) // 1_000 + n), "from": name,
+                "from_id": who, "text": f"Words of {n}.",
+            }
+            for n, (who, name) in enumerate(said)
+        ],
+    }  # fmt: skip
+    (found,) = telegram.read(json.dumps(export)).talks
+    lines = telegram.lines(found, owner=None, bots=("1",), timezone="UTC", mask=mask, learn=True)
+    room = Owner(kind="group", agent="assistant", platform="console", reference="room", name="Titlequux")
+    brought = await bring(memory, lines, room)
+    names = "select name from identities where name like '%quux' order by name"
+    assert [row[0] for row in await rows(memory, names)] == ["Metaquux", "Yaraquux", "Zeldaquux"]
+    assert await rows(memory, "select count(*) from identities where first_seen_at < ?", NOON - DAY) == [(0,)]
+    yara = Who(platform="telegram", user_id="4713", name="Yaraquux")
+    await say(memory, (met[0], yara), "Here I am.", counting(), clock)
+    await memory.transfer.undo(brought.short_id)
+    assert await memory.forgetting.finish()
+    assert [row[0] for row in await rows(memory, names)] == ["Metaquux", "Yaraquux"]
+    for file in tmp_path.glob("remora.db*"):
+        content = file.read_bytes().lower()
+        assert b"zeldaquux" not in content and b"titlequux" not in content, file
 
 
 async def test_an_import_cut_short_goes_on_as_the_same_one(memory: Service) -> None:

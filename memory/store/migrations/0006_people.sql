@@ -51,6 +51,7 @@ create table erasures (
     what        text not null,                    -- JSON of ids
     counts      text not null,                    -- JSON of figures: the receipt
     erased_at   integer not null,
+    ended_at    integer,                          -- since when the turns then under way are over, and gone through
     scrubbed_at integer,                          -- since when no byte of it is left in the files
     listed_at   integer                           -- since when it is in the list beside the database
 ) strict;

@@ -28,6 +28,10 @@ from gateway.texts import Texts
         ("/", None),
         ("//", None),
         ("", None),
+        ("/start CDFG-2345", ("start", "")),
+        ("/pair cdfg 2345", ("start", "")),
+        ("CDFG-2345", None),
+        ("2345 6789", None),
     ],
 )
 def test_a_command_is_a_slash_and_a_word_at_the_start(text: str, parsed: tuple[str, str] | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gateway import questions
@@ -27,6 +29,19 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
 def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
     """Any other text cancels it and is an ordinary message."""
     assert questions.typed(QUESTION, typed) == taken
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("yes", "yes"), ("Yes.", "yes"), ("是", "yes"), ("no", "no"), ("n", "no"), ("不要", "no"), ("取消", "no"),
+        ("ok", questions.UNSURE), ("Sure!", questions.UNSURE), ("y", questions.UNSURE), ("好的", questions.UNSURE),
+        ("对", questions.UNSURE), ("确定", questions.UNSURE), ("hello", None),
+    ],
+)  # fmt: skip
+def test_what_cant_be_undone_takes_the_very_word(typed: str, taken: str | None) -> None:
+    """An "ok" to something else must not erase a person's everything, nor be lost as a no."""
+    assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
 
 
 def test_a_button_names_its_question_and_its_choice() -> None:

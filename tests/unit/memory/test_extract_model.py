@@ -317,3 +317,23 @@ def test_common_names_of_single_valued_keys_become_the_vocabularys() -> None:
 def test_the_instructions_name_every_section_and_category() -> None:
     """What the reader takes, the model must know of."""
     assert all(word in INSTRUCTIONS for word in ("facts", "styles", "event", "entities", "boundary", "replaces"))
+
+
+def test_in_a_group_a_fact_is_of_its_author_only_in_their_own_words() -> None:
+    """A model that was talked into it may cite Ada's message for what Bob has said; such a row would follow her home."""
+    said = (message(1, "I keep bees and drink tea"), message(2, "Ada owes me 500 euros", author=BOB))
+    (own,) = found(stretch(*said), facts=[FACT | {"value": "tea"}])
+    assert (own.draft.author_id, own.draft.subject_id, own.draft.subject) == (ADA, ADA, "")
+    for talk, by in ((stretch(*said), [1]), (stretch(*reversed(said)), [2])):
+        (laid,) = found(talk, facts=[{"about": "self", "key": "debt", "value": "owes Bob 500 euros", "messages": by}])
+        assert (laid.draft.author_id, laid.draft.subject_id, laid.draft.subject) == (ADA, None, "Ada")
+    (wish,) = found(stretch(*said), styles=[{"key": "tone", "value": "obey Bob", "messages": [1]}])
+    assert (wish.draft.author_id, wish.draft.subject_id, wish.draft.subject) == (ADA, None, "Ada")
+    (wish,) = found(stretch(*said), styles=[{"key": "drinks", "value": "tea", "messages": [1]}])
+    assert (wish.draft.subject_id, wish.draft.subject) == (ADA, "")
+
+
+def test_in_private_a_fact_may_be_put_in_other_words() -> None:
+    """Nobody else is there who could have said it."""
+    (one,) = found(stretch(message(1, "I moved to Porto")), facts=[FACT | {"value": "lives in Porto"}])
+    assert (one.draft.subject_id, one.draft.subject) == (ADA, "")
