@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from agents.llm import Completion, OnText, Request
-from channels.base import Capabilities, Inbound, Outbound
+from channels.base import Capabilities, Inbound, Outbound, Place
 from gateway.policy import Rules
 from memory.store.database import Reader
 from tests.fakes import calls, says
@@ -215,6 +215,8 @@ class Chatter:
         if not text.startswith("/") and text and not edited:
             self.posts.append((seat, inbound.message_id))
         await self.world.hear(inbound)
+        # What is for the asker's eyes alone goes to their private chat.
+        await self.world.router.settled(Place(channel=seat.account[0], chat=seat.account[1]))
         is_talk = not text.startswith("/") or text.startswith("/retry")
         return await self.read(inbound, seat, echoed=_WORD.findall(text), overseen=overseen, is_talk=is_talk)
 

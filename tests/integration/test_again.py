@@ -69,7 +69,10 @@ async def test_without_a_message_there_is_nothing_to_answer_anew(desk: Desk) -> 
         await desk.say("hello")
         await desk.say("/new")
         await desk.say("/retry")
-        assert desk.screen.texts[0] == desk.screen.texts[-1] and "nothing to answer anew" in desk.screen.texts[0]
+        assert (
+            desk.screen.texts[0] == desk.screen.texts[-1]
+            and "nothing of yours here to answer anew" in desk.screen.texts[0]
+        )
 
 
 async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_path: Path, clock: Clock) -> None:
@@ -184,7 +187,7 @@ async def test_a_turn_is_taken_back_with_what_it_taught(desk: Desk) -> None:
         assert await desk.rows("select count(*) from messages where text like '%Lisbon%'") == [(0,)]
         await desk.say("/undo")
         await desk.say("/undo")
-        assert "nothing to take back" in desk.screen.texts[-1]
+        assert "nothing of yours here to take back" in desk.screen.texts[-1]
         assert await desk.rows("select count(*) from memories") == [(0,)]
 
 

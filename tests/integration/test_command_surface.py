@@ -59,6 +59,9 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         is_admin=lambda _user_id: False,
         wake=lambda _key: None,
         rerun=rerun,
+        trusted=False,
+        agents=(),
+        default_agent="assistant",
     )
 
 

@@ -45,6 +45,7 @@ from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
 from tests.faults import Faults
 from tests.integration.test_memory import act, facts, found
+from tests.ways import faults
 
 #: Every row of every canonical table, by table and rowid or key.
 Rows: TypeAlias = dict[str, set[tuple[object, ...]]]
@@ -99,6 +100,7 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
         assert await rows(memory, "select text from messages where role = 'assistant' order by id limit 1") == [
             ("Quaxolia it is.",)
         ]
+        assert await memory.forgetting.finish()  # as each day does
     words = memory._database.path.read_bytes()
     assert b"live in Quaxolia" not in words and b"quaxolia" not in words
     assert words.count(b"Quaxolia") == 2  # the answer, in history and still to be sent
@@ -459,10 +461,9 @@ async def test_of_a_group_that_was_left_nothing_is_kept_and_of_others_everything
     assert erased.chats == 1 and erased.messages > 8 and erased.memories >= 4 * 4
     assert await of_others(world.service, "room") == before
     going, staying = split(world, lambda canary: canary.spot.place.startswith("room"))
-    world.said = [spot for spot in world.said if not spot.place.startswith("room")]
     for spot in (Spot(person="ada", place=place, agent=AGENTS[0]) for place in ("private", "club")):
         for way in ("words", "vectors", "memories", "look", "why", "entity"):
-            assert await world.faults(way, spot) == []
+            assert await faults(world, way, spot) == []
     await world.close()
     assert words_in(world.path, going) == set()
     assert words_in(world.path, staying) == {canary.word for canary in staying} and stays in staying

@@ -162,9 +162,11 @@ class World(Bench):
     async def press_last(self, choice: str, person: str) -> str:
         """Press a button under the last message that somebody was shown."""
         message = self.shown(person)[-1]
-        return await self.press(next(one.data for one in message.buttons if f":{choice}" in one.data), message, person)
+        return await self.press_on(
+            next(one.data for one in message.buttons if f":{choice}" in one.data), message, person
+        )
 
-    async def press(self, data: str, message: Outbound, person: str) -> str:
+    async def press_on(self, data: str, message: Outbound, person: str) -> str:
         """Press a button of a message that was shown some time."""
         pressed = replace(self.inbound("", person=person), pressed=data, message_id=str(message.id))
         await self.router.on_inbound(pressed)
@@ -211,7 +213,7 @@ async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> Non
 
 @pytest.mark.parametrize(
     ("who", "word", "told"),
-    [("bob", "no", "Nothing is linked"), ("ada", "no", "Nothing is linked"), ("ada", "不", "Nothing is linked")],
+    [("bob", "no", "Nothing is linked"), ("bob", "不", "Nothing is linked"), ("ada", "no", "Nothing is linked")],
 )
 async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
     """In whatever language; the other one hears of a no."""
@@ -219,7 +221,7 @@ async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: s
     await world.tell(f"/link {CODE}", "bob")
     if who == "ada":
         await world.tell("yes", "bob")
-    assert told in await world.tell(word, who)
+    assert told in await (world.tell(word, who) if who == "bob" else world.press_last(word, who))
     if who == "ada":
         assert "“Ada” on the terminal has not said yes" in world.last("bob")
     assert await world.seen("ada") == {"tea"} and await world.seen("bob") == {"rum"}
@@ -364,9 +366,19 @@ async def test_nobody_is_linked_with_a_third_who_came_in_between_the_two_answers
     await world.tell("yes", "bob")
     question = world.shown("ada")[-1]
     await world.linked("cyd", "bob")
-    await world.press(question.buttons[0].data, question, "ada")
+    await world.press_on(question.buttons[0].data, question, "ada")
     assert "Nothing is linked: begin anew" in world.last("ada") and "Nothing is linked: begin anew" in world.last("bob")
     assert await world.seen("ada") == {"tea"} and await world.seen("bob") == {"rum", "milk"}
+
+
+async def test_having_all_erased_buys_no_more_guesses(world: World) -> None:
+    """Three wrong codes are three, whoever one begins anew as."""
+    for _ in range(3):
+        await world.tell("/link XXXX-XXXX", "cyd")
+    await world.say("/privacy delete", person="cyd")
+    await world.say("yes", person="cyd")
+    assert await world.seen("cyd") == set()
+    assert "Too many" in await world.tell("/link XXXX-XXXX", "cyd")
 
 
 @pytest.mark.parametrize("how", ["taken out", "all erased"])
@@ -383,7 +395,7 @@ async def test_a_question_about_a_link_is_over_when_one_side_leaves(world: World
         await world.say("/privacy delete", person="bob")
         await world.say("yes", person="bob")
     question = next(one for one in reversed(world.shown("ada")) if one.buttons)
-    assert "no longer open" in await world.press(question.buttons[0].data, question, "ada")
+    assert "no longer open" in await world.press_on(question.buttons[0].data, question, "ada")
     assert await world.seen("ada") == {"tea"}
 
 

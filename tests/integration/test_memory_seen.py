@@ -658,11 +658,13 @@ async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
         assert await talk.ask("/profile language 中文") == Texts("zh")("profile.language.done")
     async with talk.running():
         shown = (await talk.ask("/profile")).splitlines()
-        assert shown[-1] == "设置：语言 中文，时区 Europe/Berlin"
+        assert shown[-1] == "语言：中文。时区：Europe/Berlin。"
         assert await listed(talk) == []
         assert await talk.ask("/profile timezone auto") == Texts("zh")("profile.timezone.auto", timezone="UTC")
         await talk.ask("/profile language auto")
-        assert (await talk.ask("/profile")).endswith("Language: the one you write in. Timezone: UTC, mine, as you have set none.")
+        assert (await talk.ask("/profile")).endswith(
+            "Language: the one you write in. Timezone: UTC, mine, as you have set none."
+        )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

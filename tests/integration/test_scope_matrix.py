@@ -66,6 +66,7 @@ NOT_READING = {
     "Linking.settle": _OWN,
     "Linking.account": "the asker's own account",
     "Linking.accounts": "accounts of the asker or of who gave them a code (test_links)",
+    "Linking.is_as_asked": "whether a code still stands as its question says",
     "Linking.link": _OWN,
     "Linking.unlink": _OWN,
     "Linking.private_place": "the key of a session, for a notice",
@@ -245,15 +246,15 @@ async def test_a_statement_of_oneself_leaves_its_group_without_what_others_said(
     turn = await world.begin(ada, "What does Bob hide?", on_record=True)
     view = await world.service.look(turn, None, window_tokens=1_000, window_messages=10)
     await world.finish(turn, view, "Bob hides a wombat, and you?")
-    world.model.answers["Me too."] = {
+    world.model.answers["Me too, I am hiding."] = {
         "facts": [{"about": "self", "key": "likes", "value": "hiding", "messages": [2, 3]}]
     }
-    await world.service.flush((await world.say(ada, "Me too.")).context, "test")
+    await world.service.flush((await world.say(ada, "Me too, I am hiding.")).context, "test")
     in_private = Spot(person="ada", place="private", agent="assistant")
     listed = await world.service.memories(await world.context(in_private), limit=1_000)
     hiding = next(memory.short_id for memory in listed if memory.value == "hiding")
     shown = await world.do(in_private, lambda desk: desk.show(hiding))
-    assert [source.text for source in shown.sources] == ["Me too."]
+    assert [source.text for source in shown.sources] == ["Me too, I am hiding."]
     assert len((await world.do(ada, lambda desk: desk.show(hiding))).sources) == 2
 
 

@@ -195,7 +195,11 @@ async def test_forget_asks_and_a_yes_forgets(bench: Bench) -> None:
         told = await use(bench, "forget_fact", id=allergy.short_id)
         assert told.startswith("Nothing is forgotten yet.")
         reply = bench.screen.texts[-1]
-        assert reply.startswith("All right.\n") and f"Forget {allergy.short_id}" in reply and "no: nothing changes" in reply
+        assert (
+            reply.startswith("All right.\n")
+            and f"Forget {allergy.short_id}" in reply
+            and "no: nothing changes" in reply
+        )
         assert await rows(bench) == [allergy]
         await bench.say("yes")
         assert bench.screen.texts[-1].startswith("Forgotten. ")
