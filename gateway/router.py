@@ -86,7 +86,8 @@ class Waiting:
 
     @property
     def alone(self) -> bool:
-        return self.heard.inbound.pressed is not None or _typed(self.heard.inbound) is not None
+        inbound = self.heard.inbound
+        return inbound.pressed is not None or _typed(inbound) is not None or code_in(inbound.text) is not None
 
 
 class Router:
@@ -581,16 +582,21 @@ class Router:
         typed = _typed(heard.inbound)
         question = None if typed is not None else await store.memory.question(where, who)
         asked = None if heard.inbound.attachments or heard.inbound.forwarded else plain.requested(heard.inbound.text)
-        if typed is None and question is None and asked is None:
+        coded = typed is None and code_in(heard.inbound.text) is not None
+        if typed is None and question is None and asked is None and not coded:
             return False
+        if coded and await commands.bare_code(
+            self._call(store, served, await store.memory.context(where, who), heard, "")
+        ):
+            return True
         taken = self._typed_answer(question, heard.inbound) if question is not None else None
         if question is not None and taken is None:
             # Whether to be linked is asked out of the blue, whatever the person is talking of.
             if question.purpose != LINK:
                 await store.memory.cancel(question)
             question = None
-            if asked is None:
-                return False
+        if typed is None and question is None and asked is None:
+            return False
         call = self._call(store, served, await store.memory.context(where, who), heard, typed[1] if typed else "")
         if question is None and asked is not None:
             return await plain.offer(call, asked)

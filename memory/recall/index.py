@@ -9,7 +9,6 @@ first and so reads their own writes.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -23,14 +22,15 @@ from memory.recall import vectors, words
 from memory.recall.cues import CUES_VERSION, cues
 from memory.recall.rank import Spot
 from memory.scope import Scope, partitions_of
-from memory.store import documents, erasure, health
+from memory.store import documents, health
 from memory.store.database import Database, Reader, Row, Transaction
 
 log = structlog.get_logger(__name__)
 
 _BATCH: Final = 500
-#: Seconds after which the rest of a batch is left to the next transaction.
-_LONGEST: Final = 0.2
+#: Documents of a batch that the index held before: `secure-delete` overwrites what a large one held of each, at the end
+#: of the transaction and at some milliseconds a document. The rest is left to the next.
+_REMOVED: Final = 50
 #: Documents indexed at once while the index is made anew: some 20 ms, which is what a turn may have to wait.
 _STRETCH: Final = 200
 #: While a long index is made, this is told every so many documents.
@@ -198,7 +198,7 @@ class Mending:
         tx.run("drop table if exists words")
         tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
         if self._database.driver.fts_secure_delete:
-            _wipe(tx, True)
+            tx.run("insert into words (words, rank) values ('secure-delete', 1)")
         _mark(tx, f"{_MADE_OF}:0")
 
 
@@ -220,25 +220,19 @@ def is_behind(reader: Reader) -> bool:
 
 def catch_up_some(tx: Transaction) -> None:
     """Index the oldest changes, as many as make a short transaction."""
-    until = time.monotonic() + _LONGEST
-    # Overwriting what the index held of a row takes 1 ms and more, and is of no use where all of it is merged soon.
-    wiping = erasure.is_due(tx) and _wipes(tx)
-    if wiping:
-        _wipe(tx, False)
     done: set[int] = set()
-    last = 0
+    last = removed = 0
     for row in tx.all("select id, doc from changes order by id limit ?", (_BATCH,)):
         if not isinstance(row["doc"], int):
             raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is made again from the rows.")
         if row["doc"] not in done:
+            removed += tx.one("select 1 from words where rowid = ?", (row["doc"],)) is not None
             _index(tx, row["doc"])
         done.add(row["doc"])
         last = row["id"]
-        if time.monotonic() > until:
+        if removed >= _REMOVED:
             break
     tx.run("delete from changes where id <= ?", (last,))
-    if wiping:
-        _wipe(tx, True)
 
 
 async def keep_up(database: Database) -> None:
@@ -336,16 +330,6 @@ def _upto(reader: Reader) -> int | None:
 
 def _mark(tx: Transaction, made: str) -> None:
     tx.run("insert or replace into store_settings values (?, ?)", (_VERSION, made))
-
-
-def _wipes(reader: Reader) -> bool:
-    row = reader.one("select v from words_config where k = 'secure-delete'")
-    return row is not None and bool(row["v"])
-
-
-def _wipe(tx: Transaction, on: bool) -> None:
-    """Whether removing a row overwrites what the index held of it (https://sqlite.org/fts5.html#the_secure_delete)."""
-    tx.run("insert into words (words, rank) values ('secure-delete', ?)", (int(on),))
 
 
 def _check(tx: Transaction) -> None:

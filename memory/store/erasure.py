@@ -124,11 +124,6 @@ def ended(tx: Transaction, erasure_id: int, *, now: int) -> None:
     tx.run("update erasures set ended_at = ? where id = ?", (now, erasure_id))
 
 
-def is_due(reader: Reader) -> bool:
-    """Whether the index and the files are about to be gone through for traces of what was erased."""
-    return reader.one("select 1 from erasures where scrubbed_at is null limit 1") is not None
-
-
 def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
     """Of these no byte is left in the files."""
     for erasure_id in erasure_ids:

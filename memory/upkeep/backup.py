@@ -239,6 +239,13 @@ def _merge_words(copy: sqlite3.Connection, driver: Driver) -> None:
         if any(row[1] == "doc" for row in copy.execute("pragma table_info(changes)")):
             copy.execute("delete from words where rowid in (select doc from changes)")
         copy.execute("insert into words (words) values ('optimize')")
+        # Once more, and why: see `merge_words` in forget.py.
+        if copy.execute("select count(*) from words_data where id > 10").fetchone()[0] < 2:
+            copy.execute("insert into words (words) values ('rebuild')")
+        else:
+            copy.execute("insert into words (rowid, scope, tokens) values (-1, '', 'x')")
+            copy.execute("insert into words (words) values ('optimize')")
+            copy.execute("delete from words where rowid = -1")
     except driver.module.OperationalError as exc:
         # Of a later SQLite: it can't be read by this one, nor searched, and is made anew.
         if "invalid fts5" not in str(exc):

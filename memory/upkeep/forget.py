@@ -33,6 +33,8 @@ _ERASED: Final = "erased"
 _READ: Final = 5_000
 #: Pages of the word index that are merged in one transaction: at most 40 ms (docs/memory.md).
 _PAGES: Final = 200
+#: A row of the word index that no document has, there while it is merged a second time.
+_STIRRING: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,10 +391,31 @@ def merge_words(tx: Transaction, *, begin: bool) -> bool:
     """
     if tx.one("select 1 from sqlite_schema where name = 'words'") is None:
         return True
+    if begin:
+        tx.run("delete from words where rowid = ?", (_STIRRING,))
     before = changes(tx)
     tx.run("insert into words (words, rank) values ('merge', ?)", (-_PAGES if begin else _PAGES,))
     # The command counts as one change, and what it writes as others.
-    return changes(tx) - before < 2
+    if changes(tx) - before >= 2:
+        return False
+    if tx.one("select 1 from words where rowid = ?", (_STIRRING,)) is not None:
+        tx.run("delete from words where rowid = ?", (_STIRRING,))
+        return True
+    # Pieces of one level are merged into the next, and if an index had more levels once, the notes are kept: a piece
+    # older than these might be there. Merged with a smaller one of another level they go, and the words in them, too.
+    if _is_tiny(tx):
+        tx.run("insert into words (words) values ('rebuild')")
+        return True
+    tx.run("insert into words (rowid, scope, tokens) values (?, '', 'x')", (_STIRRING,))
+    tx.run("insert into words (words, rank) values ('merge', ?)", (-_PAGES,))
+    return False
+
+
+def _is_tiny(tx: Transaction) -> bool:
+    """Whether the word index is a page, than which none is smaller. The first ten rows are not of pieces."""
+    row = tx.one("select count(*) as n from words_data where id > 10")
+    assert row is not None
+    return int(row["n"]) < 2
 
 
 def changes(tx: Transaction) -> int:

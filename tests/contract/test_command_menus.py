@@ -40,7 +40,9 @@ def test_discord_gets_every_command_whole(language: Language) -> None:
     """What is over a limit is cut, or the whole table refused: both would be seen by people only."""
     made = {command["name"]: command for command in on_discord(language)}
     specs: dict[str, CommandSpec] = {spec.name: spec for spec in commands.specs(language)}
-    assert set(made) == set(specs) and len(made) <= 100, "an application may have 100 in each place"
+    # Discord would offer those for admins to everybody in private chats: there they are typed.
+    assert set(made) == {name for name, spec in specs.items() if not (spec.admin and spec.private)}
+    assert len(made) <= 100
     for name, command in made.items():
         spec = specs[name]
         assert command["description"] == spec.help

@@ -85,7 +85,7 @@ def test_a_correction_a_history_and_a_forget(offline: Terminal) -> None:
 def test_what_is_forgotten_with_the_words_is_in_no_file(offline: Terminal) -> None:
     """A plain yes means that, and the terminal says so."""
     offline.chat("I'm allergic to qwertnuts")
-    assert "qwertnuts" in offline.chat("/forget allergic")
+    assert "qwertnuts" in offline.chat("/forget qwertnuts")
     assert "Messages erased: 1. My answers erased: 1." in offline.chat("yes")
     for file in (offline.folder / "data").rglob("*"):
         assert file.is_dir() or b"qwertnuts" not in file.read_bytes(), file
@@ -121,8 +121,8 @@ def test_a_fact_told_in_one_run_reaches_the_model_in_the_next(tmp_path: Path, ll
     llmock.reply("It is sunny in Lisbon.")
     shown = terminal.chat("/new", "How is the weather at my place?")
     assert "It is sunny in Lisbon." in shown
-    system = _last_chat(llmock)["messages"][0]["content"]
-    assert re.search(r"- home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", system)
+    known = _last_chat(llmock)["messages"][1]["content"]
+    assert re.search(r"- home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", known)
     assert "I am Ada and I live in Lisbon" not in json.dumps(_last_chat(llmock))
 
 

@@ -120,7 +120,7 @@ async def test_where_admins_read_nothing_they_count_and_forget(tmp_path: Path) -
         assert "facts: 1" in said[0]
         assert said[1] == said[2] == TEXTS["oversight.withheld"].format(who=BOB)
         (done,) = await world.say("yes", author=ADMIN)
-        assert "memories: 1" in done and "tea" not in await world.ids()
+        assert "Memories: 1" in done and "tea" not in await world.ids()
         assert await looked(world, BOB) == [("forget", 1), ("forget", 0), ("show", 0), ("search", 0), ("list", 0)]
 
 
@@ -135,7 +135,7 @@ async def test_an_admin_forgets_what_a_person_told_with_the_words(tmp_path: Path
         asked_again = await world.hear(world.inbound(f"/admin memory {BOB} forget {tea}", author=ADMIN))
         (yes, _no) = asked_again[0].buttons
         (done,) = await world.say(author=ADMIN, pressed=yes.data)
-        assert "memories: 1" in done
+        assert "Memories: 1" in done
         assert sorted(await world.ids()) == ["chess", "rum", "whales"]
         (over,) = await world.say(author=ADMIN, pressed=yes.data)
         assert over == TEXTS["answer.over"]

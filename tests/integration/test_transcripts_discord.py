@@ -144,7 +144,8 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
                 – and the words (or just yes): what those messages say is erased, too, for good
                 – this memory only: the words stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
-                [and the words] [this memory only] [no]
+                [and the words]
+                [this memory only] [no]
         """)
         assert discord_transcript(await discord.state(), general) == expected("""
             Remora (only you see this): Saved: m_1 you like tea
