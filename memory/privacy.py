@@ -88,13 +88,6 @@ class Privacy:
         """Whether anything is learned of this person from what others say."""
         await self._database.write(lambda tx: wishes.learn_about(tx, anew(tx, context).speaker.person_id, about))
 
-    async def begin_anew(self, context: Context) -> None:
-        """All of this person was erased: no account is linked or has settings any more, but what is not to be learned
-
-        stays so. A second time changes nothing.
-        """
-        await self._database.write(lambda tx: people.begin_anew(tx, context.speaker.id))
-
     async def maker(self, code: str) -> Party | None:
         """Who made a code that is open; to decide what may come of it, never to be told before it was taken."""
 

@@ -300,7 +300,6 @@ class Scene:
             faults.append(f"{said}: done twice it is {again} and not {receipt}")
         await world.service.answer(context, inbox_id, lambda _desk: [Piece(text="done")])
         if form == "me":
-            await world.service.privacy.begin_anew(context)
             self.begun_anew(spot)
         faults += await self.forgotten(aim if not preview.is_empty else None, how)
         return faults

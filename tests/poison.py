@@ -914,7 +914,7 @@ def _outside(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
     own = _Own(before, after, mine)
     for table, row in _changed(before, after):
         # That somebody has edited a message is noted once for all, and not whose.
-        if not own.has(table, row) and (table, row.get("what"), row.get("counts")) != ("erasures", "{}", "{}"):
+        if not own.has(table, row) and not (table == "erasures" and '"what": "edited"' in str(row.get("what"))):
             yield f"outside: {table} {_brief(row)}"
 
 

@@ -55,7 +55,6 @@ NOT_READING = {
     "Privacy.accounts": "the asker's own accounts (test_links)",
     "Privacy.learn_from": _OWN,
     "Privacy.learn_about": _OWN,
-    "Privacy.begin_anew": _OWN,
     "Privacy.maker": "who made the very code that is given; told only with that code (test_links)",
     "Privacy.party": "the account that a question to the asker names",
     "Privacy.open_code": _OWN,

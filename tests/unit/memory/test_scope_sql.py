@@ -31,6 +31,7 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 ALLOWED: dict[str, tuple[int, str]] = {
     "recall/index.py:_make_some": (1, _INDEXER),
+    "recall/index.py:catch_up_some": (1, "whether a row is in the index; nothing of it comes out"),
     "recall/index.py:_percent": (1, "one number, for the log"),
     "recall/index.py:text_of": (2, _INDEXER),
     "recall/index.py:_index": (1, _INDEXER),
@@ -123,6 +124,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
         "whether anything else was told by or of somebody; blanks names, nothing comes out",
     ),
     "upkeep/transfer.py:take_out_messages": (1, "blanks rows by their ids; nothing comes out"),
+    "upkeep/forget.py:merge_words": (1, "whether a row of its own is in the index"),
     "upkeep/again.py:again": (1, "moves rows by their ids; nothing comes out"),
     "upkeep/again.py:last_said": (1, "the last turn of the one who asks, in this session"),
     "upkeep/leave.py:left": (1, _LEFT),
