@@ -38,7 +38,7 @@ ANSWERS: dict[Kind, tuple[str, ...]] = {
     "stream": ("Answer to: tell me",),
     "command": ("Saved: m_1 you like tea",),
     "press": ("Saved: m_1 you like tea", "Nothing was forgotten."),
-    "failed": (CATALOGUE["en"]["error.model_auth"],),
+    "failed": ("{error.model_auth}",),
     "answer now": ("{late.ask}", "Answer to: tell me"),
     "show again": ("{again.ask}", "Answer to: tell me"),
 }
@@ -166,7 +166,7 @@ class Telegram:
     async def press(self, room: Room, *, last: bool) -> None:
         shown = (await self._platform.state())["chats"][str(room.home)]["messages"]
         message = next(one for one in reversed(shown) if "reply_markup" in one)
-        button = message["reply_markup"]["inline_keyboard"][0][-1 if last else 0]
+        button = message["reply_markup"]["inline_keyboard"][-1 if last else 0][-1 if last else 0]
         await self._platform.press(message["message_id"], button["callback_data"], chat=room.home, user=room.user)
 
     async def stands(self) -> dict[str, list[str]]:
@@ -264,13 +264,13 @@ class Discord:
         await self._platform.say(called + text, user=room.user, name="Ada", channel=room.home, sent_at=sent_at)
 
     async def command(self, room: Room, name: str, argument: str) -> None:
-        option = {"remember": "text", "forget": "id"}[name]
+        option = {"remember": "text", "forget": "what"}[name]
         await self._platform.slash(name, {option: argument}, user=room.user, channel=room.home)
 
     async def press(self, room: Room, *, last: bool) -> None:
         shown = (await self._platform.state())["channels"][str(room.home)]["messages"]
         message = next(one for one in reversed(shown) if one["components"])
-        button = message["components"][0]["components"][-1 if last else 0]
+        button = message["components"][-1 if last else 0]["components"][-1 if last else 0]
         await self._platform.press(int(message["id"]), button["custom_id"], user=room.user)
 
     async def stands(self) -> dict[str, list[str]]:
@@ -285,8 +285,9 @@ class Discord:
         return found
 
     async def dead(self) -> str:
-        asked = await self._platform.slash("dead", user=ROOT)
-        await self._platform.wait(answered=asked)
+        # Not among the commands that Discord offers in private chats: typed, it is one.
+        await self._platform.say("/dead", user=ROOT)
+        await self._platform.wait(channel=self._admin, bot_messages=1)
         return (await self._platform.texts(self._admin))[-1].replace("\\", "")
 
     async def count(self, method: str) -> int:
@@ -362,7 +363,7 @@ async def _prepare(world: World, kind: Kind) -> None:
             await _all_show(world, "Saved")
             ids = {name: texts[-1].split()[1] for name, texts in (await world.stands()).items()}
             await asyncio.gather(*(world.command(room, "forget", ids[room.name]) for room in world.rooms))
-            await _all_show(world, "Answer yes or no")
+            await _all_show(world, "or just yes")
         case "answer now":
             stale = time.time() - STALE
             await asyncio.gather(*(world.say(room, QUESTION, sent_at=stale) for room in world.rooms))
