@@ -89,7 +89,7 @@ async def list_page(call: Call, page: int, part: Part | None = None) -> None:
         shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
     if page == 1 and part is None:
         slots = await call.memory.profile(call.context)
-        short = " · ".join(f"{memory.key}: {memory.value}" for memory in slots)
+        short = " · ".join(f"{texts(f'slot.{memory.key}')}: {memory.value}" for memory in slots)
         shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
     shown += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and part is None:

@@ -135,7 +135,7 @@ def _receipt(call: Call, receipt: Receipt) -> str:
             "privacy.deleted",
             messages=receipt.messages,
             replies=receipt.replies,
-            memories=receipt.memories + receipt.derived,
+            memories=receipt.memories,
             files=receipt.files,
         )
     ]

@@ -161,7 +161,7 @@ async def test_the_profile_is_a_tier_of_its_own(talk: Talk, language: Language) 
         texts = await speaks(talk, language)
         await talk.kept("My name is Ada")
         everything, alone = await talk.ask("/memory list"), await talk.ask("/memory list tier 1")
-    assert texts("memory.profile", profile="name: Ada") in everything
+    assert texts("memory.profile", profile=f"{texts('slot.name')}: Ada") in everything
     assert texts("memory.group", kind=texts("kinds.profile"), count=1) in alone.splitlines()
     assert texts("memory.head", shown=1, total=1) in alone
 

@@ -488,7 +488,7 @@ async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path:
             Ada: /privacy about on
             Remora: What others say about you may be remembered again, in the chat where they say it.
             Ada: /privacy delete
-            Remora: Erased: 1 messages of yours, 1 of my answers, 2 memories, 0 files, your names and links.
+            Remora: Erased: 1 messages of yours, 1 of my answers, 1 memories, 0 files, your names and links.
                 {privacy.stays}
             Ada: /memory
             Remora: I remember nothing of you here yet.
@@ -738,7 +738,7 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Remora: Answer to: I like 象棋
             Ada: /memory
             Remora: 我记得的（2/2）：
-                概括：likes: 象棋; 茶
+                概括：喜欢: 象棋; 茶
                 事实 · 喜好（2）
                   m_1  你喜欢象棋（today说的）
                   m_2  你喜欢茶（today说的）
