@@ -167,14 +167,14 @@ def _in_run(text: str, at: int, end: int, code: list[tuple[int, int]]) -> Iterat
     for nth in count():
         begins = _BEGINS.search(text, at, end)
         if begins is None:
-            if nth == 0 and end - at > LONGEST_RUN and not _inside(code, at) and _hides_much(text[at:end]):
-                yield at, end, _broken(text[at:end])
+            yield from _hidden(text, at, end, code)
             return
         start = begins.start()
         if code_end := _inside(code, start):
             at = max(code_end, start + 1)
             continue
         if not _carries_much(text[start : min(end, start + _MEASURED)]):
+            yield from _hidden(text, at, end, code)
             return
         first = start
         if text[at:start].endswith((":", "/")) or _plain(text[at:start]) != text[at:start]:
@@ -195,6 +195,12 @@ def _in_run(text: str, at: int, end: int, code: list[tuple[int, int]]) -> Iterat
         else:
             # Writing without blanks goes on behind it, and platforms would take all that for the address.
             yield at, at, " "
+
+
+def _hidden(text: str, at: int, end: int, code: list[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """What is left of a run in which no open address carries much, where one that does is hidden."""
+    if end - at > LONGEST_RUN and not _inside(code, at) and _hides_much(text[at:end]):
+        yield at, end, _broken(text[at:end])
 
 
 def _hides_much(run: str) -> bool:
