@@ -26,15 +26,17 @@ def test_killing_the_process_at_any_moment_loses_and_doubles_nothing(tmp_path: P
     shown = ""
     for run in range(KILLS):
         process = start(tmp_path)
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
         try:
             for n in range(30):
                 process.stdin.write(f"I like thing{run}x{n}\n".encode())
             process.stdin.flush()
         except BrokenPipeError:
             pass
-        # From the middle of the start to the middle of the talk.
-        time.sleep(chance.uniform(0.6, 2.2))
+        # In the middle of the start, or of the talk: a moment after some of the answers have been shown.
+        for _ in range(chance.randrange(-5, 25)):
+            shown += process.stdout.readline().decode()
+        time.sleep(chance.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
         out, _ = process.communicate()
         shown += out.decode()

@@ -67,8 +67,8 @@ async def test_over_discord_nobody_but_the_admin_gets_what_admins_have(tmp_path:
                 stranger = await discord.slash("pair", user=EVE, channel=general, unchecked=True)
                 await discord.wait(answered=stranger)
                 await discord.wait(channel=await discord.dm(BEN), bot_messages=2)
-                listed = await discord.slash("allow", user=ADA)
-                await discord.wait(answered=listed)
+                await discord.say("/allow", user=ADA, is_bot=False)
+                await discord.wait(channel=await discord.dm(ADA), bot_messages=1)
                 told = (await discord.seen(await discord.dm(ADA), user=ADA))[-1][1]
                 seen = [text for who in (BEN, EVE) for _, text in await discord.seen(general, user=who)]
                 seen += [text for _, text in await discord.seen(await discord.dm(BEN), user=BEN)]

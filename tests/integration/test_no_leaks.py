@@ -132,7 +132,7 @@ async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
     await discord.wait(responded=asked)
     if (await discord.interaction(asked))["form"] is not None:
         await discord.submit(asked, f"my boat is {canary()}")
-    await discord.autocomplete("forget", {"id": canary()}, user=ADA)
+    await discord.autocomplete("forget", {"what": canary()}, user=ADA)
     await discord.say(f"/forget {canary()}", user=ADA)
     await discord.say("/forget all", user=ADA)
     state = await discord.state()
@@ -232,7 +232,7 @@ async def test_nothing_that_is_shown_on_discord_pings_or_previews(tmp_path: Path
                 await discord.slash("why", user=ADA, channel=general)
                 await discord.slash("help", user=ADA)
                 await discord.slash("memory", user=ADA, channel=general)
-                asked = await discord.slash("forget", {"id": "all"}, user=ADA, channel=general)
+                asked = await discord.slash("forget", {"what": "all"}, user=ADA, channel=general)
                 await discord.wait(answered=asked)
                 await discord.say(f"{discord.mention} short", user=ADA, channel=general)
                 await discord.wait(idle=1.0)
