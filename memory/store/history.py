@@ -243,12 +243,6 @@ def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now:
     return [int(turn_id) for turn_id in ended]
 
 
-def last_turn(reader: Reader, session_id: int) -> int | None:
-    """The newest turn of a session that brought an answer."""
-    row = reader.one("select max(id) as id from turns where session_id = ? and state = 'done'", (session_id,))
-    return None if row is None or row["id"] is None else int(row["id"])
-
-
 def answered_before(reader: Reader, chat_id: int) -> bool:
     """Whether any turn in a chat, in whichever thread, has brought an answer."""
     row = reader.one(
