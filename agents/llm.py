@@ -14,6 +14,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
+#: Whether anything is learned from what a person says: "off" where they talk, not from them ("out"), or by no means
+#: ("never").
+Learning: TypeAlias = Literal["on", "off", "out", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +77,8 @@ class Request:
     """One call of a model.
 
     `said`, `remembered` and `noted` carry the person's bare words and memory as values, beside their rendering in
-    `messages`: `noted` lists what this turn stores, `attached` what came beside the words and was not spoken, by label.
-    Vendors' adapters ignore all four.
+    `messages`: `noted` lists what this turn stores, `attached` what came beside the words and was not spoken, by label,
+    `learning` tells whether anything could have been noted. Vendors' adapters ignore all five.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -87,6 +90,7 @@ class Request:
     remembered: tuple[Remembered, ...] = ()
     noted: tuple[str, ...] = ()
     attached: tuple[str, ...] = ()
+    learning: Learning = "on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

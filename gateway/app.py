@@ -28,8 +28,9 @@ from gateway.delivery import Delivery
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules, new_code
 from gateway.replay import Setup
-from gateway.router import Router, Store
+from gateway.router import Router
 from gateway.settings import EmbeddingSettings, RerankSettings
+from gateway.store import Store
 from gateway.turn import Agent, Limits, Turns
 from memory.backups import Retention
 from memory.learn.ask import Ask, Mind, ModelFailed, Told

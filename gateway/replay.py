@@ -14,7 +14,7 @@ from typing import TypeAlias
 from channels.base import Capabilities, Channel, Host, Inbound, Outbound
 from gateway import commands
 from gateway.recording import BOT, Line, Recording
-from gateway.router import Store
+from gateway.store import Store
 from gateway.turn import Agent
 from memory.service import Context, Service, Utterance, Where, Who
 
@@ -258,7 +258,7 @@ async def _record(setup: Setup, talk: _Talk, lines: Sequence[Line], tally: Tally
             )
         )
     if said:
-        await talk.memory.record(talk.where, talk.who, said, inbox_ids=inbox_ids)
+        await talk.memory.turns.record(talk.where, talk.who, said, inbox_ids=inbox_ids)
 
 
 async def _learn(persons: Mapping[str, _Talk]) -> None:
@@ -288,7 +288,7 @@ async def _finish(tally: Tally, talks: _Talks, before: set[str]) -> None:
     tally.memories = len(await _known(talks) - before)
     for persons in talks.values():
         talk = next(iter(persons.values()))
-        reading = (await talk.memory.status(talk.context)).reading
+        reading = (await talk.memory.figures.status(talk.context)).reading
         tally.failures += reading.waiting + reading.parked
 
 

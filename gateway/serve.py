@@ -280,7 +280,7 @@ async def _end(task: asyncio.Task[None]) -> None:
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
-            return await memory.health(list(channels))
+            return await memory.figures.health(list(channels))
     except TimeoutError:
         return f"the database did not answer within {_STORE_PATIENCE:g} s."
     except StorageError as error:

@@ -116,7 +116,7 @@ class Toolbox:
             desk.use(ids)
             return lines
 
-        return await self.memory.act(self.turn, n, i, "search_memory", act)
+        return await self.memory.turns.act(self.turn, n, i, "search_memory", act)
 
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
         def act(desk: Desk) -> str:
@@ -127,7 +127,7 @@ class Toolbox:
                 return "Not saved: there is nothing in it to keep."
             return "Saved: " + "; ".join(f"{_said(m)} [{m.short_id}]" for m in kept)
 
-        return await self.memory.act(self.turn, n, i, "remember_fact", act)
+        return await self.memory.turns.act(self.turn, n, i, "remember_fact", act)
 
     async def correct_fact(self, n: int, i: int, arguments: CorrectArguments) -> str:
         def act(desk: Desk) -> str:
@@ -161,7 +161,7 @@ class Toolbox:
         return result
 
     async def memory_stats(self, _n: int, _i: int, _arguments: NoArguments) -> str:
-        stats = await self.memory.stats(self.turn.context)
+        stats = await self.memory.figures.stats(self.turn.context)
         kinds = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in stats.kinds.items())
         lines = [f"Current: {kinds or 'nothing'}. Replaced or archived: {stats.past}. Messages: {stats.messages}."]
         if stats.since is not None:
@@ -169,7 +169,7 @@ class Toolbox:
         return " ".join(lines)
 
     async def get_entity_info(self, _n: int, _i: int, arguments: EntityArguments) -> str:
-        found = await self.memory.entity(self.turn.context, arguments.name)
+        found = await self.memory.browsing.entity(self.turn.context, arguments.name)
         if found is None:
             return f"Nothing is known here of {arguments.name!r}."
         return "\n".join([_headed(found.entity), *(f"- {self._line(memory)}" for memory in found.memories)])
@@ -177,7 +177,7 @@ class Toolbox:
     async def _on(self, short_id: str, n: int, i: int, tool: str, act: Callable[[Desk], str]) -> str:
         """Do something to one memory; what can't be done is told to the model."""
         try:
-            return await self.memory.act(self.turn, n, i, tool, act)
+            return await self.memory.turns.act(self.turn, n, i, tool, act)
         except MemoryFault as exc:
             raise ToolError(Texts("en", self.texts.timezone).refusal(short_id, exc)) from exc
 

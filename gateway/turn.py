@@ -23,6 +23,7 @@ from agents import agent, prompt
 from agents.llm import (
     ChatMessage,
     Completion,
+    Learning,
     ModelError,
     OnText,
     Picture,
@@ -187,7 +188,7 @@ class Turns:
         finally:
             self._stopped.discard(where.session_key)
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        await self._memory.finish_turn(turn, view, outcome)
+        await self._memory.turns.finish(turn, view, outcome)
 
     def was_stopped(self, session_key: str) -> bool:
         """Whether a deadline that is over was ended by its person; says so once."""
@@ -241,7 +242,7 @@ class Turns:
         turn_id: int | None,
     ) -> Turn:
         if turn_id is not None:
-            return await self._memory.resume_turn(where, who, turn_id, [one.inbox_id for one in heard])
+            return await self._memory.turns.resume(where, who, turn_id, [one.inbox_id for one in heard])
         words = [in_words(one.inbound.text, beside) for one, beside in zip(heard, attached, strict=True)]
         said = [
             Said(
@@ -256,7 +257,7 @@ class Turns:
             )
             for one, text in zip(heard, words, strict=True)
         ]
-        return await self._memory.begin_turn(where, who, said)
+        return await self._memory.turns.begin(where, who, said)
 
     async def _view(self, served: Agent, turn: Turn) -> View:
         settings = served.spec.memory
@@ -266,7 +267,7 @@ class Turns:
             known=settings.known_facts,
             known_tokens=settings.known_tokens,
         )
-        return await self._memory.look(
+        return await self._memory.turns.look(
             turn,
             budget if settings.enabled else None,
             window_tokens=served.spec.window_tokens,
@@ -284,7 +285,7 @@ class Turns:
         channel: Channel | None,
         on_text: OnText | None,
     ) -> Outcome:
-        learned = self._memory.propose(turn) if served.offline and served.spec.memory.enabled else None
+        learned = self._memory.turns.propose(turn) if served.offline and served.spec.memory.enabled else None
         request = self._request(served, turn, view, heard, attached, texts, learned or [])
         toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now)
         tools = toolbox.tools(
@@ -294,7 +295,7 @@ class Turns:
         async def keep_step(n: int, completion: Completion) -> None:
             # An offline answer costs nothing and always comes out the same: it need not be replayed.
             if not served.offline:
-                await self._memory.keep_step(turn, n, completion.to_json(), _spent(completion))
+                await self._memory.turns.keep_step(turn, n, completion.to_json(), _spent(completion))
 
         reply = await agent.run(
             served.provider,
@@ -388,6 +389,7 @@ class Turns:
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language) for proposal in learned
             ),
             attached=tuple(label(one) for beside in attached for one in beside if one.state != "spoken"),
+            learning=_learning(served, turn),
         )
 
     def _history(self, served: Agent, view: View, turn: Turn, originals: dict[int, str]) -> list[ChatMessage]:
@@ -532,6 +534,15 @@ def _recalled(item: Recalled, turn: Turn, texts: Texts) -> MemoryLine:
         date=texts.date(message.said_at),
         note="no longer true" if item.passage.outdated else "",
     )
+
+
+def _learning(served: Agent, turn: Turn) -> Learning:
+    """Whether anything is learned from what is said in this turn."""
+    if not served.spec.memory.enabled:
+        return "never"
+    if not turn.context.speaker.learning:
+        return "out"
+    return "on" if turn.context.session.learning else "off"
 
 
 def _all_remembered(recall: Recall, turn: Turn, texts: Texts) -> tuple[Remembered, ...]:

@@ -1,4 +1,4 @@
-"""Looking through what is remembered: lists, what may complete a command, the profile with what it is made of.
+"""Looking through what is remembered: lists, what may complete a command, the profile with what it is made of, names.
 
 Invariants: nothing is changed here; each method is one read, confined by the scope that who asks has by then.
 """
@@ -12,9 +12,10 @@ from itertools import chain
 from memory import profile
 from memory.desk import Context, anew
 from memory.errors import NotFound
-from memory.store import browsing, memories
+from memory.store import browsing, entities, memories
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
+from memory.store.entities import Entity
 from memory.store.memories import Kind, Memory
 
 
@@ -24,6 +25,14 @@ class Slot:
 
     memory: Memory
     made_of: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known of somebody or something by name."""
+
+    entity: Entity
+    memories: tuple[Memory, ...]
 
 
 class Browsing:
@@ -84,5 +93,20 @@ class Browsing:
                 Slot(memory=memory, made_of=tuple(memories.parents(reader, scope, memory.id)))
                 for memory in profile.read(reader, scope)
             ]
+
+        return await self._database.read(act)
+
+    async def entity(self, context: Context, name: str, *, limit: int = 20) -> About | None:
+        """What this scope knows by `name`, with the newest memories that name it."""
+
+        def act(reader: Reader) -> About | None:
+            scope = anew(reader, context).scope
+            known = entities.entity(reader, scope, name)
+            if known is None:
+                return None
+            return About(
+                entity=known,
+                memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])),
+            )
 
         return await self._database.read(act)

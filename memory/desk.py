@@ -35,7 +35,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
 from memory.store.questions import Question
-from memory.upkeep import again, choose, forget
+from memory.upkeep import again, blank, choose, erase
 from memory.upkeep.again import Undone
 from memory.upkeep.choose import Asker
 
@@ -86,7 +86,7 @@ def may_change(memory: Memory, context: Context) -> bool:
 
 
 class Desk:
-    """What `Service.answer` and `Service.act` hand to a request; never kept beyond it."""
+    """What `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
     def __init__(
         self,
@@ -215,13 +215,13 @@ class Desk:
         if said.text == text:
             return False
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
-        forget.clear_traffic(self._tx, [said.id], now=self._now)
-        under_way = forget.running_turns(self._tx, [said.id])
+        blank.clear_traffic(self._tx, [said.id], now=self._now)
+        under_way = blank.running_turns(self._tx, [said.id])
         found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
         # What the person has confirmed since stands by their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words: a backup with the old ones has none, once it is restored.
-        what = forget.gone([said.id], taught, what="edited", traffic=under_way)
+        what = erase.gone([said.id], taught, what="edited", traffic=under_way)
         erasure.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
         self._after_change(*taught)
@@ -329,7 +329,7 @@ class Desk:
         return dates.local_date(self._now, self._context.timezone).isoformat()
 
     def _after_change(self, *changed: Memory) -> None:
-        forget.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
+        erase.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
 
 
 def retract(
@@ -348,18 +348,18 @@ def retract(
     # Also of those that were erased before: a turn that was under way may have learned from them since.
     history.erase(tx, ids, now=now)
     taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
-    forget.unlearn_replies(tx, taught, sources=ids)
-    cleared = forget.clear_traffic(tx, ids, now=now)
-    under_way = forget.running_turns(tx, ids)
+    erase.unlearn_replies(tx, taught, sources=ids)
+    cleared = blank.clear_traffic(tx, ids, now=now)
+    under_way = blank.running_turns(tx, ids)
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
     if taught or under_way or any(message.text for message in deleted):
-        erasure.record(tx, None, forget.gone(ids, taught, traffic=under_way), "{}", now=now)
+        erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        forget.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        erase.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
 
 

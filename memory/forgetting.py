@@ -26,9 +26,10 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.erasure import Erasure
 from memory.store.memories import Memory
 from memory.store.questions import Question
-from memory.upkeep import choose, forget
+from memory.upkeep import blank, choose, erase, forget, traces
+from memory.upkeep.blank import Sought
 from memory.upkeep.choose import Asker, Selection, What
-from memory.upkeep.forget import How, Plan, Sought
+from memory.upkeep.forget import How, Plan
 
 log = structlog.get_logger(__name__)
 
@@ -211,14 +212,14 @@ class Forgetting:
             return None if asker is None else forget.plan(reader, asker, selection, how)
 
         # What takes long is to hold up nobody who writes. What they write meanwhile is looked at when all of it goes.
-        planned, written = None, await self._database.write(forget.changes)
+        planned, written = None, await self._database.write(traces.changes)
         with suppress(StoreBusy):
             planned = await self._database.read(look)
 
         def act(tx: Transaction) -> bool:
             if erasure.of_inbox(tx, inbox_id) is not None:
                 return True
-            is_as_planned = forget.changes(tx) == written
+            is_as_planned = traces.changes(tx) == written
             asker = asking(tx)
             if asker is None:
                 return False
@@ -229,10 +230,10 @@ class Forgetting:
             else:
                 going = forget.plan(tx, asker, selection, how, looked=None if planned is None else planned.looked)
             noted(tx, going)
-            before = forget.changes(tx)
-            counts, what, sought = forget.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
+            before = traces.changes(tx)
+            counts, what, sought = erase.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
             # Also where no message and no memory was meant, a failed message or a name may have gone.
-            is_clean = forget.changes(tx) == before and sought is None
+            is_clean = traces.changes(tx) == before and sought is None
             erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
             if sought is not None:
                 self._sought[erasure_id] = sought
@@ -305,13 +306,13 @@ class Forgetting:
         """Have the words go that were put out of sight, in short transactions; cut off, it is begun again."""
         if one.id in self._blanked or one.ended_at is not None:
             return
-        for some in forget.rest(one.what):
-            await self._database.write(lambda tx, some=some: forget.blank_hidden(tx, some, now=self._now()))  # type: ignore[misc]
+        for some in erase.rest(one.what):
+            await self._database.write(lambda tx, some=some: blank.blank_hidden(tx, some, now=self._now()))  # type: ignore[misc]
         self._blanked.add(one.id)
 
     async def _ended(self, one: Erasure) -> bool:
         def act(tx: Transaction) -> bool:
-            if not forget.finish(tx, one.what, sought=self._sought.get(one.id), now=self._now()):
+            if not blank.finish(tx, one.what, sought=self._sought.get(one.id), now=self._now()):
                 return False
             erasure.ended(tx, one.id, now=self._now())
             return True
@@ -323,9 +324,9 @@ class Forgetting:
 
     async def _merge_words(self) -> None:
         """Have the word index made one piece, in short transactions."""
-        if await self._database.write(lambda tx: forget.merge_words(tx, begin=True)):
+        if await self._database.write(lambda tx: traces.merge_words(tx, begin=True)):
             return
-        while not await self._database.write(lambda tx: forget.merge_words(tx, begin=False)):
+        while not await self._database.write(lambda tx: traces.merge_words(tx, begin=False)):
             pass
 
     def _go_on(self) -> None:

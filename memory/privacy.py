@@ -178,6 +178,15 @@ class Linking:
             now=self._now,
         )
 
+    def lapsed(self, *, asked: str, waiting: str) -> bool:
+        """Whether a link that who speaks here began came to nothing lately, unanswered in its time; says so once.
+
+        They were `asked` for one purpose themselves, or `waiting` for what the other side says to one of another.
+        """
+        me = self._context.speaker.id
+        own = questions.lapse(self._tx, asked, asker_id=me, now=self._now)
+        return questions.lapse(self._tx, waiting, account_id=me, now=self._now) or own
+
     def is_as_asked(self, question: Question, other: int) -> bool:
         """Whether a link with `other` would still make one person of just those accounts that a question has named."""
         both = [*self.accounts(), *self.accounts(other)]

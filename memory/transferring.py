@@ -17,11 +17,12 @@ from memory.desk import Context, anew
 from memory.errors import NotFound
 from memory.recall import index
 from memory.store.database import Database, Reader, Transaction
-from memory.upkeep import handout, transfer
+from memory.upkeep import handout, imports, takeback, transfer
 from memory.upkeep.formats import markdown, remora, telegram
 from memory.upkeep.formats.material import Item, Line, Mask, Material, Ownership, Skipped, together
 from memory.upkeep.handout import Exported
-from memory.upkeep.transfer import Counts, Home, Import, Known, OptedOut, Owner, Run
+from memory.upkeep.imports import Counts, Home, Import, Known, OptedOut, Owner
+from memory.upkeep.transfer import Run
 
 __all__ = [
     "Brought", "Counts", "Exported", "Import", "Known", "Mask", "Material", "OptedOut", "Owner", "Ownership", "Preview",
@@ -108,7 +109,7 @@ class Transfer:
         agent_id = self._agents[owner.agent]
 
         def act(reader: Reader) -> Exported:
-            home = transfer.known_home(reader, owner, agent_id=agent_id, timezone=self._timezones[agent_id])
+            home = imports.known_home(reader, owner, agent_id=agent_id, timezone=self._timezones[agent_id])
             if home is None:
                 raise NotFound(f"Nobody is known here as {owner.platform}:{owner.reference}.")
             return handout.export(
@@ -120,7 +121,7 @@ class Transfer:
     async def known(self) -> list[Known]:
         """The people and groups of this store, those seen last first."""
 
-        return await self._database.read(transfer.known)
+        return await self._database.read(imports.known)
 
     # In -----------------------------------------------------------------------------------------------------------
 
@@ -129,13 +130,13 @@ class Transfer:
 
         def act(tx: Transaction) -> None:
             home = self._resolve(tx, owner)
-            before = transfer.same_before(tx, home, format=material.format, digest=digest) if digest else None
+            before = imports.same_before(tx, home, format=material.format, digest=digest) if digest else None
             run = Run(import_id=0, home=home, agents=self._agents, learn=False)
             transfer.look(tx, run)
             for line in _in_order(material.lines, home):
                 if transfer.sort_out(run, line, transfer.author_of(tx, run, line)) is None:
                     run.count("messages")
-            run.import_id = transfer.begin(
+            run.import_id = imports.begin(
                 tx, home, format=material.format, digest="", now=self._now(), new_id=self._import_id
             )
             transfer.bring(tx, run, material.items, now=self._now(), new_id=self._memory_id)
@@ -174,8 +175,8 @@ class Transfer:
 
         def begun(tx: Transaction) -> Run:
             home = self._resolve(tx, owner)
-            import_id = transfer.begin(tx, home, format=material.format, digest=digest, now=now, new_id=self._import_id)
-            before = transfer.counted(tx, import_id)
+            import_id = imports.begin(tx, home, format=material.format, digest=digest, now=now, new_id=self._import_id)
+            before = imports.counted(tx, import_id)
             return Run(import_id=import_id, home=home, agents=self._agents, learn=learn, before=before)
 
         run = await self._database.write(begun)
@@ -202,30 +203,30 @@ class Transfer:
 
     async def imports(self) -> list[Import]:
         """Every import of this store, the latest first."""
-        return await self._database.read(transfer.all_imports)
+        return await self._database.read(imports.all_imports)
 
     async def undo(self, short_id: str, *, progress: Progress = lambda count: None) -> Import:
         """Take an import out: its memories and messages, what was derived or learned from them alone, down to the file.
 
         What it had replaced holds again. Cut short, the same call goes on. Raises `NotFound`, also when it was undone.
         """
-        one = await self._database.read(lambda reader: transfer.by_short_id(reader, short_id))
+        one = await self._database.read(lambda reader: imports.by_short_id(reader, short_id))
         if one.state == "undone":
             raise NotFound(f"The import {short_id} was undone already.")
         home = await self._database.read(lambda reader: self._home_of(reader, one))
-        while found := await self._database.read(partial(transfer.some_memories, import_id=one.id, limit=_OUT)):
-            await self._database.write(partial(transfer.take_out_memories, memory_ids=found))
+        while found := await self._database.read(partial(takeback.some_memories, import_id=one.id, limit=_OUT)):
+            await self._database.write(partial(takeback.take_out_memories, memory_ids=found))
             await index.keep_up(self._database)
             progress(len(found))
-        while found := await self._database.read(partial(transfer.some_messages, import_id=one.id, limit=_OUT)):
+        while found := await self._database.read(partial(takeback.some_messages, import_id=one.id, limit=_OUT)):
             await self._database.write(
                 partial(
-                    transfer.take_out_messages, home=home, message_ids=found, now=self._now(), new_id=self._memory_id
+                    takeback.take_out_messages, home=home, message_ids=found, now=self._now(), new_id=self._memory_id
                 )
             )
             await index.keep_up(self._database)
             progress(len(found))
-        await self._database.write(lambda tx: transfer.close(tx, one, home, now=self._now(), new_id=self._memory_id))
+        await self._database.write(lambda tx: takeback.close(tx, one, home, now=self._now(), new_id=self._memory_id))
         await index.keep_up(self._database)
         await self._scrub()
         return one
@@ -234,11 +235,11 @@ class Transfer:
 
     def _resolve(self, tx: Transaction, owner: Owner) -> Home:
         zone = self._timezones[self._agents[owner.agent]]
-        return transfer.resolve(tx, owner, agents=self._agents, timezone=zone, now=self._now())
+        return imports.resolve(tx, owner, agents=self._agents, timezone=zone, now=self._now())
 
     def _home_of(self, reader: Reader, one: Import) -> Home:
         agent_id = next(iter(self._agents.values()))
-        return transfer.home_of(reader, one.owner_id, agent_id=agent_id, timezone=self._timezones[agent_id])
+        return imports.home_of(reader, one.owner_id, agent_id=agent_id, timezone=self._timezones[agent_id])
 
     def _record(
         self,
@@ -275,7 +276,7 @@ def _in_order(lines: Sequence[Line], home: Home) -> list[Line]:
 
 
 def _by_id(reader: Reader, import_id: int) -> Import:
-    return next(one for one in transfer.all_imports(reader) if one.id == import_id)
+    return next(one for one in imports.all_imports(reader) if one.id == import_id)
 
 
 def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

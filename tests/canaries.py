@@ -506,7 +506,7 @@ class World:
         """Figures that differ from what is there to be read: how much is remembered, whose accounts, whose looks."""
         context = await self.context(spot)
         listed = await self.service.memories(context, limit=1_000)
-        stats, status = await self.service.stats(context), await self.service.status(context)
+        stats, status = await self.service.figures.stats(context), await self.service.figures.status(context)
         kept = await self.service.privacy.kept(context, looks_shown=100_000)
         said = sum(
             count
@@ -593,7 +593,7 @@ class World:
     async def say(self, spot: Spot, text: str, *, on_record: bool = True, attached: Sequence[Attached] = ()) -> Turn:
         """One turn, answered with "ok"."""
         turn = await self.begin(spot, text, on_record=on_record, attached=attached)
-        view = await self.service.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
+        view = await self.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
         await self.finish(turn, view)
         return turn
 
@@ -606,11 +606,11 @@ class World:
         )  # fmt: skip
         if attached:
             await self.service.mail.attach(said.inbox_id, attached)
-        return await self.service.begin_turn(*spot.address, [said])
+        return await self.service.turns.begin(*spot.address, [said])
 
     async def finish(self, turn: Turn, view: View, text: str = "ok") -> None:
         answer = Utterance(role="assistant", text=text, tokens=count_tokens(text), said_at=self.clock())
-        await self.service.finish_turn(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(answer,)))
+        await self.service.turns.finish(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(answer,)))
         key = turn.context.session.key
         while (parcel := await self.service.mail.take(key)) is not None:
             self._refs[key] += 1

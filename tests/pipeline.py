@@ -24,7 +24,8 @@ from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
 from gateway.delivery import Delivery
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules
-from gateway.router import Router, Store
+from gateway.router import Router
+from gateway.store import Store
 from gateway.turn import Agent, Limits, Turns
 from memory.learn.defang import defang
 from memory.learn.guard import clean

@@ -29,7 +29,8 @@ from gateway.attachments import Attachments
 from gateway.delivery import Delivery
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules
-from gateway.router import Router, Store
+from gateway.router import Router
+from gateway.store import Store
 from gateway.turn import Limits, Turns
 from memory.learn.defang import defang
 from memory.learn.guard import clean

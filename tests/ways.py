@@ -123,7 +123,7 @@ async def _by_time(world: World, spot: Spot) -> object:
 
 async def _by_name(world: World, spot: Spot) -> object:
     context = await world.context(spot)
-    return [await world.service.entity(context, c.word) for c in world.canaries if c.kind in ("fri", "sty")]
+    return [await world.service.browsing.entity(context, c.word) for c in world.canaries if c.kind in ("fri", "sty")]
 
 
 async def _listed(world: World, spot: Spot) -> object:
@@ -138,21 +138,21 @@ async def _looked(world: World, spot: Spot) -> object:
     """What a turn's prompt is made of."""
     await world.service.indexed()
     turn = await world.begin(spot, f"What of {_BY_LETTERS}?", on_record=False)
-    view = await world.service.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
+    view = await world.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
     await world.finish(turn, view)
-    return view, world.service.propose(turn)
+    return view, world.service.turns.propose(turn)
 
 
 async def _answered_anew(world: World, spot: Spot) -> object:
     """What the prompt of a turn that is answered once more is made of."""
     context = await world.context(spot)
     inbox_id = await world.inbox(spot)
-    turn_id = await world.service.again(context, inbox_id)
+    turn_id = await world.service.turns.again(context, inbox_id)
     if turn_id is None:
         await world.service.mail.dismiss(inbox_id)
         return None
-    turn = await world.service.resume_turn(*spot.address, turn_id, [inbox_id])
-    view = await world.service.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
+    turn = await world.service.turns.resume(*spot.address, turn_id, [inbox_id])
+    view = await world.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
     await world.finish(turn, view)
     return turn.said, turn.steps, view
 
@@ -210,7 +210,7 @@ async def _why_of(world: World, spot: Spot) -> object:
 
 
 async def _at_hand(world: World, spot: Spot) -> object:
-    return await world.service.at_hand(await world.context(spot))
+    return await world.service.turns.at_hand(await world.context(spot))
 
 
 async def _handed_out(world: World, spot: Spot) -> object:
@@ -393,12 +393,12 @@ WAYS: dict[str, Way] = {
     "vectors": Way(methods=("Service.search", "Service.indexed"), read=_meant, shows=_everything),
     "substring": Way(methods=("Service.search",), read=_without_index, shows=_everything),
     "time": Way(methods=("Service.search",), read=_by_time, shows=_dated),
-    "entity": Way(methods=("Service.entity",), read=_by_name, shows=_friends_here),
+    "entity": Way(methods=("Browsing.entity",), read=_by_name, shows=_friends_here),
     "memories": Way(methods=("Service.memories",), read=_listed, shows=_learned),
     "profile": Way(methods=("Service.profile",), read=_profile, shows=_own_tastes),
-    "look": Way(methods=("Service.look", "Service.propose", "Service.begin_turn"), read=_looked, shows=_everything),
-    "answered anew": Way(methods=("Service.again", "Service.resume_turn"), read=_answered_anew, shows=_nothing),
-    "at hand": Way(methods=("Service.at_hand",), read=_at_hand, shows=_nothing),
+    "look": Way(methods=("Turns.look", "Turns.propose", "Turns.begin"), read=_looked, shows=_everything),
+    "answered anew": Way(methods=("Turns.again", "Turns.resume"), read=_answered_anew, shows=_nothing),
+    "at hand": Way(methods=("Turns.at_hand",), read=_at_hand, shows=_nothing),
     "pages": Way(methods=("Browsing.shelf",), read=_leafed, shows=_learned),
     "completions": Way(methods=("Browsing.offered",), read=_completed, shows=_learned),
     "one": Way(methods=("Browsing.one",), read=_alone, shows=_learned),

@@ -43,6 +43,15 @@ _TEXTS = {
             " its text where there is any."
         ),
         "kept": "I have kept that in our conversation, but found no fact in it to remember.",
+        "kept.off": (
+            "I have kept that in our conversation, but learn nothing from it: learning is off here. /memory on switches"
+            " it on; in a group an admin can."
+        ),
+        "kept.out": (
+            "I have kept that in our conversation, but learn nothing from it: you have opted out. /privacy in has me"
+            " learn from what you say again."
+        ),
+        "kept.never": "I have kept that in our conversation, but remember nothing beyond it: this agent has no memory.",
         "who": (
             "I am running offline, without a language model: I note what you tell me about yourself, answer from"
             " memory, and can show, correct and forget what I know. Type /help to see how."
@@ -59,6 +68,9 @@ _TEXTS = {
             "收到了：{list}。没有配置语言模型，所以我无法查看其中的内容：我只保留它的名称，以及其中的文字（如果有）。"
         ),
         "kept": "我已把这句话留在对话里，但没有从中找到需要记住的事实。",
+        "kept.off": "我已把这句话留在对话里，但没有从中学习：这里的学习已关闭。/memory on 可打开；在群里由管理员打开。",
+        "kept.out": "我已把这句话留在对话里，但没有从中学习：你选择了不让我学习。/privacy in 可让我重新学习。",
+        "kept.never": "我已把这句话留在对话里，但此外什么都不会记住：这个助手没有记忆。",
         "who": (
             "我现在离线运行，没有语言模型：我会记下你告诉我的关于你自己的事，根据记忆回答，"
             "也能让你查看、更正和忘掉我记得的内容。输入 /help 了解用法。"
@@ -109,7 +121,9 @@ def _told(request: Request, texts: dict[str, str]) -> str:
         lines += [_sentence(memory, texts) for memory in told]
     if lines:
         return "\n".join(lines)
-    return texts["unknown" if _QUESTION.search(request.said) else "kept"]
+    if _QUESTION.search(request.said):
+        return texts["unknown"]
+    return texts["kept" if request.learning == "on" else f"kept.{request.learning}"]
 
 
 def _worth_telling(remembered: Sequence[Remembered]) -> list[Remembered]:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from channels.base import CommandSpec, Form, Option, Suggestion
+from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
 from gateway import questions
 from gateway.catalogue import CATALOGUE
 from gateway.commands import admin, forget, listing, memory, oversight, people, privacy, profile, session, suggest, why
-from gateway.commands.call import Asking, Call, Command
+from gateway.commands.call import RUN, Asking, Call, Command
 from gateway.phrases import Language
 from gateway.policy import code_in
 from gateway.texts import Texts
@@ -29,8 +29,10 @@ __all__ = [
     "bare_code",
     "find",
     "form",
+    "given",
     "parse",
     "press",
+    "run",
     "specs",
     "suggestions",
     "told_before",
@@ -48,6 +50,16 @@ def parse(text: str) -> tuple[str, str] | None:
     if code_in(text) is not None:
         return ("start", "")  # a pairing code of somebody who is in already, perhaps by this very code
     return match[1].lower(), (match[2] or "").strip()
+
+
+def given(inbound: Inbound) -> tuple[str, str] | None:
+    """The command and its arguments that somebody has typed, or pressed a button for; None for anything else.
+
+    What is forwarded was typed by somebody else, if by anybody.
+    """
+    if inbound.pressed is not None:
+        return parse(inbound.pressed.removeprefix(RUN)) if inbound.pressed.startswith(RUN) else None
+    return None if inbound.forwarded else parse(inbound.text)
 
 
 def find(name: str) -> Command | None:
@@ -88,6 +100,17 @@ def unknown(name: str, texts: Texts) -> str:
     near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
     hint = texts("command.hint", name=near[0]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
+
+
+async def run(call: Call, name: str) -> None:
+    """Answer the command called `name`."""
+    command = find(name)
+    if command is None or (command.admin and not call.admin):
+        await call.say(unknown(name, call.texts))
+    else:
+        beside = call.inbound.pressed is None and call.inbound.attachments
+        aside = call.texts("command.file") if beside else ""
+        await command.run(replace(call, usage=command.usage, discreet=command.discreet, aside=aside))
 
 
 async def suggestions(
@@ -162,7 +185,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
     Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
     Command(
-        name="memory", usage=f"/memory [{'|'.join(memory.ACTIONS)}] …", run=memory.look,
+        name="memory", usage=f"/memory [{'|'.join(memory.ACTIONS)}] …", run=memory.look, forms=True,
         options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
     ),
     Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),

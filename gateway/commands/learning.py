@@ -44,7 +44,7 @@ async def status(call: Call, _rest: str) -> None:
     if not call.agent.spec.memory.enabled:
         await call.say(texts("memory.off"))
         return
-    stats = await call.memory.stats(call.context)
+    stats = await call.memory.figures.stats(call.context)
     kinds = [f"{texts(f'kinds.{kind}')} {count}" for kind, count in stats.kinds.items()]
     shown = [
         texts("memory.stats", kinds=", ".join(kinds) or texts("memory.nothing_yet"), past=stats.past),
@@ -52,7 +52,7 @@ async def status(call: Call, _rest: str) -> None:
     ]
     if stats.since is not None:
         shown.append(texts("memory.since", date=texts.date(stats.since)))
-    await call.say("\n".join([*shown, *standing(call, await call.memory.status(call.context))]))
+    await call.say("\n".join([*shown, *standing(call, await call.memory.figures.status(call.context))]))
 
 
 def standing(call: Call, status: Status) -> list[str]:

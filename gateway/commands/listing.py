@@ -13,6 +13,12 @@ from memory.service import LISTED, TIERS, Hit, Kind, Memory, query_terms, shares
 
 #: What a search looks through for its pages.
 _SEARCHED = 5 * pages.SIZE
+#: What stands before a hit that is merely near, and up to which share of the best one's words a hit is that.
+_MARK = "≈"
+_NEAR = 0.4
+#: Parts of a score that tell of likeness without the words, and below which share of the likest there is hardly any.
+_LIKENESS = ("late", "vectors", "named", "date")
+_HARDLY = 0.1
 #: Letters shown of the profile above a list.
 _PROFILE = 200
 
@@ -93,7 +99,7 @@ async def list_page(call: Call, page: int, part: Part | None = None) -> None:
         shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
     shown += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and part is None:
-        shown.append(" · ".join(learning.standing(call, await call.memory.status(call.context))))
+        shown.append(" · ".join(learning.standing(call, await call.memory.figures.status(call.context))))
     asked = "" if part is None else part.name
     turns = pages.turning(call, "list", asked, page=page, pages=count)
     if page < count and not turns:
@@ -130,19 +136,45 @@ async def search_page(call: Call, query: str, page: int) -> None:
     """One page of what answers a query in its own words."""
     hits = await call.memory.search(call.context, query, limit=_SEARCHED)
     terms = query_terms(query)
-    # Only what was said with these words: whatever else may mean the same is for a model to weigh.
-    hits = [hit for hit in hits if hit.passage is None or shares(hit, terms) > 0]
+    # Of messages only those with such words: whatever else may mean the same is for a model to weigh.
+    hits = [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
     if not hits:
         await pages.show(call, [call.texts("memory.not_found", query=excerpt(query))])
         return
-    count = -(-len(hits) // pages.SIZE)
+    told = _told_apart(hits, terms)
+    count = -(-len(told) // pages.SIZE)
     page = min(page, count)
-    some = hits[(page - 1) * pages.SIZE :][: pages.SIZE]
-    shown = [call.texts("memory.found"), *(_found(call, hit) for hit in some)]
+    some = told[(page - 1) * pages.SIZE :][: pages.SIZE]
+    head = "memory.found_near" if any(near for _, near in some) else "memory.found"
+    shown = [call.texts("memory.only_near" if all(near for _, near in told) else head, mark=_MARK)]
+    shown += [f"{_MARK} {_found(call, hit).lstrip()}" if near else _found(call, hit) for hit, near in some]
     turns = pages.turning(call, "search", query, page=page, pages=count)
     if page < count and not turns:
         shown.append(call.texts("memory.more_found"))
     await pages.show(call, shown, turns)
+
+
+def _told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:
+    """Hits in their order, each with whether it is merely near.
+
+    Where some hold the words, what is hardly like them goes; where none does, anything may be the one that is sought.
+    """
+    held = [_by_words(hit, terms) for hit in hits]
+    alike = [sum(hit.parts.get(name, 0.0) for name in _LIKENESS) for hit in hits]
+    most, likest = max(held), max(alike)
+    return [
+        (hit, words <= _NEAR * most)
+        for hit, words, like in zip(hits, held, alike, strict=True)
+        if words or not most or like >= _HARDLY * likest
+    ]
+
+
+def _by_words(hit: Hit, terms: Sequence[str]) -> float:
+    """How much a hit holds of a query's words, the rare ones above all, by the parts of its score."""
+    # What was found by its time, or by its letters alone, has none: it is just what was asked for.
+    if not hit.parts:
+        return 1.0
+    return hit.parts.get("words", 0.0) * (shares(hit, terms) > 0) + hit.parts.get("named", 0.0)
 
 
 def _found(call: Call, hit: Hit) -> str:

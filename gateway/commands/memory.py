@@ -57,7 +57,7 @@ async def _mark(call: Call, short_id: str, key: str, change: Callable[[Desk], Me
 
     def act(desk: Desk) -> Asking:
         memory = change(desk)
-        done = call.texts(key, id=memory.short_id, said=excerpt(call.phrase(memory)))
+        done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
         shown = _all_of(call, desk, short_id)
@@ -122,8 +122,7 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
         kept = desk.remember(text, key=key)
         if not kept:
             return call.texts("remember.nothing")
-        said = "; ".join(f"{memory.short_id} {call.phrase(memory)}" for memory in kept)
-        return call.texts("remember.done", list=said)
+        return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
 
     await call.do(act)
 
@@ -145,13 +144,19 @@ async def correct(call: Call) -> None:
             return call.texts("correct.same", id=short_id)
         return call.texts(
             "correct.done",
-            new=call.phrase(new),
+            new=_said(call, new),
             new_id=new.short_id,
-            old=call.phrase(old),
+            old=_said(call, old),
             old_id=old.short_id,
         )
 
     await call.do(act)
+
+
+def _said(call: Call, memory: Memory) -> str:
+    """A memory in a receipt, on one line: of a note of one's own the bare words, for "to remember" is understood."""
+    mine = memory.subject_id in (None, call.context.speaker.id, *call.context.scope.selves)
+    return " ".join(memory.value.split()) if memory.key == "note" and mine else call.phrase(memory)
 
 
 async def _edit(call: Call, rest: str) -> None:

@@ -44,7 +44,8 @@ async def link(call: Call) -> None:
     else:
         code = call.new_code()
         until = await privacy.open_code(call.context, code)
-        await call.say(texts("link.code", code=code, until=texts.moment(until)))
+        told = texts("link.code", code=code, until=texts.moment(until))
+        await privacy.act(call.context, call.inbox_id, lambda linking: [_here(call, _lapsed(call, linking) + told)])
 
 
 async def bare_code(call: Call) -> bool:
@@ -62,20 +63,26 @@ async def _give(call: Call, code: str) -> None:
     barred = maker is not None and await _is_barred(call, maker)
 
     def act(linking: Linking) -> list[Note]:
+        before = _lapsed(call, linking)
         given = linking.take_code(code)
         if given.outcome != "fits":
-            return [_here(call, call.texts(f"link.{given.outcome}"))]
+            return [_here(call, before + call.texts(f"link.{given.outcome}"))]
         if maker is None or barred:
-            return [_here(call, call.texts("link.wrong"))]
+            return [_here(call, before + call.texts("link.wrong"))]
         if not maker.present:
-            return [_here(call, call.texts("link.away"))]
+            return [_here(call, before + call.texts("link.away"))]
         payload = {"account": given.identity_id, "session": given.session_id}
         question = linking.ask(JOIN, payload, given.identity_id, choices=_YES_NO, preset="no")
         both = [*linking.accounts(), *linking.accounts(given.identity_id)]
         text = call.texts("link.join", account=_called(call.texts, maker.account), list=_listed(call.texts, both))
-        return [_here(call, text, buttons(question, call.texts, alone=True))]
+        return [_here(call, before + text, buttons(question, call.texts, alone=True))]
 
     await call.memory.privacy.act(call.context, call.inbox_id, act)
+
+
+def _lapsed(call: Call, linking: Linking) -> str:
+    """A line about the link that was begun before, where nobody has answered in time; told once, by no clock."""
+    return f"{call.texts('link.lapsed')}\n" if linking.lapsed(asked=JOIN, waiting=LINK) else ""
 
 
 async def answer_join(call: Call, question: Question, taken: str) -> None:
@@ -216,7 +223,8 @@ async def _is_barred(call: Call, party: Party) -> bool:
 
 
 def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
-    return Note(pieces=pieces(call.channel, text, buttons=pressed))
+    said = f"{text}\n\n{call.aside}" if call.aside else text
+    return Note(pieces=pieces(call.channel, said, buttons=pressed))
 
 
 def _there(session_key: str, text: str, pressed: Sequence[Button] = ()) -> Note:

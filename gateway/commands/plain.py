@@ -50,7 +50,7 @@ async def offer(call: Call, request: Request) -> bool:
 
     Wrong is what the answer has said of what is remembered: anything else is between the person and the model.
     """
-    at_hand = await call.memory.at_hand(call.context)
+    at_hand = await call.memory.turns.at_hand(call.context)
     meant = at_hand.quoted
     if request == "forget":
         meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())

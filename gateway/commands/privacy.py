@@ -173,7 +173,7 @@ async def _where(call: Call) -> list[str]:
     texts = call.texts
     where = texts("privacy.where")
     if call.admin:
-        where = texts("privacy.where_admin", path=(await call.memory.status(call.context)).path)
+        where = texts("privacy.where_admin", path=(await call.memory.figures.status(call.context)).path)
     return [texts("privacy.until"), where]
 
 

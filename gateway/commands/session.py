@@ -32,7 +32,7 @@ async def new(call: Call) -> None:
 async def retry(call: Call) -> None:
     """Answer the person's last messages anew."""
     meant = _turn(call)
-    turn_id = await call.memory.again(call.context, call.inbox_id, failed=meant)
+    turn_id = await call.memory.turns.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
         await call.say(call.texts("retry.nothing" if meant is None else "answer.over"))
     else:
@@ -88,7 +88,7 @@ async def usage(call: Call) -> None:
     lines = []
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
-            used = await call.memory.usage(call.context, days=days, everywhere=where == "everywhere")
+            used = await call.memory.figures.usage(call.context, days=days, everywhere=where == "everywhere")
             lines.append(call.texts(f"usage.{where}.{days}"))
             lines += [_used(call.texts, one) for one in used] or [call.texts("usage.none")]
     await call.say("\n".join(lines))
@@ -111,7 +111,7 @@ async def status(call: Call) -> None:
     texts, spec = call.texts, call.agent.spec
     model = texts("status.offline") if call.agent.offline else call.agent.provider.name
     remembers = spec.memory.enabled
-    standing = await call.memory.status(call.context)
+    standing = await call.memory.figures.status(call.context)
     learned_at = standing.reading.learned_at
     lines = [
         texts("status.agent", agent=spec.name, model=model),

@@ -85,6 +85,8 @@ async def form(store: Service, context: Context, texts: Texts, name: str, argume
     words = arguments.split()
     if name == "remember" and not words:
         return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)
+    if name == "memory" and [word.lower() for word in words[:1]] == ["edit"]:
+        name, words = "correct", words[1:]
     if name != "correct" or len(words) != 1:
         return None
     offered = await store.browsing.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)

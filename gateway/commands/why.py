@@ -20,6 +20,8 @@ _LINE = 100
 #: Score parts that are added up; the others multiply.
 _ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
 _TIMES = ("recency", "importance", "strength", "topic", "archived", "agent", "outdated")
+#: What is booked as the model of a reply that was made without one.
+_NO_MODEL = "offline"
 
 
 async def explain(call: Call) -> None:
@@ -79,13 +81,14 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
         return [f"{lines.quoted_line(call, named, why.places[named.session_id])}{score}"]
     if named.kind in ("profile", "directive"):
         slot = named.key if named.kind == "profile" else "directive"
-        return [f"{texts(f'slot.{slot}')}: {excerpt(named.value, _LINE)}"]
+        since = "" if named.valid_until is None else texts("why.changed")
+        return [f"{texts(f'slot.{slot}')}: {excerpt(named.value, _LINE)}{since}"]
     said = texts(
         "why.line",
         id=named.short_id,
         said=excerpt(call.phrase(named), _LINE),
         date=texts.date(named.learned_at),
-        marks=lines.marks(call, named),
+        marks=lines.marks(call, named) + _outdated(call, why, named),
         score=score,
     )
     # Of what is known all along /memory show tells the rest.
@@ -93,6 +96,16 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
         return [said]
     source = next((source for source in why.sources.get(named.id, ()) if source.text is not None), None)
     return [said] if source is None else [said, f"  {lines.source_line(call, source)}"]
+
+
+def _outdated(call: Call, why: Why, memory: Memory) -> str:
+    """Since when a memory that entered the reply holds no more, and what holds in its place."""
+    if memory.valid_until is None:
+        return ""
+    until, now = call.texts.date(memory.valid_until), why.replaced_by.get(memory.id)
+    if now is None:
+        return call.texts("why.outdated", until=until)
+    return call.texts("why.replaced", until=until, id=now.short_id)
 
 
 def _parts(call: Call, entry: Entry) -> str:
@@ -110,9 +123,12 @@ def _parts(call: Call, entry: Entry) -> str:
 
 
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
-    """What the models took for the reply."""
+    """What the models took for the reply, or that there was none."""
     shown = []
     for one in spent:
+        if one.model == _NO_MODEL:
+            shown.append(call.texts("why.no_model"))
+            continue
         cached = call.texts("why.cached", count=one.cached_tokens) if one.cached_tokens else ""
         cost = "" if one.cost is None else call.texts("cost.also", cost=lines.money(one.cost))
         about = call.texts("why.about") if one.estimated else ""

@@ -230,7 +230,10 @@ def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> N
 
 
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
-    """End the turns that hold these inbox rows and can't be brought to an answer; returns which."""
+    """End the turns that hold these inbox rows and can't be brought to an answer; returns which.
+
+    What their models and tools said goes: nobody goes on with it, and what is forgotten would not be looked for there.
+    """
     ended = [
         row["id"]
         for inbox_id in inbox_ids
@@ -240,6 +243,8 @@ def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now:
             (error, now, inbox_id),
         )
     ]
+    for table in ("steps", "effects"):
+        tx.run(f"delete from {table} where turn_id in (select value from json_each(?))", (json.dumps(ended),))
     return [int(turn_id) for turn_id in ended]
 
 

@@ -189,6 +189,26 @@ def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
     return by_ids(reader, scope, [row["parent_id"] for row in rows])
 
 
+def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dict[int, Memory]:
+    """What holds in the place of replaced rows, by their ids; of those without where there is nothing, or out of view.
+
+    Each row names only the next one, which may have been replaced in turn.
+    """
+    known = {memory.id: memory for memory in replaced}
+    nexts = {memory.superseded_by for memory in replaced}
+    while some := by_ids(reader, scope, sorted(one for one in nexts if one is not None and one not in known)):
+        known |= {memory.id: memory for memory in some}
+        nexts = {memory.superseded_by for memory in some}
+    found: dict[int, Memory] = {}
+    for memory in replaced:
+        last = memory
+        for _ in known:
+            last = known.get(last.superseded_by or 0, last)
+        if last.valid_until is None:
+            found[memory.id] = last
+    return found
+
+
 def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
     """They entered a reply. This counts use; it does not refresh decay."""
     for memory_id in memory_ids:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from memory.store.database import Reader, Row, Transaction
 
 LIFETIME_MS = 10 * 60 * 1000
+#: So long after its end it is worth telling that a question was not answered in time.
+_WORTH_TELLING_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,21 @@ def settle(tx: Transaction, question_id: int, answer: str | None) -> bool:
         ("cancelled" if answer is None else "answered", answer, question_id),
     )
     return row is not None
+
+
+def lapse(
+    tx: Transaction, purpose: str, *, asker_id: int | None = None, account_id: int | None = None, now: int
+) -> bool:
+    """Close what was asked for `purpose` and not answered in its time; whether that was lately. Once closed: False.
+
+    Named are those put to one identity, or those whose payload has one as its `account`.
+    """
+    rows = tx.all(
+        "update questions set state = 'expired' where state = 'open' and purpose = ?1 and expires_at <= ?2"
+        " and (asker_id = ?3 or json_extract(payload, '$.account') = ?4) returning expires_at",
+        (purpose, now, asker_id, account_id),
+    )
+    return any(row["expires_at"] > now - _WORTH_TELLING_MS for row in rows)
 
 
 _QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"

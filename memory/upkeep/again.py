@@ -17,7 +17,7 @@ from memory.store import erasure, history, mailbox, memories, questions, recalls
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
 from memory.store.people import Session
-from memory.upkeep import forget
+from memory.upkeep import blank, erase
 
 #: Memories that are offered when somebody says "that".
 _OFFERED: Final = 5
@@ -96,7 +96,7 @@ def again(
     if not said or (failed is not None and not _has_failed(tx, failed, found)):
         return None
     # With what of them is still to be shown.
-    forget.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
+    blank.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
     for table in ("steps", "effects"):
         tx.run(f"delete from {table} where turn_id = ?", (found[0]["turn_id"],))
     turn_id = history.begin_turn(tx, session, now=now)
@@ -133,13 +133,13 @@ def undo(
         # What was told to be kept is confirmed from the start.
         if not memory.pinned and (memory.origin == "told" or not memory.confirmed)
     ]
-    forget.unlearn_replies(tx, taught, sources=said)
+    erase.unlearn_replies(tx, taught, sources=said)
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
     ids = [row["id"] for row in found]
-    forget.blank(tx, ids, now=now)
+    blank.blank(tx, ids, now=now)
     questions.withdraw(tx, found[0]["turn_id"])
-    erasure.record(tx, None, forget.gone(ids, taught), "{}", now=now)
-    forget.show_change(tx, scope, taught, now=now, new_id=new_id)
+    erasure.record(tx, None, erase.gone(ids, taught), "{}", now=now)
+    erase.show_change(tx, scope, taught, now=now, new_id=new_id)
     return Undone(said_at=found[0]["said_at"], memories=tuple(taught))

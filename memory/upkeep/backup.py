@@ -239,7 +239,7 @@ def _merge_words(copy: sqlite3.Connection, driver: Driver) -> None:
         if any(row[1] == "doc" for row in copy.execute("pragma table_info(changes)")):
             copy.execute("delete from words where rowid in (select doc from changes)")
         copy.execute("insert into words (words) values ('optimize')")
-        # Once more, and why: see `merge_words` in forget.py.
+        # Once more, and why: see `merge_words` in traces.py.
         if copy.execute("select count(*) from words_data where id > 10").fetchone()[0] < 2:
             copy.execute("insert into words (words) values ('rebuild')")
         else:

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from memory.store import erasure, mailbox
 from memory.store.database import Reader, Transaction
-from memory.upkeep import forget
+from memory.upkeep import erase
 
 _VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One erasing at `erased_at` (milliseconds UTC): `what` as `forget.replay` takes it, and the hashes it has left.
+    """One erasing at `erased_at` (milliseconds UTC): `what` as `erase.replay` takes it, and the hashes it has left.
 
     `hashes` are (owner id, hexadecimal) under `hash_key`.
     """
@@ -100,7 +100,7 @@ def replay(tx: Transaction, entries: Iterable[Entry], *, now: int) -> Replayed:
     for entry in sorted(entries, key=lambda entry: entry.erased_at):
         if tx.one("select 1 from erasures where erased_at = ? and what = ?", (entry.erased_at, entry.what)) is not None:
             continue
-        forget.replay(tx, _narrowed(tx, entry), erased_at=entry.erased_at, now=now)
+        erase.replay(tx, _narrowed(tx, entry), erased_at=entry.erased_at, now=now)
         _take_hashes(tx, entry)
         row_id = erasure.record(tx, None, entry.what, "{}", now=entry.erased_at)
         listed(tx, [row_id], now=now)

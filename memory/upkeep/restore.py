@@ -26,7 +26,7 @@ from memory.store import history, mailbox, people
 from memory.store.database import Database, Reader, Row, Transaction
 from memory.store.driver import Driver
 from memory.store.migrate import migrations
-from memory.upkeep import backup, erased, forget
+from memory.upkeep import backup, erased, traces
 from memory.upkeep.backup import Contents, Progress
 from memory.upkeep.erased import Entry, Replayed
 
@@ -274,7 +274,7 @@ async def _leave_no_trace(database: Database) -> None:
     await mending.done()
     await index.catch_up(database)
     begin = True
-    while not await database.write(lambda tx: forget.merge_words(tx, begin=begin)):  # noqa: B023 - awaited at once
+    while not await database.write(lambda tx: traces.merge_words(tx, begin=begin)):  # noqa: B023 - awaited at once
         begin = False
     if not await database.scrub():
         raise StorageError(

@@ -87,7 +87,7 @@ async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_
             payload=command.to_json(),
         )  # fmt: skip
         assert inbox_id is not None
-        assert await memory.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+        assert await memory.turns.again(await memory.context(*desk.where("ada")), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(command.place)
         assert desk.screen.texts == ["One.", "Two."]
@@ -261,7 +261,7 @@ async def test_a_pressed_try_again_that_broke_off_is_taken_up(tmp_path: Path, cl
             payload=pressed.to_json(),
         )  # fmt: skip
         assert inbox_id is not None
-        assert await memory.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+        assert await memory.turns.again(await memory.context(*desk.where("ada")), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(pressed.place)
         assert desk.screen.texts[-1] == "Here I am."

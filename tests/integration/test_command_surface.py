@@ -247,6 +247,7 @@ async def test_a_command_without_its_text_opens_a_form(memory: Service, ada: Con
     tea, long = by_value["tea"], by_value["y" * 2_048]
     empty = await commands.form(memory, ada, ENGLISH, "remember", " ")
     filled = await commands.form(memory, ada, Texts("zh"), "correct", f" {tea} ")
+    assert await commands.form(memory, ada, Texts("zh"), "memory", f"edit {tea}") == filled
     assert empty is not None and empty.value == ""
     assert filled is not None and filled.value == "tea" and tea in filled.title
     for form in (empty, filled):
@@ -265,8 +266,13 @@ async def test_no_form_opens_where_the_command_itself_has_the_answer(memory: Ser
     beer, go = (await ids(memory, bob))["beer"], (await ids(memory, ada_there))["go"]
     for context, arguments in ((ada, "m_nothere"), (ada, beer), (ada_there, go), (bob, f"{beer} wine"), (bob, "")):
         assert await commands.form(memory, context, ENGLISH, "correct", arguments) is None
+        assert await commands.form(memory, context, ENGLISH, "memory", f"edit {arguments}") is None
     assert await commands.form(memory, ada, ENGLISH, "remember", "tea") is None
     assert await commands.form(memory, ada, ENGLISH, "forget", "") is None
+    await remember(memory, ada, "I like tea")
+    tea = (await ids(memory, ada))["tea"]
+    for arguments in ("", tea, f"show {tea}", f"pin {tea}"):
+        assert await commands.form(memory, ada, ENGLISH, "memory", arguments) is None
 
 
 # Pages ----------------------------------------------------------------------------------------------------------

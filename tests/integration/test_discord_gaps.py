@@ -66,7 +66,7 @@ class Lake:
         """What the model was asked, in order."""
         return list((await self.discord.state())["model"]["asked"])
 
-    async def answered(self, *, timeout: float = 20) -> None:
+    async def answered(self, *, timeout: float = 120) -> None:
         """Wait until nothing more is answered, and see that each was answered once, in its order, at its place.
 
         What one person said in one go is answered together: as one turn that holds all of it.

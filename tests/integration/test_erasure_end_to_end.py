@@ -279,8 +279,8 @@ async def plant_on_telegram(world: World) -> None:
     """What Bob says, and Ann beside him."""
     new = world.new
     await world.say(f"I keep {new('range')} for winter", sent_at=int(time.time() - 3 * _DAY))
-    await world.say(f"/remember the key is {new('id')}", "Saved: ")
-    saved = await world.say(f"/remember the bike is {new('correct')}", "Saved: ")
+    await world.say(f"/remember the key is {new('id')}", "Saved (")
+    saved = await world.say(f"/remember the bike is {new('correct')}", "Saved (")
     await world.say(f"/correct {_id_in(saved)} the bike is {new('correct')}", "Corrected: ")
     await world.say(f"I keep {new('query')} in the attic")
     await world.say(voice=f"I keep {new('query')} in the attic".encode())
@@ -368,7 +368,7 @@ async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> N
 
 
 async def forget_on_telegram(world: World) -> None:
-    saved = [text for text in await world.telegram.texts(BOB) if text.startswith("Saved: ")]
+    saved = [text for text in await world.telegram.texts(BOB) if text.startswith("Saved (")]
     before = world.stand()
     with closing(sqlite3.connect(world.database)) as reader:
         reader.execute("begin")

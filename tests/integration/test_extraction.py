@@ -82,7 +82,7 @@ async def standing(memory: Service) -> tuple[int, int]:
 
 async def spent_by(memory: Service, turn: Turn) -> tuple[int, int]:
     """Tokens that the turn's agent has read and written in its session."""
-    used = await memory.usage(turn.context, days=1)
+    used = await memory.figures.usage(turn.context, days=1)
     return sum(one.input_tokens for one in used), sum(one.output_tokens for one in used)
 
 
@@ -103,7 +103,7 @@ async def test_what_a_model_finds_is_kept_with_its_source_and_its_cost(memory: S
     liked = next(m for m in kept if m.kind == "fact")
     shown = await act(memory, turn.context, lambda desk: desk.show(liked.short_id))
     assert [source.message_id for source in shown.sources] == [turn.said[0].id]
-    about = await memory.entity(turn.context, "nina simone")
+    about = await memory.browsing.entity(turn.context, "nina simone")
     assert about is not None and about.entity.type == "person" and [m.id for m in about.memories] == [liked.id]
     assert await spent_by(memory, turn) == (100, 1)
 
@@ -222,14 +222,14 @@ async def test_a_spent_budget_waits_for_the_agents_next_day(memory: Service, clo
     await say(memory, ada, "I like polka", clock=clock)
     await read(reads, turn)
     assert len(model.asked) == 1
-    assert (await memory.status(turn.context)).reading.over_budget == 1
+    assert (await memory.figures.status(turn.context)).reading.over_budget == 1
     clock.move(minutes=11 * 60 + 59)
     await read(reads, turn)
     assert len(model.asked) == 1
     clock.move(minutes=1)
     await read(reads, turn)
     assert await facts(memory, turn.context) == [("likes", "jazz"), ("likes", "polka")]
-    assert (await memory.status(turn.context)).reading.over_budget == 0
+    assert (await memory.figures.status(turn.context)).reading.over_budget == 0
 
 
 async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_path: Path, clock: Clock) -> None:

@@ -47,7 +47,8 @@ from memory.store import erasure, history, memories
 from memory.store.database import Transaction
 from memory.store.driver import Driver
 from memory.store.memories import Draft
-from memory.upkeep import forget
+from memory.upkeep import erase
+from memory.upkeep.traces import merge_words
 from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
 
@@ -110,15 +111,15 @@ async def say(
         reply_to=None,
         learn=True,
     )
-    turn = await memory.begin_turn(where, who, [said])
+    turn = await memory.turns.begin(where, who, [said])
     spent = Spent(model="m", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
     for n, step in enumerate(steps):
-        await memory.keep_step(turn, n, step, spent)
+        await memory.turns.keep_step(turn, n, step, spent)
     for n, effect in enumerate(effects):
-        await memory.act(turn, n, 0, "search_memory", lambda _desk, effect=effect: effect)  # type: ignore[misc]
-    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+        await memory.turns.act(turn, n, 0, "search_memory", lambda _desk, effect=effect: effect)  # type: ignore[misc]
+    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     last = Utterance(role="assistant", text=answer, tokens=1, said_at=clock())
-    await memory.finish_turn(
+    await memory.turns.finish(
         turn,
         view,
         Outcome(pieces=tuple(Piece(text=text) for text in pieces or ("sent",)), utterances=(*answers, last)),
@@ -718,12 +719,12 @@ async def test_what_a_turn_under_way_brings_goes_when_it_has_ended(memory: Servi
         inbox_id=inbox_id, text="the zebra is mine", tokens=1, said_at=clock(), platform_ref="z", reply_to=None,
         learn=True,
     )  # fmt: skip
-    turn = await memory.begin_turn(where, who, [said])
+    turn = await memory.turns.begin(where, who, [said])
     receipt = await carried_out(memory, turn.context, Selection(what="here"))
     assert receipt.messages == 1 and not receipt.scrubbed
-    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     answer = Utterance(role="assistant", text="zebra, I see", tokens=1, said_at=clock())
-    await memory.finish_turn(turn, view, Outcome(pieces=(Piece(text="zebra, I see"),), utterances=(answer,)))
+    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text="zebra, I see"),), utterances=(answer,)))
     assert await memory.forgetting.finish()
     assert await all_of(memory, "select text from messages where text <> ''") == []
     assert await all_of(memory, "select text from outbox where text <> ''") == []
@@ -749,7 +750,7 @@ async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Pat
         gone["messages"].append(late.said[0].id)
         await wrote(
             memory,
-            lambda tx: forget.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()),
+            lambda tx: erase.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()),
         )
         held = await all_of(memory, "select text from messages where role = 'user'")
         assert held == [("",), ("quite another thing",)]
@@ -770,10 +771,10 @@ async def test_the_index_is_merged_in_steps(memory: Service, clock: Clock) -> No
     await say(memory, private("ada"), "I live in Lisbon", clock)
     await memory.indexed()
     steps = 1
-    done = await memory._database.write(lambda tx: forget.merge_words(tx, begin=True))
+    done = await memory._database.write(lambda tx: merge_words(tx, begin=True))
     while not done:
         steps += 1
-        done = await memory._database.write(lambda tx: forget.merge_words(tx, begin=False))
+        done = await memory._database.write(lambda tx: merge_words(tx, begin=False))
         assert steps < 1_000
     pieces = await all_of(memory, "select count(distinct segid) from words_idx")
     assert steps > 1 and pieces == [(1,)]

@@ -14,8 +14,9 @@ import pytest
 from memory.service import Attached, Context, Piece, Receipt, Selection, Service, Where, Who
 from memory.store import erasure, memories, people
 from memory.store.database import Reader, Transaction
-from memory.upkeep import forget
+from memory.upkeep import blank, forget
 from memory.upkeep.choose import Asker
+from memory.upkeep.erase import carry_out
 from tests.conftest import group, private
 from tests.fakes import Clock, counting_ids
 from tests.integration.test_forgetting import all_of, carried_out, forgotten, opened, planted, received, say, wrote
@@ -310,7 +311,7 @@ async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, cl
 
         def erase(tx: Transaction) -> None:
             going = forget.plan(tx, asker(ada), Selection(what="all"), "words")
-            counts, what, _ = forget.carry_out(tx, asker(ada), going, now=clock(), new_id=counting_ids())
+            counts, what, _ = carry_out(tx, asker(ada), going, now=clock(), new_id=counting_ids())
             assert counts.messages == count
             erasure.record(tx, None, what, counts.to_json(), now=clock())
 
@@ -346,5 +347,5 @@ async def test_no_one_elses_copy_is_blanked_by_a_second_start(memory: Service, c
     await wrote(
         memory, lambda tx: tx.run("update messages set text = 'other', erased_at = null where id = ?", (message_id,))
     )
-    await wrote(memory, lambda tx: forget.blank_hidden(tx, [message_id], now=clock()))
+    await wrote(memory, lambda tx: blank.blank_hidden(tx, [message_id], now=clock()))
     assert ("other",) in await all_of(memory, "select text from messages")

@@ -55,21 +55,21 @@ async def begun(memory: Service, place: tuple[Where, Who], text: str, clock: Clo
         inbox_id=inbox_id, text=text, tokens=1, said_at=clock(), platform_ref=f"ref-{inbox_id}", reply_to=None,
         learn=True,
     )  # fmt: skip
-    turn = await memory.begin_turn(where, who, [said])
-    return turn, await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+    turn = await memory.turns.begin(where, who, [said])
+    return turn, await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
 
 
 async def ended(memory: Service, turn: Turn, view: View, text: str, *, tools: Sequence[str] = ()) -> None:
     """The turn's answer, after a tool has brought each of `tools`."""
     for n, brought in enumerate(tools):
-        await memory.keep_step(turn, n, json.dumps({"text": brought}), SPENT)
-        await memory.act(turn, n, 0, "search_memory", lambda _desk, brought=brought: brought)  # type: ignore[misc]
+        await memory.turns.keep_step(turn, n, json.dumps({"text": brought}), SPENT)
+        await memory.turns.act(turn, n, 0, "search_memory", lambda _desk, brought=brought: brought)  # type: ignore[misc]
     traffic = [
         Utterance(role="tool", text=brought, tool_call_id=str(n), tokens=1, said_at=memory._now())
         for n, brought in enumerate(tools)
     ]
     answer = Utterance(role="assistant", text=text, tokens=1, said_at=memory._now())
-    await memory.finish_turn(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(*traffic, answer)))
+    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(*traffic, answer)))
 
 
 async def separated(memory: Service, clock: Clock) -> tuple[Context, Context]:
@@ -124,11 +124,11 @@ async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(mem
         await memory.memories(ada, limit=9),
         await memory.profile(ada),
         await memory.why(ada),
-        await memory.at_hand(ada),
+        await memory.turns.at_hand(ada),
         await memory.search(ada, "Porto", limit=9),
     ]
     assert "Lisbon" in repr(shown) and "Porto" not in repr(shown)
-    assert (await memory.stats(ada)).messages == 2 and (await memory.status(ada)).total == 1
+    assert (await memory.figures.stats(ada)).messages == 2 and (await memory.figures.status(ada)).total == 1
 
 
 async def test_an_opt_out_holds_though_accounts_were_linked_meanwhile(memory: Service) -> None:
@@ -202,11 +202,11 @@ async def test_where_nobody_knows_any_more_what_to_look_for_all_of_the_answer_go
         ada = await memory.context(*place)
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, _ = await begun(memory, place, "what is my code?", clock)
-        await memory.keep_step(turn, 0, json.dumps({"text": "the code is swordfish"}), SPENT)
+        await memory.turns.keep_step(turn, 0, json.dumps({"text": "the code is swordfish"}), SPENT)
         assert not (await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)))).scrubbed
     async with opened(path, clock) as memory:
-        turn = await memory.resume_turn(*place, turn.id, turn.inbox_ids)
-        view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+        turn = await memory.turns.resume(*place, turn.id, turn.inbox_ids)
+        view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
         await ended(memory, turn, view, "It is as I said.")
         assert await memory.forgetting.finish()
         assert traces(path, ["swordfish"]) == {}
@@ -224,6 +224,22 @@ async def test_without_the_words_an_answer_under_way_is_not_found_again(memory: 
     assert await memory.search(ada, "swordfish", limit=9) == []
     kept = await all_of(memory, "select text, recall from messages where role = 'assistant'")
     assert kept == [("I know: the code is swordfish", 0)]
+
+
+async def test_what_a_given_up_turn_was_told_goes_with_it(tmp_path: Path, clock: Clock) -> None:
+    """No message of history leads to a failed turn's steps, so a forget would never look there."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await memory.context(*private("ada"))
+        chosen = await planted(memory, ada, "the code is swordfish")
+        turn, _ = await begun(memory, private("ada"), "what is my code?", clock)
+        await memory.turns.keep_step(turn, 0, json.dumps({"text": "swordfish"}), SPENT)
+        await memory.turns.act(turn, 0, 0, "search_memory", lambda _desk: "1. the code is swordfish")
+        where, _ = private("ada")
+        await memory.mail.refuse(turn.inbox_ids, where.session_key, Piece(text="No answer."), error="model_down")
+        receipt = await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)))
+        assert receipt.memories == 1 and receipt.scrubbed
+        assert traces(path, ["swordfish"]) == {}
 
 
 @pytest.mark.parametrize("how", ["deleted", "edited"])

@@ -61,7 +61,7 @@ async def chat_long(memory: Service) -> Context:
     said = [f"thing number {n} is ordinary" for n in range(MANY)]
     said[MANY // 2] = "we met at the lighthouse"
     where, who = private("ada")
-    await memory.record(
+    await memory.turns.record(
         where, who, [Utterance(role="user", text=text, tokens=5, said_at=NOON, learn=False) for text in said]
     )
     return await memory.context(where, who)

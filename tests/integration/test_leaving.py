@@ -69,10 +69,10 @@ async def say(
         inbox_id=inbox_id, text=text, tokens=count_tokens(text), said_at=clock(), platform_ref=ref, reply_to=None,
         learn=True,
     )  # fmt: skip
-    turn = await memory.begin_turn(where, who, [said])
-    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+    turn = await memory.turns.begin(where, who, [said])
+    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     told = Utterance(role="assistant", text=answer, tokens=1, said_at=clock(), platform_ref=f"{ref}-answer")
-    await memory.finish_turn(turn, view, Outcome(pieces=(Piece(text=answer),), utterances=(told,)))
+    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text=answer),), utterances=(told,)))
     return turn
 
 
@@ -240,7 +240,7 @@ async def test_a_deleted_message_takes_what_came_beside_it(memory: Service, cloc
     said = Said(
         inbox_id=inbox_id, text="Listen!", tokens=2, said_at=clock(), platform_ref="1", reply_to=None, learn=True
     )
-    await memory.begin_turn(where, who, [said])
+    await memory.turns.begin(where, who, [said])
     assert await memory.mail.attached(inbox_id) != ()
     await memory.retract("console", where.session_key, ["1"])
     assert await memory.mail.attached(inbox_id) == ()
@@ -272,7 +272,7 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
         turn = await say(memory, club, "I like tea.", "1", clock)
         await memory.mail.presence("console", "console", "club", present=False)
         await memory.flush(turn.context, "test")
-        assert (await memory.status(turn.context)).unread == 1
+        assert (await memory.figures.status(turn.context)).unread == 1
     async with opened(tmp_path / "remora.db", clock) as memory:
         assert memory._learner._timers == {}
         assert await rows(memory, "select count(*) from extractions") == [(0,)]
@@ -351,8 +351,8 @@ async def scatter(world: World, place: str) -> Canary:
         [Attached(kind="file", name=f"{word.word}.txt", media_type="text/plain", size=1, state="text", text=word.word)],
     )
     spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-    await memory.keep_step(turn, 0, json.dumps({"text": word.word}), spent)
-    await memory.act(turn, 0, 0, "note", lambda desk: word.word)
+    await memory.turns.keep_step(turn, 0, json.dumps({"text": word.word}), spent)
+    await memory.turns.act(turn, 0, 0, "note", lambda desk: word.word)
     await memory.mail.receive(
         platform="console", bot_id="local", update_key=counting(), session_key=where.session_key,
         payload=json.dumps({"text": word.word}),
@@ -598,7 +598,7 @@ async def test_a_chat_that_was_erased_begins_anew_when_the_bot_comes_back(memory
     clock.move(days=31)
     await memory.erase_left()
     turn = await say(memory, club, "I like rum.", "2", clock)
-    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     assert [message.text for message in view.window] == ["I like rum.", "ok"]
     await memory.flush(turn.context, "test")
     assert await facts(memory, turn.context) == [("likes", "rum")]
@@ -625,7 +625,7 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     said = [
         Utterance(role="user", text=f"word {n}", tokens=1, said_at=clock(), author_name="ada") for n in range(1_203)
     ]
-    await memory.record(where, who, said)
+    await memory.turns.record(where, who, said)
     await leave_chat(memory, "club")
     clock.move(days=31)
     before = clock() - 1

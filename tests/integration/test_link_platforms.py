@@ -84,7 +84,7 @@ async def test_one_person_on_two_platforms(both: Both) -> None:
         assert "Lisbon" in seen and "Quaxolia" in seen
 
     await both.on_discord("/privacy out", "From now on I learn nothing")
-    await both.on_telegram("I like xylophones", "found no fact in it")
+    await both.on_telegram("I like xylophones", "you have opted out")
     assert "xylophones" not in await both.memory_on_discord()
 
     await both.on_discord("/unlink", "Take “Ada” on Discord out?")

@@ -287,6 +287,43 @@ async def test_a_question_that_is_over_links_nobody(world: World, clock: Clock) 
     assert await world.seen("ada") == {"tea"}
 
 
+@pytest.mark.parametrize("unanswered", ["bob", "ada"])
+@pytest.mark.parametrize("asks", ["/link", f"/link {CODE}", "/link XXXX-XXXX"])
+async def test_who_began_a_link_is_told_that_it_came_to_nothing(
+    world: World, clock: Clock, unanswered: str, asks: str
+) -> None:
+    """Once, and nobody else: whoever waits for a yes would else wait for ever."""
+    lapsed = "Your last request to link was not answered in time and is over.\n"
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    if unanswered == "ada":
+        await world.tell("yes", "bob")
+    assert not (await world.tell("/link XXXX-XXXX", "bob")).startswith(lapsed)
+    clock.move(minutes=10)
+    assert "time" not in await world.tell("/link", "cyd")
+    assert not (await world.tell("/link", "ada")).startswith(lapsed)
+    if asks == f"/link {CODE}":
+        await world.tell("/link", "cyd")
+    told = await world.tell(asks, "bob")
+    assert told.startswith(lapsed) and len(told) > len(lapsed) + 20
+    assert not (await world.tell(asks, "bob")).startswith(lapsed)
+    assert [text for one in world.screen.sent for text in one.text.splitlines() if text in lapsed] == [lapsed.strip()]
+
+
+async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World, clock: Clock) -> None:
+    """Nor one that was answered."""
+    lapsed = "was not answered in time"
+    await world.tell("/link", "ada")
+    await world.tell(f"/link {CODE}", "bob")
+    await world.tell("no", "bob")
+    clock.move(minutes=10)
+    assert lapsed not in await world.tell("/link", "bob")
+    await world.tell(f"/link {CODE}", "ada")
+    clock.move(days=2)
+    for person in ("ada", "bob", "ada"):
+        assert lapsed not in await world.tell("/link", person)
+
+
 async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
     """What to do next differs."""
     assert "not right" in await world.tell("/link hello there", "bob")
@@ -423,17 +460,17 @@ async def test_what_runs_while_an_account_is_taken_out_neither_reads_nor_changes
     where, who = private("bob")
     inbox_id = await _inbox(memory, where.session_key)
     said = Said(inbox_id=inbox_id, text="What?", tokens=1, said_at=NOON, platform_ref=None, reply_to=None, learn=True)
-    turn = await memory.begin_turn(where, who, [said])
+    turn = await memory.turns.begin(where, who, [said])
     (tea,) = await memory.memories(turn.context, limit=5)
     assert await memory.search(turn.context, "tea", limit=5)
     await memory.unlink(bob)
     assert not await memory.search(turn.context, "tea", limit=5)
-    view = await memory.look(turn, Budget(), window_tokens=1_000, window_messages=5)
+    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=5)
     assert "tea" not in repr(view)
     with pytest.raises(NotFound):
-        await memory.act(turn, 0, 0, "forget_fact", lambda desk: desk.may_forget(tea.short_id).short_id)
+        await memory.turns.act(turn, 0, 0, "forget_fact", lambda desk: desk.may_forget(tea.short_id).short_id)
     with pytest.raises(NotFound):
-        await memory.act(turn, 0, 1, "correct_fact", lambda desk: desk.correct(tea.short_id, "rum")[1].short_id)
+        await memory.turns.act(turn, 0, 1, "correct_fact", lambda desk: desk.correct(tea.short_id, "rum")[1].short_id)
     assert [one.value for one in await memory.memories(ada, limit=5)] == ["tea"]
 
 

@@ -62,10 +62,10 @@ async def say(
                 learn=learn,
             )
         )
-    turn = await memory.begin_turn(where, who, said)
-    view = await memory.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
+    turn = await memory.turns.begin(where, who, said)
+    view = await memory.turns.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
     answer = Utterance(role="assistant", text="ok", tokens=1, said_at=clock())
-    await memory.finish_turn(turn, view, Outcome(pieces=(Piece(text="ok"),), utterances=(answer,)))
+    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text="ok"),), utterances=(answer,)))
     return turn
 
 
@@ -344,9 +344,9 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
         inbox_id=inbox_id, text="which code has locker 3 ?", tokens=8, said_at=clock(), platform_ref=None,
         reply_to=None, learn=True,
     )  # fmt: skip
-    turn = await memory.begin_turn(where, who, [asked])
+    turn = await memory.turns.begin(where, who, [asked])
     budget = Budget(items=3, tokens=200, known=5, known_tokens=200)
-    view = await memory.look(turn, budget, window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(turn, budget, window_tokens=1_000, window_messages=50)
     recalled = [i.memory.key for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
     assert len(view.recall.snapshot.known) == 5
     assert recalled[0] == "locker-3" and len(recalled) == 3
@@ -359,7 +359,7 @@ async def test_the_window_drops_old_messages_in_large_strides(memory: Service, c
     for n in range(60):
         await say(memory, ada, f"message number {n} of a long talk", clock=clock, window_tokens=200)
         context = await memory.context(*ada)
-        assert (await memory.status(context)).window_tokens <= 220  # and the answer to the last message
+        assert (await memory.figures.status(context)).window_tokens <= 220  # and the answer to the last message
         starts.add(context.session.window_after)
     assert 2 < len(starts) < 12
 
@@ -371,7 +371,7 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
     await act(memory, turn.context, lambda desk: desk.start_window())
     await learn(memory, turn)
     after = await say(memory, ada, "hello again", clock=clock)
-    view = await memory.look(after, Budget(), window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(after, Budget(), window_tokens=1_000, window_messages=50)
     assert "I live in Lisbon" not in [message.text for message in view.window]
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
 
@@ -455,9 +455,9 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
         await learn(service, bad)
         clock.move(days=1)
     await learn(service, good)
-    reading = (await service.status(bad.context)).reading
+    reading = (await service.figures.status(bad.context)).reading
     assert (reading.waiting, reading.parked) == (0, 1)
-    assert (await service.status(good.context)).reading.parked == 0
+    assert (await service.figures.status(good.context)).reading.parked == 0
     assert await facts(service, good.context) == [("home", "Lisbon")]
     await service.close(seconds=5)
 
@@ -468,12 +468,12 @@ async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: 
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     after = await say(memory, ada, "hm", clock=clock)
-    view = await memory.look(after, Budget(), window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(after, Budget(), window_tokens=1_000, window_messages=50)
     assert [m.value for m in view.recall.snapshot.known] == []
     assert [m.value for m in view.recall.snapshot.newer] == ["Lisbon"]
     clock.move(minutes=6)
     later = await say(memory, ada, "hm hm", clock=clock)
-    view = await memory.look(later, Budget(), window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(later, Budget(), window_tokens=1_000, window_messages=50)
     assert [m.value for m in view.recall.snapshot.known] == ["Lisbon"]
 
 
@@ -500,7 +500,7 @@ async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_mes
 ) -> None:
     """The message a tool was called for is the memory's source, too."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await memory.act(turn, 0, 0, "remember_fact", lambda desk: desk.remember("Lisbon", key="home")[0].short_id)
+    await memory.turns.act(turn, 0, 0, "remember_fact", lambda desk: desk.remember("Lisbon", key="home")[0].short_id)
     saved = (await memory.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, saved.id)
     await learn(memory, turn)
@@ -535,8 +535,8 @@ async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: 
     """A turn taken up again after a stop must not reinforce what it taught."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    proposals = memory.propose(turn)
-    await memory.finish_turn(turn, None, Outcome(pieces=(Piece(text="ok"),), learned=tuple(proposals)))
+    proposals = memory.turns.propose(turn)
+    await memory.turns.finish(turn, None, Outcome(pieces=(Piece(text="ok"),), learned=tuple(proposals)))
     home = (await memory.memories(turn.context, limit=1))[0]
     assert (home.value, home.reinforced_count) == ("Lisbon", 0)
 
@@ -620,7 +620,7 @@ async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service
     ada = private("ada")
     await learn(memory, await say(memory, ada, "My name is Ada", clock=clock))
     turn = await say(memory, ada, "who am I?", clock=clock)
-    view = await memory.look(turn, None, window_tokens=1_000, window_messages=50)
+    view = await memory.turns.look(turn, None, window_tokens=1_000, window_messages=50)
     assert view.recall.snapshot.ids == () and view.recall.items == ()
 
 

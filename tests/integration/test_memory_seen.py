@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from gateway.catalogue import CATALOGUE
 from gateway.phrases import Language
 from gateway.policy import Rules
 from gateway.texts import Texts
-from memory.service import Memory, Service
+from memory.service import Context, Hit, Memory, Service
 from memory.store.database import Reader
 from tests.conftest import forgotten_alone, group
 from tests.fakes import Clock, ScriptedModel, says
@@ -428,7 +429,7 @@ async def test_the_status_is_that_of_this_chat(talk: Talk) -> None:
         assert "messages not yet read" not in await talk.ask("/memory status", person="ada")
         await talk.ask("I live in Porto", person="ada")
         shown = await talk.ask("/memory status", person="ada")
-        everywhere = (await talk.memory.status(await talk.memory.context(*talk.where("ada")))).tokens_in
+        everywhere = (await talk.memory.figures.status(await talk.memory.context(*talk.where("ada")))).tokens_in
     assert "messages not yet read: 1" in shown.splitlines()
     assert "today 1500 tokens, cost 0.0250" in shown.splitlines()
     assert everywhere == 1_000
@@ -623,6 +624,34 @@ async def test_why_shows_nothing_that_was_forgotten(talk: Talk) -> None:
     assert "tea" not in shown and Texts("en")("why.forgotten") in shown
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk, language: Language) -> None:
+    """However often it was put right since; what replaced it may be gone."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        tea = await talk.kept("I like tea")
+        await talk.ask("hm")
+        before = await why_of(talk, tea)
+        talk.clock.move(days=1)
+        for value in ("green tea", "white tea"):
+            await talk.ask(f"/correct {(await listed(talk))[0].short_id} {value}")
+        (white,) = await listed(talk)
+        until = texts.date(talk.clock())
+        after = await why_of(talk, tea)
+        shown = (await talk.ask("/why")).splitlines()
+        await talk.memory._database.write(lambda tx: tx.run("update memories set superseded_by = null"))
+        alone = await why_of(talk, tea)
+    assert texts("why.outdated", until="").split()[0] not in before
+    assert texts("why.replaced", until=until, id=white.short_id) in after
+    assert f"  {texts('slot.likes')}: tea{texts('why.changed')}" in shown
+    assert texts("why.outdated", until=until) in alone and white.short_id not in alone
+
+
+async def why_of(talk: Talk, short_id: str) -> str:
+    """What /why says of one memory."""
+    return next(line for line in (await talk.ask("/why")).splitlines() if short_id in line)
+
+
 async def test_every_part_of_a_score_has_a_word(talk: Talk) -> None:
     """A new signal without one would be left out of the reason."""
     async with talk.running():
@@ -693,7 +722,7 @@ async def test_a_name_is_remembered_like_any_other_statement(talk: Talk) -> None
     async with talk.running():
         said = await talk.ask("/profile name Ada Lovelace")
         await talk.ask("/profile name Countess")
-        assert said.startswith("Saved: m_") and "Ada Lovelace" in said
+        assert said.startswith("Saved (m_") and "Ada Lovelace" in said
         assert [memory.value for memory in await listed(talk)] == ["Countess"]
         assert "name: Countess" in await talk.ask("/profile")
 
@@ -707,7 +736,99 @@ async def test_a_profile_is_not_shown_in_a_group(talk: Talk) -> None:
         assert (await talk.memory.context(*talk.where("ada"))).speaker.timezone is None
 
 
+# Searches -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def drinks(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Talk, dict[str, Hit]]]:
+    """A talk in which a search finds what the test puts among its hits, of three memories, by their values."""
+    hits: dict[str, Hit] = {}
+
+    async def search(_self: object, _context: Context, _query: str, *, limit: int) -> list[Hit]:
+        assert limit >= len(hits)
+        return [hit for hit in hits.values() if hit.parts or hit.score]
+
+    async with talk.running():
+        for text in ("I like tea", "I like rum", "I live in Lisbon"):
+            await talk.kept(text)
+        for memory in await listed(talk):
+            hits[memory.value] = Hit(score=0.0, memory=memory)
+        monkeypatch.setattr(Service, "search", search)
+        yield talk, hits
+
+
+def scored(hits: dict[str, Hit], **parts: dict[str, float]) -> None:
+    """Have a search find these, in this order, with the parts of their scores."""
+    found = {value: replace(hits[value], score=1.0, parts=some) for value, some in parts.items()}
+    hits.clear()
+    hits.update(found)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_search_tells_what_has_the_words_from_what_is_near(
+    drinks: tuple[Talk, dict[str, Hit]], language: Language
+) -> None:
+    """In the order of the scores; what is hardly like it goes where something has the words."""
+    talk, hits = drinks
+    texts = await speaks(talk, language)
+    scored(hits, rum={"late": 0.6, "vectors": 0.2}, tea={"words": 0.4, "late": 0.5}, Lisbon={"vectors": 0.01})
+    shown = (await talk.ask("/memory search tea")).splitlines()
+    assert shown[0] == texts("memory.found_near", mark="≈") and len(shown) == 3
+    assert shown[1].startswith("≈ m_") and "rum" in shown[1]
+    assert shown[2].startswith("m_") and "tea" in shown[2]
+
+
+async def test_what_has_few_of_the_words_is_near_too(drinks: tuple[Talk, dict[str, Hit]]) -> None:
+    """One word of five that many a memory holds is no match."""
+    talk, hits = drinks
+    scored(hits, tea={"words": 0.4}, rum={"words": 0.1}, Lisbon={"words": 0.2, "late": 0.6})
+    shown = (await talk.ask("/memory search I like a cup of tea")).splitlines()
+    assert [line[0] for line in shown[1:]] == ["m", "≈", "≈"]
+    scored(hits, tea={"words": 0.4})
+    assert (await talk.ask("/memory search I like a cup of tea")).startswith("Found:\n")
+
+
+async def test_where_nothing_has_the_words_all_that_is_near_is_shown(drinks: tuple[Talk, dict[str, Hit]]) -> None:
+    """However little it is like them: the only right answer may be the least of it."""
+    talk, hits = drinks
+    scored(hits, rum={"late": 0.6}, tea={"late": 0.02}, Lisbon={"late": 0.0, "speaker": 0.2})
+    shown = (await talk.ask("/memory search beverages")).splitlines()
+    assert shown[0] == "Nothing has these words. What is near:"
+    assert [line[0] for line in shown[1:]] == ["≈", "≈", "≈"]
+
+
+async def test_what_was_found_by_its_time_is_no_near_miss(talk: Talk) -> None:
+    """Nor are the messages of that day left out, which have none of the words."""
+    async with talk.running():
+        await talk.kept("I live in Lisbon")
+        await talk.ask("the boat in the harbour is a blue one")
+        talk.clock.move(days=1)
+        shown = await talk.ask("/memory search yesterday")
+    assert shown.startswith("Found:\n") and "Lisbon" in shown and "boat" in shown
+
+
 # What is said to be kept ----------------------------------------------------------------------------------------
+
+_NOTE = {"en": "to remember", "zh": "要记住"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_receipts_of_a_note_say_its_bare_words(talk: Talk, language: Language) -> None:
+    """ "Saved: to remember: the bin is green" reads as if it were still to be done."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        said = await talk.ask("/remember the bin is green")
+        (bin_,) = await listed(talk)
+        told = [await talk.ask(f"/memory {action} {bin_.short_id}") for action in ("pin", "unpin", "confirm")]
+        corrected = await talk.ask(f"/correct {bin_.short_id} the bin is brown")
+        two = await talk.ask("/remember I like tea. I live in Lisbon")
+    assert said == texts("remember.done", id=bin_.short_id, said="the bin is green")
+    for key, text in zip(("pin", "unpin", "confirm"), told, strict=True):
+        assert text == texts(f"memory.{key}.done", id=bin_.short_id, said="the bin is green")
+    assert "the bin is brown" in corrected and "the bin is green" in corrected
+    assert _NOTE[language] not in "".join([said, *told, corrected])
+    assert len(two.splitlines()) == 2 and all(_ID.search(line) for line in two.splitlines())
+
 
 #: Texts that say of a memory that it is kept, and where they are said: inside the transaction that holds the row.
 SAVED = {

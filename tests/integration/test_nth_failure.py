@@ -36,7 +36,8 @@ from channels.base import (
 from gateway.delivery import AGAIN, Delivery
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules
-from gateway.router import Router, Store
+from gateway.router import Router
+from gateway.store import Store
 from gateway.turn import Agent, Limits, Turns
 from memory.errors import StorageError
 from memory.learn.defang import defang

@@ -79,7 +79,7 @@ async def test_who_is_out_is_not_learned_from_anywhere_and_nobody_else_is_touche
     await memory.privacy.learn_from(ada, False)
     for n, place in enumerate((private("ada"), private("ada", agent="other"), group("club", "ada"))):
         turn = await say(memory, place, "I like tea.", f"2{n}", clock)
-        assert memory.propose(turn) == []
+        assert memory.turns.propose(turn) == []
         await memory.flush(turn.context, "test")
     bob = await say(memory, group("club", "bob"), "I like rum.", "3", clock)
     await memory.flush(bob.context, "test")
@@ -155,7 +155,7 @@ async def test_what_they_ask_for_themselves_is_kept_and_what_a_model_wants_kept_
     await memory.privacy.learn_from(ada, False)
     assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
     turn = await say(memory, private("ada"), "I like rum.", "1", clock)
-    result = await memory.act(turn, 0, 0, "remember_fact", lambda desk: str(desk.remember("I like rum")))
+    result = await memory.turns.act(turn, 0, 0, "remember_fact", lambda desk: str(desk.remember("I like rum")))
     assert result == "[]"
     assert await facts(memory, ada) == ["tea"]
     assert not await kept(memory, ada, draft(ada, origin="imported", value="milk"))
@@ -223,7 +223,7 @@ async def test_a_tool_corrects_nothing_for_one_who_is_out(memory: Service, clock
     await memory.privacy.learn_from(ada, False)
     turn = await say(memory, private("ada"), "I like rum now.", "1", clock)
     with pytest.raises(NotWished):
-        await memory.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(row.short_id, "rum")))
+        await memory.turns.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(row.short_id, "rum")))
     assert await facts(memory, ada) == ["tea"]
     assert await corrected(memory, private("ada"), row.short_id, "green tea")
 
@@ -244,12 +244,12 @@ async def test_a_tool_brings_nothing_back_that_was_forgotten_while_its_turn_ran(
     assert await ask_to_keep(memory, private("ada"), "I like rum") == 1
     (rum,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
     with pytest.raises(NotWished):
-        await memory.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(rum.short_id, "tea")))
-    kept = await memory.act(turn, 0, 1, "remember_fact", lambda desk: str(desk.remember("I like tea")))
+        await memory.turns.act(turn, 0, 0, "correct_fact", lambda desk: str(desk.correct(rum.short_id, "tea")))
+    kept = await memory.turns.act(turn, 0, 1, "remember_fact", lambda desk: str(desk.remember("I like tea")))
     assert kept == "[]" and await facts(memory, ada) == ["rum"]
     clock.move(minutes=1)
     later = await say(memory, private("ada"), "I like tea after all.", "2", clock)
-    await memory.act(later, 0, 0, "remember_fact", lambda desk: str(desk.remember("I like tea")))
+    await memory.turns.act(later, 0, 0, "remember_fact", lambda desk: str(desk.remember("I like tea")))
     assert sorted(await facts(memory, ada)) == ["rum", "tea"]
 
 

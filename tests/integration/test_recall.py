@@ -23,7 +23,7 @@ async def talk(memory: Service, clock: Clock, *lines: tuple[Place, str]) -> None
     for (where, who), text in lines:
         clock.move(minutes=1)
         said = Utterance(role="user", text=text, tokens=count_tokens(text), said_at=clock(), learn=True)
-        await memory.record(where, who, [said])
+        await memory.turns.record(where, who, [said])
 
 
 async def found(memory: Service, place: Place, question: str, *, limit: int = 8) -> list[Hit]:
@@ -44,8 +44,8 @@ async def recalled(memory: Service, place: Place, question: str, *, clock: Clock
     asked = Said(
         inbox_id=inbox_id, text=question, tokens=9, said_at=clock(), platform_ref=None, reply_to=None, learn=True
     )
-    turn = await memory.begin_turn(where, who, [asked])
-    view = await memory.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
+    turn = await memory.turns.begin(where, who, [asked])
+    view = await memory.turns.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
     return view.recall
 
 
@@ -163,7 +163,7 @@ async def test_talk_that_may_not_be_recalled_is_not_found(memory: Service, clock
     """An agent without memory keeps history for the conversation only."""
     where, who = private("ada")
     off = Utterance(role="user", text="the safe opens with a pin", tokens=6, said_at=clock(), recall=False)
-    await memory.record(where, who, [off])
+    await memory.turns.record(where, who, [off])
     assert said(await found(memory, (where, who), "how does the safe open")) == []
 
 

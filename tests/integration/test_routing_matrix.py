@@ -36,8 +36,8 @@ ANSWERS: dict[Kind, tuple[str, ...]] = {
     "plain": ("Answer to: tell me",),
     "long": (LONG,),
     "stream": ("Answer to: tell me",),
-    "command": ("Saved: m_1 you like tea",),
-    "press": ("Saved: m_1 you like tea", "Nothing was forgotten."),
+    "command": ("Saved (m_1): you like tea",),
+    "press": ("Saved (m_1): you like tea", "Nothing was forgotten."),
     "failed": ("{error.model_auth}",),
     "answer now": ("{late.ask}", "Answer to: tell me"),
     "show again": ("{again.ask}", "Answer to: tell me"),
@@ -361,7 +361,7 @@ async def _prepare(world: World, kind: Kind) -> None:
         case "press":
             await asyncio.gather(*(world.command(room, "remember", "I like tea") for room in world.rooms))
             await _all_show(world, "Saved")
-            ids = {name: texts[-1].split()[1] for name, texts in (await world.stands()).items()}
+            ids = {name: texts[-1].split()[1].strip("():") for name, texts in (await world.stands()).items()}
             await asyncio.gather(*(world.command(room, "forget", ids[room.name]) for room in world.rooms))
             await _all_show(world, "or just yes")
         case "answer now":

@@ -34,23 +34,23 @@ NOT_READING = {
     "Service.amend": "whether the speaker's own message was changed",
     "Service.retract": "how many messages a platform has deleted",
     "Service.erase_left": "counts",
-    "Service.health": "times and sizes",
-    "Service.usage": "what models took: figures",
     "Service.is_there": "whether the bot is in a chat",
     "Service.open_question": "ids; to the one who was asked only",
     "Service.context": "ids and settings of the one who speaks, the session's task",
     "Service.known": "the same of who has spoken there before",
-    "Service.keep_step": _OWN,
-    "Service.act": "gives what a Desk method gave, or what it gave the first time, in the same turn",
-    "Service.finish_turn": _OWN,
-    "Service.record": _OWN,
     "Service.answer": "gives what a Desk method gave",
     "Service.cancel": _OWN,
     "Service.question": "ids; to the one who was asked only (test below)",
-    "Service.stats": _COUNTS,
-    "Service.status": _COUNTS,
     "Service.link": _OWN,
     "Service.unlink": _OWN,
+    "Turns.keep_step": _OWN,
+    "Turns.act": "gives what a Desk method gave, or what it gave the first time, in the same turn",
+    "Turns.finish": _OWN,
+    "Turns.record": _OWN,
+    "Figures.health": "times and sizes",
+    "Figures.stats": _COUNTS,
+    "Figures.status": _COUNTS,
+    "Figures.usage": "what models took: figures",
     "Privacy.kept": "counts, own accounts, and looks at what is the asker's (`World.miscounts`)",
     "Privacy.accounts": "the asker's own accounts (test_links)",
     "Privacy.learn_from": _OWN,
@@ -65,6 +65,7 @@ NOT_READING = {
     "Linking.settle": _OWN,
     "Linking.account": "the asker's own account",
     "Linking.accounts": "accounts of the asker or of who gave them a code (test_links)",
+    "Linking.lapsed": "whether a link the asker began was left unanswered",
     "Linking.is_as_asked": "whether a code still stands as its question says",
     "Linking.link": _OWN,
     "Linking.unlink": _OWN,
@@ -243,7 +244,7 @@ async def test_a_statement_of_oneself_leaves_its_group_without_what_others_said(
     """The bot's words in a group may hold anybody's; shown as a source in private they would be out."""
     ada = Spot(person="ada", place="club", agent="assistant")
     turn = await world.begin(ada, "What does Bob hide?", on_record=True)
-    view = await world.service.look(turn, None, window_tokens=1_000, window_messages=10)
+    view = await world.service.turns.look(turn, None, window_tokens=1_000, window_messages=10)
     await world.finish(turn, view, "Bob hides a wombat, and you?")
     world.model.answers["Me too, I am hiding."] = {
         "facts": [{"about": "self", "key": "likes", "value": "hiding", "messages": [2, 3]}]

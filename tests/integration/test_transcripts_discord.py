@@ -106,7 +106,7 @@ async def test_slash_commands_are_answered_for_the_asker_alone(discord: Control,
             Remora (to “@Remora hello”): Answer to: hello
 
                 {first.group}
-            Remora (only you see this): Saved: m_1 you like tea
+            Remora (only you see this): Saved (m_1): you like tea
             Remora (only you see this): What I remember (1 of 1):
                 Facts · preferences (1)
                   m_1  you like tea (told today)
@@ -137,7 +137,7 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
         await discord.wait(channel=general, text="no longer open")
         assert known(choice["name"]) == "m_1 · likes: tea"
         assert discord_transcript(state, general) == expected("""
-            Remora (only you see this): Saved: m_1 you like tea
+            Remora (only you see this): Saved (m_1): you like tea
             Remora (only you see this): Forget this?
                 m_1 · you like tea
                 Memories: 1. Messages: 0. My answers that quote them: 0.
@@ -148,7 +148,7 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
                 [this memory only] [no]
         """)
         assert discord_transcript(await discord.state(), general) == expected("""
-            Remora (only you see this): Saved: m_1 you like tea
+            Remora (only you see this): Saved (m_1): you like tea
             Remora (only you see this): Forgotten. Memories: 1.
                 No trace of what is forgotten is left in the database files.
             Remora (only you see this): That question is no longer open, or was not put to you.
@@ -180,19 +180,25 @@ async def test_form_asks_for_what_a_command_lacks(discord: Control, general: int
         await discord.wait(responded=asked)
         await discord.wait(answered=await discord.submit(asked, "I like tea"))
         [saved] = [one for one in await discord.ephemeral(ADA, general) if "Saved" in one]
-        short_id = saved.replace("\\", "").split()[1]
+        short_id = saved.replace("\\", "").partition("(")[2].partition(")")[0]
         correcting = await discord.slash("correct", {"id": short_id}, user=ADA, channel=general)
         await discord.wait(responded=correcting)
         forms = [(await discord.interaction(one))["form"] for one in (asked, correcting)]
         await discord.wait(answered=await discord.submit(correcting, "coffee"))
-        assert [known(form["title"]) for form in forms] == ["Remember", "Correct m_1"]
+        changed = (await discord.ephemeral(ADA, general))[-1].replace("\\", "").partition("(")[2].partition(")")[0]
+        editing = await discord.slash("memory", {"action": "edit", "rest": changed}, user=ADA, channel=general)
+        await discord.wait(responded=editing)
+        forms.append((await discord.interaction(editing))["form"])
+        await discord.wait(answered=await discord.submit(editing, "cocoa"))
+        assert [known(form["title"]) for form in forms] == ["Remember", "Correct m_1", "Correct m_1"]
         assert discord_transcript(await discord.state(), general) == expected("""
             Ada: @Remora hello
             Remora (to “@Remora hello”): Answer to: hello
 
                 {first.group}
-            Remora (only you see this): Saved: m_1 you like tea
+            Remora (only you see this): Saved (m_1): you like tea
             Remora (only you see this): Corrected: you like coffee (m_2). Before: you like tea (m_1), kept with its dates.
+            Remora (only you see this): Corrected: you like cocoa (m_3). Before: you like coffee (m_2), kept with its dates.
         """)
 
 

@@ -248,6 +248,57 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
         """)
 
 
+async def test_without_a_language_model_that_is_said(telegram: telegrams.Control, tmp_path: Path) -> None:
+    """What is noted, why nothing is, and what an answer was made of."""
+    async with serving(tmp_path, telegram=telegram):
+        ada = Chat(platform=telegram)
+        await ada.say("I live in Porto")
+        await ada.say("/remember the spare key is under the pot")
+        await ada.say("where do I live?")
+        await ada.say("I live in Lisbon")
+        await ada.say("/why", reply_to=await ada.answer_to("You told me on"))
+        await ada.say("/memory off")
+        await ada.say("I like tea")
+        await ada.say("/memory on")
+        await ada.say("/privacy out")
+        await ada.say("I like tea")
+        await ada.say("我喜欢茶")
+        assert await ada.transcript() == expected("""
+            Ada: I live in Porto
+            Remora: Noted: you live in Porto.
+                I am running offline, without a language model: I note what you tell me about yourself, answer from memory, and can show, correct and forget what I know. Type /help to see how.
+
+                {first.private}
+            Ada: /remember the spare key is under the pot
+            Remora: Saved (m_1): the spare key is under the pot
+            Ada: where do I live?
+            Remora: You told me on today: you live in Porto.
+            Ada: I live in Lisbon
+            Remora: Noted: you live in Lisbon.
+            Ada (to “You told me on today: you live in Porto.”): /why
+            Remora: In my reply of (now):
+                Known all along:
+                  m_2  you live in Porto (told today, outdated since today: now m_3) · score …
+                    From your message of today: “I live in Porto”
+                  you said: “I live in Porto” (today) · score …
+                  I said: “Noted: you live in Porto. I am running offline, without a language model: I note what you tell me about yourself, answe…” (today) · score …
+                  m_1  to remember: the spare key is under the pot (told today)
+                Answered without a language model.
+            Ada: /memory off
+            Remora: {learning.off.private}
+            Ada: I like tea
+            Remora: I have kept that in our conversation, but learn nothing from it: learning is off here. /memory on switches it on; in a group an admin can.
+            Ada: /memory on
+            Remora: Learning is on in this chat: what you say from now on may be remembered. What was said while it was off is not.
+            Ada: /privacy out
+            Remora: {privacy.out}
+            Ada: I like tea
+            Remora: I have kept that in our conversation, but learn nothing from it: you have opted out. /privacy in has me learn from what you say again.
+            Ada: 我喜欢茶
+            Remora: 我已把这句话留在对话里，但没有从中学习：你选择了不让我学习。/privacy in 可让我重新学习。
+        """)
+
+
 async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control, tmp_path: Path) -> None:
     """By a button and by a typed answer, with the words and without, and by something else that is said."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
@@ -442,7 +493,7 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
             Ada: /profile language klingon
             Remora: I have no texts in “klingon”. There are: en (English), zh (中文); auto goes by what you write.
             Ada: /profile name Ada
-            Remora: Saved: m_2 your name is Ada
+            Remora: Saved (m_2): your name is Ada
             Ada: /profile
             Remora: What I know of you in short:
                 name: Ada (from m_2)

@@ -95,7 +95,7 @@ async def test_commands_are_answered_in_the_chat(telegram: Control, tmp_path: Pa
         await telegram.wait(chat=ADA, bot_messages=3)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""
             Ada: /remember I like tea
-            Remora: Saved: m_1 you like tea
+            Remora: Saved (m_1): you like tea
             Ada: /memory list facts
             Remora: What I remember (1 of 1):
                 Facts · preferences (1)
@@ -111,7 +111,7 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
         await telegram.say("/remember I like tea", user=ADA, name="Ada")
         await telegram.wait(chat=ADA, bot_messages=1)
         [saved] = await telegram.texts(ADA)
-        short_id = saved.removeprefix("Saved: ").split()[0]
+        short_id = saved.removeprefix("Saved (").partition(")")[0]
         await telegram.say(f"/forget {short_id}", user=ADA)
         await telegram.wait(chat=ADA, bot_messages=2)
         state = await telegram.state()
@@ -124,7 +124,7 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
         await telegram.wait(chat=ADA, bot_messages=3)
         assert asked == expected("""
             Ada: /remember I like tea
-            Remora: Saved: m_1 you like tea
+            Remora: Saved (m_1): you like tea
             Ada: /forget m_1
             Remora: Forget this?
                 m_1 · you like tea
@@ -137,7 +137,7 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
         """)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""
             Ada: /remember I like tea
-            Remora: Saved: m_1 you like tea
+            Remora: Saved (m_1): you like tea
             Ada: /forget m_1
             Remora: Forgotten. Memories: 1. Made from them: 1.
                 No trace of what is forgotten is left in the database files.
@@ -156,7 +156,7 @@ async def test_what_a_command_lacks_is_asked_for_in_words(telegram: Control, tmp
             Ada: /remember
             Remora: Usage: /remember <text>
             Ada: /remember I like tea
-            Remora: Saved: m_1 you like tea
+            Remora: Saved (m_1): you like tea
         """)
 
 

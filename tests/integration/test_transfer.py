@@ -176,7 +176,7 @@ async def test_telegrams_words_are_found_at_their_time_and_stand_in_no_window(me
     hits = await memory.search(ada, "Sintra tram", limit=3)
     assert hits[0].passage is not None and hits[0].passage.message.said_at == NOON - 2 * DAY + 60_000
     assert [one.text for one in hits[0].passage.after] == ["How nice!", "I live in Lisbon"]
-    status = await memory.status(ada)
+    status = await memory.figures.status(ada)
     assert (status.window_messages, status.inbound, status.outbound) == (0, 0, 0)
 
 
@@ -202,7 +202,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(memory: Service
     again = await bring(memory, telegram_for_console(talk(*said)))
     assert (again.counts.messages, again.counts.repeated) == (1, 2)
     ada = await memory.context(*private("ada"))
-    assert (await memory.stats(ada)).messages == 3
+    assert (await memory.figures.stats(ada)).messages == 3
 
 
 async def test_erased_words_are_not_brought_back(memory: Service) -> None:
@@ -247,7 +247,7 @@ async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) 
     await memory.flush(ada, "test")
     assert "Wombatville" in await values(memory, ada)
     await memory.transfer.undo(brought.short_id)
-    assert await values(memory, ada) == {"tea"} and (await memory.stats(ada)).messages == 0
+    assert await values(memory, ada) == {"tea"} and (await memory.figures.stats(ada)).messages == 0
     files = b"".join(path.read_bytes() for path in tmp_path.glob("remora.db*"))
     assert files.lower().count(b"wombat") == 0
     assert [one.state for one in await memory.transfer.imports()] == ["undone", "undone"]
@@ -312,7 +312,7 @@ async def test_an_import_cut_short_goes_on_as_the_same_one(memory: Service) -> N
     await bring(memory, material, learn=False)
     (done,) = await memory.transfer.imports()
     assert done.short_id == cut.short_id and done.state == "done" and done.counts.messages == 699
-    assert (await memory.stats(await memory.context(*private("ada")))).messages == 699
+    assert (await memory.figures.stats(await memory.context(*private("ada")))).messages == 699
 
 
 async def test_what_an_agent_is_given_is_everybodys_with_that_agent(memory: Service) -> None:

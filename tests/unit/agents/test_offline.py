@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.llm import ChatMessage, Remembered, Request
+import pytest
+
+from agents.llm import ChatMessage, Learning, Remembered, Request
 from agents.providers.offline import OfflineProvider
 
 TALKED = (ChatMessage(role="assistant", content="hello"),)
@@ -18,9 +20,15 @@ async def answer(
     noted: tuple[str, ...] = (),
     attached: tuple[str, ...] = (),
     first: bool = False,
+    learning: Learning = "on",
 ) -> str:
     request = Request(
-        messages=() if first else TALKED, said=said, remembered=remembered, noted=noted, attached=attached
+        messages=() if first else TALKED,
+        said=said,
+        remembered=remembered,
+        noted=noted,
+        attached=attached,
+        learning=learning,
     )
     return (await OfflineProvider().complete(request)).text
 
@@ -51,6 +59,22 @@ async def test_what_is_noted_is_said() -> None:
     """The person sees at once what was understood."""
     assert await answer("I live in Lisbon", noted=("you live in Lisbon",)) == "Noted: you live in Lisbon."
     assert await answer("我住在里斯本", noted=("你住在里斯本",)) == "记下了：你住在里斯本。"
+
+
+@pytest.mark.parametrize(
+    ("learning", "english", "chinese"),
+    [
+        ("on", "found no fact in it", "没有从中找到"),
+        ("off", "learning is off here. /memory on", "这里的学习已关闭。/memory on"),
+        ("out", "you have opted out. /privacy in", "你选择了不让我学习。/privacy in"),
+        ("never", "this agent has no memory", "这个助手没有记忆"),
+    ],
+)
+async def test_why_nothing_is_noted_is_said(learning: Learning, english: str, chinese: str) -> None:
+    """Who has switched learning off would else think that the words were not understood."""
+    assert english in await answer("I like tea", learning=learning)
+    assert chinese in await answer("我喜欢茶", learning=learning)
+    assert await answer("where do I live?", learning=learning) == "I have nothing in memory that answers this."
 
 
 async def test_text_is_streamed_once() -> None:

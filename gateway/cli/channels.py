@@ -1,0 +1,351 @@
+"""`remora channels`: list the chat platforms, or set one up: its token, its entry, the first person let in.
+
+Invariants: a token that its platform refuses is written nowhere, nor an entry that could not be read again; nobody is
+let in but who sends the code; wherever setting up stops, what is left of it is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from agents.spec import AGENT_NAME
+from channels.base import ChannelError, Inbound
+from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_TEMPFAIL, fail
+from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.config import CONFIG_NAME, EX_CONFIG, Config, ConfigError, find, load
+from gateway.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
+
+if TYPE_CHECKING:
+    from channels.base import Channel
+    from gateway.setup import Platform
+
+#: What is said to whoever is to send a pairing code, line by line.
+_Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
+
+_GO_ON = (
+    "The bot is configured, but knows nobody yet: the same command waits for the code again, or write your numeric "
+    "user id into allow and admins, at the bot in config.yaml."
+)
+_BY_HAND = "Nobody may talk to it yet: write your numeric user id into allow and admins, at the bot in config.yaml"
+_SERVERS = (
+    "In servers it answers where you let it: write /allow here in a channel, or put the server's id into servers, at "
+    "the bot in config.yaml."
+)
+_WHERE_A_TOKEN_IS: Mapping[Platform, tuple[str, ...]] = {
+    "telegram": ("Make a bot: write /newbot to https://t.me/BotFather on Telegram, and copy the token it gives you.",),
+    "discord": (
+        "Make a bot at https://discord.com/developers/applications: New Application, then its Bot page. There switch",
+        "Message Content Intent on, save, press Reset Token and copy the token it shows.",
+    ),
+}
+#: Tokens that look right, to read a configuration with whose token is not set yet.
+_SAMPLES: Mapping[Platform, str] = {"telegram": f"12345:{'x' * 35}", "discord": f"{'x' * 24}.{'x' * 6}.{'x' * 38}"}
+
+_TOKEN = click.option("--token", help="The bot's token; else it is asked for, or read from a pipe.")
+_NO_PAIR = click.option(
+    "--no-pair", is_flag=True, help="Don't wait for the first person: allow and admins stay as they are."
+)
+
+
+@click.group()
+def channels() -> None:
+    """The chat platforms: set one up, list them."""
+
+
+@channels.command("list")
+@CONFIG
+def list_channels(config_path: Path | None) -> None:
+    """List the configured channels and who may talk there."""
+    from gateway import app, policy
+
+    config = loaded(config_path)
+    console = config.settings.channels.console
+    click.echo(f"console: the terminal, {'by `remora chat`' if console.enabled else 'switched off'}")
+    for bot in config.settings.channels.bots:
+        places = f"{len(bot.groups)} groups"
+        if isinstance(bot, DiscordSettings):
+            places = f"{len(bot.servers)} servers, {len(bot.groups)} single channels"
+        click.echo(
+            f"{bot.id}: {bot.platform.capitalize()}, bot {bot.number}; {len({*bot.allow, *bot.admins})} people, "
+            f"{len(bot.admins)} of them admins; {places}"
+        )
+    for warning in policy.warnings(app.rules(config)):
+        click.echo(f"Warning: {warning}", err=True)
+
+
+@channels.group("add")
+def add_channel() -> None:
+    """Set a chat platform up."""
+
+
+@add_channel.command("telegram")
+@CONFIG
+@_TOKEN
+@click.option("--id", "channel", default="telegram", show_default=True, help="The channel's name; one for each bot.")
+@_NO_PAIR
+@click.option("--base-url", help="A Bot API server of your own.", hidden=True)
+def add_telegram(
+    config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None
+) -> None:
+    """Set a Telegram bot up: test its token, write it into .env and config.yaml, let the first person in."""
+    _add("telegram", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+
+
+@add_channel.command("discord")
+@CONFIG
+@_TOKEN
+@click.option("--id", "channel", default="discord", show_default=True, help="The channel's name; one for each bot.")
+@_NO_PAIR
+@click.option("--base-url", help="Another address of Discord's API.", hidden=True)
+def add_discord(config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None) -> None:
+    """Set a Discord bot up: test its token, write it into .env and config.yaml, let the first person in."""
+    _add("discord", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+
+
+def _add(
+    platform: Platform,
+    config_path: Path | None,
+    *,
+    token: str | None,
+    channel: str,
+    no_pair: bool,
+    base_url: str | None,
+) -> None:
+    """`remora channels add`, for any platform."""
+    from gateway import setup
+
+    if not re.match(AGENT_NAME, channel) or channel == "console":
+        fail("--id must be a name of small letters, digits, - and _, and not console.", click.UsageError.exit_code)
+    home = Path.home()
+    file = _config_to_write(config_path, home)
+    name = setup.variable(channel)
+    bot, known = _configured(file, platform, channel, name, home)
+    base_url = base_url or (bot.base_url if bot is not None else setup.URLS[platform])
+    token = (token or known or _asked_token(platform)).strip()
+    _check_token(platform, token, bot if known is not None else None, channel, name)
+    left = f"Nothing was changed in {file}."
+
+    def check_file(new: Path) -> None:
+        try:
+            load(new, os.environ, home)
+        except ConfigError as exc:
+            raise ConfigError(replace(p, file=file if p.file == new else p.file) for p in exc.problems) from exc
+
+    try:
+        pairing = _MEET[platform](token, base_url)
+        setup.keep_token(file.parent / ".env", name, token)
+        left = f"The token is in {file.parent / '.env'} as {name}; nothing was changed in {file}."
+        setup.add_bot(file, platform=platform, channel=channel, name=name, base_url=base_url, check=check_file)
+        click.echo(f"Its token is in {file.parent / '.env'} as {name}, its entry in {file}.")
+        left = _GO_ON
+        config = load(file, os.environ, home)
+        entry = next(one for one in config.settings.channels.bots if one.id == channel)
+        if no_pair or entry.admins:
+            people = f"{len({*entry.allow, *entry.admins})} people may talk to it"
+            click.echo(f"{people if entry.allow or entry.admins else _BY_HAND}. Start it with `remora serve`.")
+            return
+        person = asyncio.run(_paired(config, channel, pairing))
+        if person is None:
+            fail(f"Nobody sent the code in time. {_GO_ON}", EX_TEMPFAIL)
+        setup.let_in(file, platform=platform, channel=channel, person=person.author_id, check=check_file)
+        click.echo(f"{_shown(person.author_name)} ({person.author_id}) may talk to it now and is its admin.")
+        left = f"The bot and its admin stay in {file}, only its servers are missing. Start it with `remora serve`."
+        if platform == "discord":
+            servers = _chosen_servers(token, base_url)
+            if servers:
+                setup.answer_in(file, channel=channel, servers=servers, check=check_file)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(f"\nStopped. {left}", err=True)
+        sys.exit(130)
+    except ConfigError as exc:
+        fail(f"{exc}\n{left}", EX_CONFIG)
+    except ChannelError as exc:
+        fail(f"{exc} {left}", EX_TEMPFAIL if exc.retryable else EX_CONFIG)
+    except OSError as exc:
+        fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the rights of the file and its folder.", EX_CANTCREAT)
+    click.echo("Start it with `remora serve`.")
+
+
+def _config_to_write(config_path: Path | None, home: Path) -> Path:
+    """The config.yaml to change: the one in use, or a new one where data already lies when there is none."""
+    if config_path is not None:
+        return config_path.expanduser().absolute()
+    try:
+        found = find(None, os.environ, Path.cwd(), home)
+    except ConfigError as exc:
+        fail(str(exc), EX_CONFIG)
+    return (found or home / ".config" / "remora" / CONFIG_NAME).absolute()
+
+
+def _configured(
+    file: Path, platform: Platform, channel: str, name: str, home: Path
+) -> tuple[BotSettings | None, str | None]:
+    """The bot with this id, where it is there already, and its token. A token that is not set yet is no mistake."""
+    if not file.exists():
+        return None, None
+    unset = False
+    try:
+        config = load(file, os.environ, home)
+    except ConfigError:
+        try:
+            config = load(file, {name: _SAMPLES[platform], **os.environ}, home)
+        except ConfigError as exc:
+            fail(f"{exc}\nCorrect this first; nothing was changed.", EX_CONFIG)
+        unset = True
+    bot = next((one for one in config.settings.channels.bots if one.id == channel), None)
+    if bot is None:
+        return None, None
+    if bot.platform != platform:
+        fail(
+            f"The channel {channel} is a bot on {bot.platform.capitalize()} already. Give this one a name of its own "
+            f"with --id {channel}-2.",
+            EX_CONFIG,
+        )
+    return bot, None if unset else bot.token.get_secret_value()
+
+
+def _asked_token(platform: Platform) -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline(1000)
+    for line in _WHERE_A_TOKEN_IS[platform]:
+        click.echo(line)
+    return str(click.prompt("Token (not shown)", hide_input=True))
+
+
+def _check_token(platform: Platform, token: str, bot: BotSettings | None, channel: str, name: str) -> None:
+    if platform == "telegram":
+        fits, number = TELEGRAM_TOKEN.fullmatch(token), token.partition(":")[0]
+        rule = "digits, a colon and 35 more characters. Copy it whole from @BotFather."
+    else:
+        fits, number = DISCORD_TOKEN.fullmatch(token), discord_number(token)
+        rule = "three parts with dots between them. Copy it whole from the Bot page, where Reset Token shows a new one."
+    if not fits:
+        fail(f"This is no token of a bot: {rule}", EX_DATAERR)
+    if bot is not None and number and bot.number and bot.number != number:
+        fail(
+            f"The channel {channel} is another bot already. Take it out of config.yaml first, or give this one a "
+            f"name of its own with --id {channel}-2.",
+            EX_CONFIG,
+        )
+    if os.environ.get(name, token) != token:
+        fail(f"The environment variable {name} holds another token and would win over .env: unset it first.", EX_CONFIG)
+
+
+def _meet_telegram(token: str, base_url: str) -> _Pairing:
+    """Say whom the token belongs to, and what its owner should know. Raises `ChannelError`."""
+    from channels.telegram import probe
+
+    facts = asyncio.run(probe(token, base_url))
+    click.echo(f"This is @{facts.username} ({facts.name}).")
+    if facts.reads_all_group_messages:
+        click.echo("Its privacy mode is off: in groups Telegram shows it every message.")
+        click.echo(
+            "It answers what is meant for it and keeps nothing of the rest. /setprivacy at @BotFather changes it."
+        )
+    else:
+        click.echo(
+            "Its privacy mode is on: in groups it sees commands, mentions of it and replies to it, nothing else."
+        )
+        click.echo(
+            "That is enough to talk with it. /setprivacy at @BotFather changes it; then add it to its groups anew."
+        )
+    return lambda code: (
+        "Now say who you are. Open this on the phone or computer where you use Telegram, and press Start:",
+        f"  https://t.me/{facts.username}?start={code.replace('-', '')}",
+        f"or send this code to @{facts.username}: {code}",
+    )
+
+
+def _meet_discord(token: str, base_url: str) -> _Pairing:
+    """As `_meet_telegram`; on a terminal it waits until the bot may read what is written in servers."""
+    from channels.discord import probe
+
+    facts = asyncio.run(probe(token, base_url))
+    click.echo(f"This is {_shown(facts.name)} ({facts.id}).")
+    while not facts.reads_messages:
+        click.echo("Its Message Content Intent is off: Discord would not let it read what people write. Open", err=True)
+        click.echo(f"  https://discord.com/developers/applications/{facts.application_id}/bot", err=True)
+        click.echo("and there, under Privileged Gateway Intents, switch it on and save the changes.", err=True)
+        if not sys.stdin.isatty():
+            break
+        click.prompt("Press Enter when that is done", default="", show_default=False)
+        facts = asyncio.run(probe(token, base_url))
+    click.echo("With this link you add it to a server of yours:")
+    click.echo(f"  {facts.invite}")
+    return lambda code: (
+        "Now say who you are. Once it is in a server with you, click its name there and send it this code:",
+        f"  {code}",
+        "Only a direct message counts: in a channel of the server others could read the code.",
+    )
+
+
+_MEET: Mapping[Platform, Callable[[str, str], _Pairing]] = {"telegram": _meet_telegram, "discord": _meet_discord}
+
+
+async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
+    from gateway import app, policy, setup
+
+    set_up_logs(config)
+    bot: Channel = app.channels(_asking(config))[channel]
+    code = policy.new_code(secrets.choice)
+    minutes = setup.PAIRING_SECONDS / 60
+    click.echo()
+    for line in pairing(code):
+        click.echo(line)
+    click.echo(f"Waiting {minutes:g} minutes; Ctrl-C leaves ...")
+    return await setup.pair(
+        bot,
+        code=code,
+        language=config.agents[config.default_agent].language,
+        say=partial(click.echo, err=True),
+    )
+
+
+def _asking(config: Config) -> Config:
+    """The configuration without webhooks: nothing is served over HTTP while somebody is let in."""
+    channels = config.settings.channels
+    bots = tuple(bot.model_copy(update={"webhook": None}) for bot in channels.telegram)
+    channels = channels.model_copy(update={"telegram": bots})
+    return replace(config, settings=config.settings.model_copy(update={"channels": channels}))
+
+
+def _chosen_servers(token: str, base_url: str) -> list[str]:
+    """The ids of the servers to answer in; who is not at a terminal, or chooses none, is told how to do it later."""
+    chosen = []
+    if sys.stdin.isatty():
+        try:
+            found = asyncio.run(_servers(token, base_url))
+        except ChannelError as exc:
+            click.echo(f"Its servers can't be listed now: {exc}", err=True)
+            found = {}
+        for server, name in found.items():
+            if click.confirm(
+                f"Shall it answer in all channels of {_shown(name)} ({server}) that it sees?", default=False
+            ):
+                chosen.append(server)
+    if not chosen:
+        click.echo(_SERVERS)
+    return chosen
+
+
+async def _servers(token: str, base_url: str) -> dict[str, str]:
+    """The servers that a Discord bot is in: the name of each by its id. Raises `ChannelError`."""
+    from channels.discord import servers
+
+    return await servers(token, base_url)
+
+
+def _shown(name: str) -> str:
+    """A name that anybody may have chosen, with nothing in it that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

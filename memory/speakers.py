@@ -1,0 +1,83 @@
+"""Who speaks where: from the platform's words to the `Context` that confines what they see.
+
+Invariant: people and places get their rows when they are first heard of, and a session goes over to the agent that
+serves it now, in `enter` alone; `known` changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from memory.desk import Context
+from memory.store import people
+from memory.store.database import Reader, Transaction
+from memory.store.people import ChatKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """The place a message comes from, in the platform's words, and the agent that serves it."""
+
+    session_key: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    thread: str | None
+    agent: str
+    chat_title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """The person who speaks, in the platform's words."""
+
+    platform: str
+    user_id: str
+    name: str
+
+
+class Speakers:
+    """Those who speak to the agents of one store. `agents` are ids by name, `timezones` those of the agents by id."""
+
+    def __init__(self, *, agents: Mapping[str, int], timezones: Mapping[int, str], now: Callable[[], int]) -> None:
+        self._agents = agents
+        self._timezones = timezones
+        self._now = now
+
+    def enter(self, tx: Transaction, where: Where, who: Who) -> Context:
+        """Who speaks where; makes the rows for people and places seen for the first time."""
+        now = self._now()
+        agent_id = self._agents[where.agent]
+        speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
+        session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
+        people.heard_in(tx, session, speaker.id)
+        if session.agent_id != agent_id:
+            session = people.reassign(tx, session, agent_id)
+        return self._context(tx, session, speaker)
+
+    def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
+        """The same of who has spoken before, where somebody has; None else."""
+        speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
+        session = people.session_by_key(reader, where.session_key)
+        if speaker is None or session is None or session.agent_id != self._agents[where.agent]:
+            return None
+        return self._context(reader, session, speaker)
+
+    def _context(self, reader: Reader, session: people.Session, speaker: people.Speaker) -> Context:
+        return Context(
+            session=session,
+            speaker=speaker,
+            scope=people.scope_of(reader, session, speaker.id),
+            timezone=speaker.timezone or self._timezones[session.agent_id],
+        )
+
+    def _new_session(self, tx: Transaction, where: Where, agent_id: int) -> people.Session:
+        """The session under a key that is not known yet: a new one, unless the chat has got another id meanwhile."""
+        now = self._now()
+        chat_id = people.chat(
+            tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title, now=now
+        )
+        return people.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or people.session(
+            tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
+        )
