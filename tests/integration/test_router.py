@@ -279,6 +279,34 @@ async def test_what_was_taken_before_routing_changed_is_answered_where_it_lies(b
     assert bench.screen.texts == ["All right."]
 
 
+async def test_stop_ends_nothing_that_lies_in_another_store(bench: Bench) -> None:
+    """Where the routing has changed a lane holds messages of two stores, and each numbers its rows for itself."""
+    slow = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def complete(self, request, on_text=None):  # type: ignore[no-untyped-def]
+            await slow.wait()
+            return await super().complete(request, on_text)
+
+    bench.model = Slow()
+    bench.databases = {"assistant": "remora.db", "worker": "work.db"}
+    served = "assistant"
+    bench.route = lambda _inbound: served
+    async with bench.running() as router:
+        for text in ("hello", "and one thing more"):
+            await router.on_inbound(bench.inbound(text))
+            await asyncio.sleep(0.02)
+        served = "worker"
+        await router.on_inbound(bench.inbound("/stop"))
+        while not bench.screen.texts:
+            await asyncio.sleep(0.01)
+        slow.set()
+        await router.settled(Place(channel="console", chat="ada"))
+        rows = await bench.memories["remora.db"]._database.read(lambda reader: reader.all("select state from inbox"))
+    assert [row["state"] for row in rows] == ["done", "done"]
+    assert bench.screen.texts.count("All right.") == 2
+
+
 async def test_a_fault_in_a_channel_leaves_the_row_in_doubt_and_the_next_one_goes_out(
     tmp_path: Path, clock: Clock
 ) -> None:
