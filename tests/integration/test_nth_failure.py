@@ -356,8 +356,9 @@ def lies_open(path: Path) -> list[object]:
         " (select 1 from outbox o where o.kind <> 'placeholder' and o.buttons not like '%\"now\"%'"
         " and (o.inbox_id = i.id or o.turn_id = i.turn_id or o.inbox_id in (select j.id from inbox j"
         " where j.session_key = i.session_key and j.error = i.error and j.finished_at = i.finished_at)))"
-        # What was answered to the words that are forgotten later goes with them, where nobody knows if it was shown.
-        " and not (i.update_key = '1' and exists (select 1 from erasures))",
+        # What was answered to the words that are forgotten later, and the question that showed them once more, go with
+        # them, where nobody knows if they were shown.
+        " and not (i.update_key in ('1', '8') and exists (select 1 from erasures))",
     )
     found += rows(
         path,
