@@ -141,7 +141,7 @@ async def search_page(call: Call, query: str, page: int) -> None:
     if not hits:
         await pages.show(call, [call.texts("memory.not_found", query=excerpt(query))])
         return
-    told = _told_apart(hits, terms)
+    told = told_apart(hits, terms)
     count = -(-len(told) // pages.SIZE)
     page = min(page, count)
     some = told[(page - 1) * pages.SIZE :][: pages.SIZE]
@@ -154,7 +154,7 @@ async def search_page(call: Call, query: str, page: int) -> None:
     await pages.show(call, shown, turns)
 
 
-def _told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:
+def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:
     """Hits in their order, each with whether it is merely near.
 
     Where some hold the words, what is hardly like them goes; where none does, anything may be the one that is sought.

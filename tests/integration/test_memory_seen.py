@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from gateway.catalogue import CATALOGUE
 from gateway.phrases import Language
 from gateway.policy import Rules
 from gateway.texts import Texts
-from memory.service import Context, Hit, Memory, Service
+from memory.service import Memory, Service
 from memory.store.database import Reader
 from tests.conftest import forgotten_alone, group
 from tests.fakes import Clock, ScriptedModel, says
@@ -737,64 +736,6 @@ async def test_a_profile_is_not_shown_in_a_group(talk: Talk) -> None:
 
 
 # Searches -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def drinks(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Talk, dict[str, Hit]]]:
-    """A talk in which a search finds what the test puts among its hits, of three memories, by their values."""
-    hits: dict[str, Hit] = {}
-
-    async def search(_self: object, _context: Context, _query: str, *, limit: int) -> list[Hit]:
-        assert limit >= len(hits)
-        return [hit for hit in hits.values() if hit.parts or hit.score]
-
-    async with talk.running():
-        for text in ("I like tea", "I like rum", "I live in Lisbon"):
-            await talk.kept(text)
-        for memory in await listed(talk):
-            hits[memory.value] = Hit(score=0.0, memory=memory)
-        monkeypatch.setattr(Service, "search", search)
-        yield talk, hits
-
-
-def scored(hits: dict[str, Hit], **parts: dict[str, float]) -> None:
-    """Have a search find these, in this order, with the parts of their scores."""
-    found = {value: replace(hits[value], score=1.0, parts=some) for value, some in parts.items()}
-    hits.clear()
-    hits.update(found)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_search_tells_what_has_the_words_from_what_is_near(
-    drinks: tuple[Talk, dict[str, Hit]], language: Language
-) -> None:
-    """In the order of the scores; what is hardly like it goes where something has the words."""
-    talk, hits = drinks
-    texts = await speaks(talk, language)
-    scored(hits, rum={"late": 0.6, "vectors": 0.2}, tea={"words": 0.4, "late": 0.5}, Lisbon={"vectors": 0.01})
-    shown = (await talk.ask("/memory search tea")).splitlines()
-    assert shown[0] == texts("memory.found_near", mark="≈") and len(shown) == 3
-    assert shown[1].startswith("≈ m_") and "rum" in shown[1]
-    assert shown[2].startswith("m_") and "tea" in shown[2]
-
-
-async def test_what_has_few_of_the_words_is_near_too(drinks: tuple[Talk, dict[str, Hit]]) -> None:
-    """One word of five that many a memory holds is no match."""
-    talk, hits = drinks
-    scored(hits, tea={"words": 0.4}, rum={"words": 0.1}, Lisbon={"words": 0.2, "late": 0.6})
-    shown = (await talk.ask("/memory search I like a cup of tea")).splitlines()
-    assert [line[0] for line in shown[1:]] == ["m", "≈", "≈"]
-    scored(hits, tea={"words": 0.4})
-    assert (await talk.ask("/memory search I like a cup of tea")).startswith("Found:\n")
-
-
-async def test_where_nothing_has_the_words_all_that_is_near_is_shown(drinks: tuple[Talk, dict[str, Hit]]) -> None:
-    """However little it is like them: the only right answer may be the least of it."""
-    talk, hits = drinks
-    scored(hits, rum={"late": 0.6}, tea={"late": 0.02}, Lisbon={"late": 0.0, "speaker": 0.2})
-    shown = (await talk.ask("/memory search beverages")).splitlines()
-    assert shown[0] == "Nothing has these words. What is near:"
-    assert [line[0] for line in shown[1:]] == ["≈", "≈", "≈"]
 
 
 async def test_what_was_found_by_its_time_is_no_near_miss(talk: Talk) -> None:
