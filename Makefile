@@ -8,7 +8,7 @@ PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-peers crash faults leaks requirements docs clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers crash faults leaks requirements docs clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -68,6 +68,10 @@ bench-scale: venv
 bench-load: venv
 	$(BIN)/python -m bench.load $(SCENARIOS)
 
+# A simulated year of 20 people, with the work of its nights; some twenty minutes: make bench-year DATA="FILE ..."
+bench-year: venv
+	$(BIN)/python -m bench.year $(DATA) --picture docs/year.png
+
 # Remora beside mem0, in an environment apart: make bench-peers DATA=FILE
 bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m bench.peers $(DATA)
@@ -78,10 +82,12 @@ $(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
 	@touch $@
 
 # Kills the bot many times over; the ordinary tests do it a few times. One of three: make crash PLATFORM=telegram or
-# PLATFORM=discord (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal; KILLS= sets how often.
+# PLATFORM=discord (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal, which has the work of
+# the night with it; KILLS= sets how often.
 crash: venv
 ifeq ($(filter telegram discord,$(PLATFORM)),)
-	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py >&2
+	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py \
+	  tests/crash/test_night_crash.py >&2
 endif
 ifeq ($(filter terminal discord,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}

@@ -1,4 +1,4 @@
-"""What an agent's YAML file may say, as frozen values: its voice, models, tools, window, memory and routing.
+"""What an agent's YAML file may say, as frozen values: its voice, models, tools, window, memory, nights and routing.
 
 Invariants: nothing here opens files or the network (the system's timezone list aside); every number has
 bounds; an unknown option is refused; a section or list left empty means its defaults. Where its type does not
@@ -11,6 +11,8 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import time
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -245,7 +247,8 @@ class WindowSpec(Section):
 class MemorySpec(Section):
     """What this agent remembers and how much of it enters a prompt. `enabled: false` keeps history only.
 
-    With `patterns_while_down` patterns read in the model's place while it can't be reached; else it is waited for.
+    With `patterns_while_down` patterns read in the model's place while it can't be reached; else it is waited for. With
+    `manner` the agent learns how each person and group likes to be talked to.
     """
 
     enabled: bool = True
@@ -254,6 +257,7 @@ class MemorySpec(Section):
     known_facts: Whole = whole(50, "facts", 0, 1000)
     known_tokens: Whole = whole(1500, "tokens", 0, 100_000)
     patterns_while_down: bool = False
+    manner: bool = True
 
 
 class BackgroundSpec(Section):
@@ -264,6 +268,53 @@ class BackgroundSpec(Section):
 
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
     tokens_per_day: Whole | None = whole(500_000, "tokens", 1_000, 1_000_000_000)
+
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OFF = "off"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+DailyTime = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, pattern=rf"^({OFF}|{_CLOCK})$"),
+    Field(description="a time of day from 00:00 to 23:59, or off", examples=["03:00"]),
+]
+WeeklyTime = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, pattern=rf"(?i)^({OFF}|({'|'.join(WEEKDAYS)}) {_CLOCK})$"),
+    Field(description="a weekday and a time of day, such as sunday 03:30, or off", examples=["sunday 03:30"]),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTime:
+    """When a job is to run in the agent's timezone; `weekday` counts from Monday as 0, None is every day."""
+
+    at: time
+    weekday: int | None = None
+
+
+class JobsSpec(Section):
+    """When the work of the night is done, in the agent's timezone. `tidy` is of a database, so its first agent's."""
+
+    enrich: DailyTime = "02:00"
+    compress: DailyTime = "03:00"
+    reflect: WeeklyTime = "sunday 03:30"
+    merge: WeeklyTime = "monday 04:00"
+    decay: DailyTime = "04:30"
+    manner: DailyTime = "04:40"
+    tidy: DailyTime = "05:00"
+
+    @property
+    def times(self) -> dict[str, JobTime]:
+        """The jobs that are on, by their names."""
+        times = {}
+        for name in type(self).model_fields:
+            *weekday, clock = str(getattr(self, name)).lower().split()
+            if clock != OFF:
+                times[name] = JobTime(
+                    at=time.fromisoformat(clock), weekday=WEEKDAYS.index(weekday[0]) if weekday else None
+                )
+        return times
 
 
 class RoutingSpec(Section):
@@ -297,6 +348,7 @@ class AgentSpec(Section):
     window: WindowSpec = Field(default_factory=WindowSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)
+    jobs: JobsSpec = Field(default_factory=JobsSpec)
     routing: RoutingSpec = Field(default_factory=RoutingSpec)
     # Lower case only: on macOS and Windows `A.db` and `a.db` are one file, and two stores would share it.
     database: str | None = Field(

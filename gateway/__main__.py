@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gateway.cli import channels, copies, standing, talk, transfers
+from gateway.cli import channels, copies, jobs, standing, talk, transfers
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +19,7 @@ main.add_command(talk.replay)
 main.add_command(standing.status)
 main.add_command(standing.check)
 main.add_command(channels.channels)
+main.add_command(jobs.jobs)
 main.add_command(copies.backup)
 main.add_command(copies.restore)
 main.add_command(transfers.import_)

@@ -25,6 +25,7 @@ from channels.base import Channel, Inbound, Place
 from gateway.attachments import Attachments
 from gateway.config import Config
 from gateway.delivery import Delivery
+from gateway.jobs import Worker, timetables
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules, new_code
 from gateway.replay import Setup
@@ -79,6 +80,12 @@ class Opened:
     stores: dict[str, Store]
     attachments: Attachments
 
+    @property
+    def workers(self) -> list[Worker]:
+        """What does the work of the night, one for each store."""
+        found = {id(store): store.nights for store in self.stores.values() if store.nights is not None}
+        return list(found.values())
+
 
 @asynccontextmanager
 async def running(
@@ -107,10 +114,7 @@ async def opened(
         embedders, reranker = _embedders(settings.embedding, client), _reranker(settings.rerank, client)
         agents = {name: _agent(spec, client, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
-        for database in {spec.database or DEFAULT_DATABASE for spec in config.agents.values()}:
-            served = {
-                name: spec for name, spec in config.agents.items() if (spec.database or DEFAULT_DATABASE) == database
-            }
+        for database, served in by_database(config).items():
             memory = await Service.open(
                 config.data_dir / database,
                 agents={name: spec.timezone for name, spec in served.items()},
@@ -129,9 +133,14 @@ async def opened(
                 embedders=embedders if settings.recall.mode == "hybrid" else None,
                 reranker=reranker,
                 admins_read=settings.memory.admins_read,
+                nightly=[name for name, spec in served.items() if spec.memory.enabled],
+                manners=[name for name, spec in served.items() if spec.memory.enabled and spec.memory.manner],
                 retention=Retention(
-                    folder=settings.backup.within(config.data_dir), keep_days=settings.backup.keep_days
+                    folder=settings.backup.within(config.data_dir),
+                    keep_days=settings.backup.keep_days,
+                    daily=settings.backup.daily,
                 ),
+                transcript_days=settings.memory.transcript_days,
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             store = Store(
@@ -154,9 +163,18 @@ async def opened(
                 delivery=Delivery(
                     memory.mail, channels, language=config.agents[config.default_agent].language, now=now
                 ),
+                nights=Worker(memory, timetables(served), now=now),
             )
             stores |= dict.fromkeys(served, store)
         yield Opened(agents=agents, stores=stores, attachments=_attachments(config, client))
+
+
+def by_database(config: Config) -> dict[str, dict[str, AgentSpec]]:
+    """The agents of `config` by the file of the store that they work on."""
+    found: dict[str, dict[str, AgentSpec]] = {}
+    for name, spec in config.agents.items():
+        found.setdefault(spec.database or DEFAULT_DATABASE, {})[name] = spec
+    return found
 
 
 @asynccontextmanager

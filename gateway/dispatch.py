@@ -189,6 +189,7 @@ class Dispatch:
             rerun=partial(self._rerun, waiting),
             agents=tuple(self._agents.values()),
             default_agent=self._default_agent,
+            nights=store.nights,
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:

@@ -24,6 +24,7 @@ from channels.base import Channel, Health
 from channels.supervision import supervise
 from gateway import app, http
 from gateway.config import Config
+from gateway.jobs import ticking
 from memory.errors import StorageError
 from memory.service import Service, StoreHealth
 
@@ -35,9 +36,6 @@ SILENCE = 120
 GRACE = 60
 #: Seconds between two looks at our own health.
 _WATCH = 15.0
-#: Seconds after the start in which nothing is erased: what lies there waiting is answered first.
-_SETTLED = 60.0
-_DAY = 86_400.0
 #: Seconds a store gets to say how it is.
 _STORE_PATIENCE = 5.0
 
@@ -100,8 +98,7 @@ async def serve(
                 for channel in channels.values():
                     group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
 
-        tidying = asyncio.create_task(_tidy(memories, sleep=sleep))
-        stack.push_async_callback(_end, tidying)
+        await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
 
         async def stopped() -> None:
             await stop.wait()
@@ -250,31 +247,6 @@ async def _watch(
         elif minutes and monotonic() - red_since > minutes * 60:
             log.critical("health.gave_up", reasons=reasons, minutes=minutes)
             return
-
-
-async def _tidy(memories: Mapping[str, Service], *, sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Once a day: what was said and learned in places that the bot left 30 days ago goes, and every trace of what was
-
-    erased; so do backups that are too old.
-    """
-    await sleep(_SETTLED)
-    while True:
-        for name, memory in memories.items():
-            try:
-                erased = await memory.erase_left()
-                await memory.forgetting.finish()
-                await memory.backups.drop_old()
-            except StorageError as error:
-                log.error("store.not_tidied", store=name, error=str(error), again_in=_DAY)
-                continue
-            if erased.chats:
-                log.warning("left.erased", store=name, chats=erased.chats, memories=erased.memories)
-        await sleep(_DAY)
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:

@@ -319,6 +319,7 @@ class MemorySettings(Section):
     """When messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit.
 
     With `admins_read` a channel's admins see what is remembered of its people and groups; else they count and forget.
+    What was said more than `transcript_days` ago loses its words (null: never); what was learned from it stays.
     """
 
     quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
@@ -326,6 +327,7 @@ class MemorySettings(Section):
     extract_messages: Whole = whole(30, "messages", 1, 1000)
     exit_seconds: Number = seconds(20.0, 600, zero=True)
     admins_read: bool = True
+    transcript_days: Whole | None = whole(None, "days", 1, 36_500)
 
 
 class RecallSettings(Section):
@@ -370,7 +372,7 @@ class RerankSettings(Section):
 
 
 class BackupSettings(Section):
-    """Where backups are put, and for how many days one is kept."""
+    """Where backups are put, for how many days one is kept, and whether one is made each day."""
 
     folder: str = Field(
         default="backups",
@@ -379,6 +381,7 @@ class BackupSettings(Section):
         description="the path of a folder, inside data_dir unless it begins with /",
     )
     keep_days: Whole = whole(14, "days", 1, 3650)
+    daily: bool = True
 
     def within(self, data_dir: Path) -> Path:
         """The folder, for data that lies in `data_dir`."""

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 
 from channels.base import Inbound
 from gateway.delivery import Delivery
+from gateway.jobs import Worker
 from gateway.turn import Turns
 from memory.service import Service, Where, Who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """One database with what runs on it."""
+    """One database with what runs on it; `nights` does the work of the night, where there is any."""
 
     memory: Service
     turns: Turns
     delivery: Delivery
+    nights: Worker | None = None
 
 
 def where_said(inbound: Inbound, agent: str) -> Where:

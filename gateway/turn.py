@@ -266,6 +266,7 @@ class Turns:
             tokens=settings.recall_tokens,
             known=settings.known_facts,
             known_tokens=settings.known_tokens,
+            manner=settings.manner,
         )
         return await self._memory.turns.look(
             turn,
@@ -515,17 +516,18 @@ def _line(memory: Memory, turn: Turn, texts: Texts) -> MemoryLine:
     origin = "brought in from a file" if memory.origin == "imported" else ""
     # In a group everybody's memories stand side by side.
     whose = f"{memory.subject_name}: " if memory.subject_name and not turn.context.session.private else ""
+    date = texts.date(memory.learned_at)
     return MemoryLine(
         id=memory.short_id,
         text=f"{whose}{memory.key}: {memory.value}",
-        date=f"told {texts.date(memory.learned_at)}",
+        date=f"concluded {date}, not told" if memory.kind == "reflection" else f"told {date}",
         note=", ".join(filter(None, (until, origin))),
     )
 
 
 def _recalled(item: Recalled, turn: Turn, texts: Texts) -> MemoryLine:
     if item.memory is not None:
-        return _line(item.memory, turn, texts)
+        return _line(replace(item.memory, value=item.shown or item.memory.value), turn, texts)
     assert item.passage is not None
     message = item.passage.message
     # Its words only: a passage has no id by which anybody could correct it.
@@ -553,10 +555,17 @@ def _all_remembered(recall: Recall, turn: Turn, texts: Texts) -> tuple[Remembere
         *(
             _remembered(item.memory, item.score, turn, texts) if item.memory is not None else _quoted(item, turn, texts)
             for item in recall.items
-            if item.passage is None or (item.placed == "recalled" and item.shares > 0)
+            if _is_told(item)
         ),
         *(_remembered(memory, 0.0, turn, texts) for memory in others),
     )
+
+
+def _is_told(item: Recalled) -> bool:
+    """Whether what was found can be given as an answer: it was told, and a quotation holds words of the question."""
+    if item.memory is not None:
+        return item.memory.kind != "reflection"
+    return item.placed == "recalled" and item.shares > 0
 
 
 def _remembered(memory: Memory, score: float, turn: Turn, texts: Texts) -> Remembered:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -34,13 +34,17 @@ __all__ = [
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
+#: A backup that is younger, by whomever it was made, does for today; less than a day, for no hour is met exactly.
+_FRESH_MS: Final = 20 * 3_600_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """Where backups are, and for how many days each is kept."""
+    """Where backups are, for how many days each is kept, and whether one is made each day."""
 
     folder: Path
     keep_days: int = 14
+    daily: bool = True
 
 
 class Backups:
@@ -71,6 +75,19 @@ class Backups:
             one = await copy(self._database.path, self._retention.folder, now=self._now(), driver=self._database.driver)
             await self.drop_old()
             return one
+
+    async def make_daily(self) -> Backup | None:
+        """For a quiet hour of each day: make a backup, unless that is switched off or there is one of this day.
+
+        Raises as `make`.
+        """
+        if not self._retention.daily:
+            return None
+        newest = await asyncio.to_thread(backup.newest, self._database.path, self._retention.folder)
+        # One of the future was made while the clock was ahead, and says nothing of today.
+        if newest is not None and 0 <= self._now() - newest < _FRESH_MS:
+            return None
+        return await self.make()
 
     async def drop_old(self) -> int:
         """Drop what is older than `keep_days`; for a quiet hour of each day, too. Returns how many went.

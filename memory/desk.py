@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from memory import dates, keys
 from memory.errors import NotCurrent, NotWished
 from memory.learn import extract, keep
 from memory.learn.guard import injection_flags
-from memory.recall.search import half_life, left
 from memory.recall.words import tokens
 from memory.scope import Scope
 from memory.store import (
@@ -25,6 +24,7 @@ from memory.store import (
     erasure,
     extractions,
     history,
+    job_runs,
     mailbox,
     memories,
     people,
@@ -32,13 +32,17 @@ from memory.store import (
 )
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
+from memory.store.fading import half_life, left
+from memory.store.job_runs import Run
 from memory.store.memories import Draft, Memory, Source
 from memory.store.people import Session, Speaker
 from memory.store.questions import Question
-from memory.upkeep import again, blank, choose, erase
+from memory.upkeep import again, blank, choose, erase, manner
 from memory.upkeep.again import Undone
 from memory.upkeep.choose import Asker
 
+#: The kinds of what is derived of memories and not made anew whenever they change.
+_DERIVED: Final = ("fact", "style", "event", "reflection")
 #: What history keeps of a message, from its words and what came beside them.
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
@@ -57,13 +61,18 @@ class Context:
 class Shown:
     """A memory as a person sees it: with where it comes from, what it is made of and every version of it.
 
-    `left` is the share of its strength that it has left; it never changes where it does not `fade`.
+    `made_by` is the run of the night's work that made it. Of what is archived `made_into` is what was made of it and
+    holds by now, and `set_aside_by` the run that did it. `left` is the share of its strength that it has left; it never
+    changes where it does not `fade`.
     """
 
     memory: Memory
     sources: tuple[Source, ...]
     versions: tuple[Memory, ...]
     made_of: tuple[Memory, ...] = ()
+    made_by: Run | None = None
+    made_into: tuple[Memory, ...] = ()
+    set_aside_by: Run | None = None
     left: float = 1.0
     fades: bool = False
 
@@ -129,8 +138,9 @@ class Desk:
     def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
         """Put `value` in the place of what a memory says; returns the old row and the new one.
 
-        The old row keeps its dates; the same value again changes nothing and returns the row twice. Raises `NotFound`,
-        `NotYours`, `NotCurrent`, `Derived`, and `NotWished` where somebody concerned wants nothing of the kind kept.
+        The old row keeps its dates, and what was derived of it ends with it, unless a person has made sure of that; the
+        same value again changes nothing and returns the row twice. Raises `NotFound`, `NotYours`, `NotCurrent`,
+        `Derived`, and `NotWished` where somebody concerned wants nothing of the kind kept.
         """
         scope = self._context.scope
         old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
@@ -164,15 +174,20 @@ class Desk:
         new_id = memories.insert(self._tx, draft, new_id=self._new_id, now=self._now)
         memories.add_sources(self._tx, new_id, self._source_ids)
         memories.supersede(self._tx, old.id, new_id, at=self._now)
-        self._after_change(old)
+        self._after_change(old, *memories.outdate(self._tx, old, kinds=_DERIVED, by=new_id, at=self._now))
         return old, self._row(new_id)
 
     def confirm(self, short_id: str) -> Memory:
-        """Mark a memory as sure: it never fades. Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`."""
+        """Mark a memory as sure: it never fades, and stands by itself where it had been merged.
+
+        Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`.
+        """
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
         memories.confirm(self._tx, memory.id, at=self._now)
+        if memory.archived_at is not None:
+            self._after_change(memory, *self._part(memory))
         return self._row(memory.id)
 
     def pin(self, short_id: str, *, pinned: bool) -> Memory:
@@ -181,7 +196,7 @@ class Desk:
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
         browsing.pin(self._tx, memory.id, pinned=pinned)
-        self._after_change(memory)
+        self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
 
     def set_learning(self, on: bool) -> None:
@@ -195,6 +210,36 @@ class Desk:
     def set_timezone(self, timezone: str | None) -> None:
         """A setting of this person, a name of the IANA list; None leaves it to the agent's."""
         people.set_timezone(self._tx, self._context.speaker, timezone)
+
+    def set_manner(self, text: str) -> Memory | None:
+        """How this person, or here this group, wants to be talked to, in their own words; learning it is on with that.
+
+        Returns the row; None for nothing, or more than there is room for. Who may say so of a group is the caller's to
+        know.
+        """
+        scope, today = self._context.scope, self._today()
+        made = manner.set_by_person(self._tx, scope, text, now=self._now, local_date=today, new_id=self._new_id)
+        if made is None:
+            return None
+        people.set_manner(self._tx, self._context.session, self._context.speaker, True)
+        self._show_manner()
+        return self._row(made)
+
+    def leave_manner(self) -> bool:
+        """Have the manner of talking learned again instead of what was said of it; whether anything was."""
+        was_set = manner.leave_to_learning(self._tx, self._context.scope, now=self._now)
+        self._show_manner()
+        return was_set
+
+    def learn_manner(self, on: bool) -> None:
+        """Learn a manner of talking to this person, or here to this group, or not.
+
+        Off, what was learned is closed and neither that nor any style stands in a prompt; what was said of it waits.
+        """
+        people.set_manner(self._tx, self._context.session, self._context.speaker, on)
+        if not on:
+            manner.close_learned(self._tx, self._context.scope, now=self._now)
+        self._show_manner()
 
     def use(self, memory_ids: Sequence[int]) -> None:
         """These were looked up on purpose, which keeps them fresh."""
@@ -237,11 +282,15 @@ class Desk:
         scope = self._context.scope
         memory = memories.by_short_id(self._tx, scope, short_id)
         found = memories.sources(self._tx, scope, [memory.id])
+        archived = memory.archived_at is not None
         return Shown(
             memory=memory,
             sources=tuple(found[memory.id]),
             versions=tuple(memories.versions(self._tx, scope, memory)),
             made_of=tuple(memories.parents(self._tx, scope, memory.id)),
+            made_by=job_runs.made_by(self._tx, scope, memory) if memory.origin == "derived" else None,
+            made_into=tuple(memories.made_into(self._tx, scope, memory.id)) if archived else (),
+            set_aside_by=job_runs.set_aside_by(self._tx, scope, memory) if archived else None,
             left=left(memory, now=self._now),
             fades=half_life(memory) is not None,
         )
@@ -308,6 +357,10 @@ class Desk:
         choose.may_forget(self._tx, asker, memory)
         return memory
 
+    def _part(self, memory: Memory) -> list[Memory]:
+        """End what a memory was merged into: it stands by itself, and must not be said twice. Returns what changed."""
+        return memories.outdate(self._tx, memory, kinds=(memory.kind,), by=None, at=self._now)
+
     def _told(self, *, key: str, value: str) -> Draft:
         scope = self._context.scope
         return Draft(
@@ -327,6 +380,11 @@ class Desk:
 
     def _today(self) -> str:
         return dates.local_date(self._now, self._context.timezone).isoformat()
+
+    def _show_manner(self) -> None:
+        """A switch shows at once, in every prompt's snapshot."""
+        scope = self._context.scope
+        people.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
 
     def _after_change(self, *changed: Memory) -> None:
         erase.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)

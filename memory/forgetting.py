@@ -352,7 +352,7 @@ def _asker(reader: Reader, context: Context, may_all: bool) -> Asker:
 
 def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> Preview:
     going: Plan = forget.plan(reader, asker, selection, "words")
-    told = [memory for memory in going.memories if memory.kind not in ("profile", "directive")]
+    told = [memory for memory in going.memories if not memory.follows]
     # What is another agent's own goes as well where all goes, and is shown by that agent only.
     visible = {memory.id for memory in memories.by_ids(reader, asker.scope, [memory.id for memory in told])}
     told.sort(key=lambda memory: (memory.live, memory.importance, memory.learned_at, memory.id), reverse=True)

@@ -8,7 +8,7 @@ transaction; what an inbox row causes and the row's end are committed together.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from memory.desk import Compose, Context, Desk, Shown, anew, may_change, retract
 from memory.door import Door
 from memory.figures import Figures, Stats, Status, StoreHealth
 from memory.forgetting import Forgetting, Preview, Receipt
+from memory.jobs import Jobs
 from memory.learn.ask import Mind
 from memory.learn.extract import Proposal
 from memory.learn.learner import Learner, Triggers
 from memory.mail import Mail
+from memory.manners import Manners
 from memory.oversight import Overseer, Oversight
 from memory.privacy import Account, Kept, Linking, Look, Note, Party, Privacy
 from memory.recall import index, rank
@@ -33,8 +35,9 @@ from memory.recall.recall import Budget, Recall, Recalled, Snapshot, excerpt, sh
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
 from memory.recall.words import query_terms
+from memory.scope import Scope
 from memory.speakers import Speakers, Where, Who
-from memory.store import history, mailbox, memories, passages, people, questions, recalls, usage
+from memory.store import history, job_runs, mailbox, memories, passages, people, questions, recalls, usage
 from memory.store.attachments import Attached, AttachedState
 from memory.store.browsing import LISTED, TIERS, Shelf
 from memory.store.database import Database, Durability, Reader, Transaction
@@ -42,6 +45,7 @@ from memory.store.driver import Driver
 from memory.store.entities import Entity
 from memory.store.extractions import Failure, Standing
 from memory.store.history import Message, Utterance
+from memory.store.job_runs import Run
 from memory.store.looks import Action as LookAction
 from memory.store.mailbox import Dead, Letter, Parcel, Piece
 from memory.store.memories import Draft, Kind, Memory, Source
@@ -49,6 +53,7 @@ from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import Entry
 from memory.store.usage import Spent, Used
+from memory.tidying import Tidying
 from memory.transferring import Transfer
 from memory.turns import Outcome, Said, Turn, Turns
 from memory.upkeep import leave
@@ -56,10 +61,14 @@ from memory.upkeep.again import AtHand
 from memory.upkeep.choose import Selection
 from memory.upkeep.forget import How
 from memory.upkeep.leave import Erased
+from memory.upkeep.manner import LEAST as MANNER_LEAST
+from memory.upkeep.manner import LIMIT as MANNER_LIMIT
+from memory.upkeep.table import TABLE
 from memory.views import View
 
 __all__ = [
-    "LISTED", "TIERS", "Account", "AtHand", "Attached", "AttachedState", "Browsing", "Budget", "Context", "Dead",
+    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "TIERS",
+    "Account", "AtHand", "Attached", "AttachedState", "Browsing", "Budget", "Context", "Dead",
     "Desk", "Door", "Draft", "Entity", "Entry", "Erased", "Failure", "Forgetting", "Hit", "How", "Kept", "Kind",
     "Letter", "Linking", "Look", "LookAction", "Mail", "Memory", "Message", "Note", "Outcome", "Overseer",
     "Parcel", "Party", "Passage", "Piece", "Preview", "Privacy", "Proposal", "Question", "Recall", "Recalled",
@@ -92,7 +101,8 @@ class Why:
 
     With an `error` code there was a notice instead of an answer. `sources` are by memory id; `places` are the keys of
     the sessions in which the named messages were said, by session id. `replaced_by` tells of memories that hold no more
-    what holds instead, by the id of the old one. `answered_at` is milliseconds UTC.
+    what holds instead, by the id of the old one. `made_of` tells of derived ones what they were made of, and `made_by`
+    by which run of the night's work. `answered_at` is milliseconds UTC.
     """
 
     turn_id: int
@@ -102,6 +112,8 @@ class Why:
     sources: Mapping[int, Sequence[Source]]
     places: Mapping[int, str]
     replaced_by: Mapping[int, Memory]
+    made_of: Mapping[int, Sequence[Memory]]
+    made_by: Mapping[int, Run]
     spent: tuple[Spent, ...]
 
 
@@ -124,11 +136,15 @@ class Service:
         reranker: Reranker | None = None,
         retention: Retention | None = None,
         admins_read: bool = False,
+        manners: Collection[str] | None = None,
+        nightly: Collection[str] | None = None,
+        transcript_days: int | None = None,
     ) -> None:
         self._database = database
         self._agents = dict(agents)
         self._minds = dict(minds)
         self._mind_of: dict[int, Mind] = {}
+        self._mannered = None if manners is None else frozenset(manners)
         self._agent_ids: dict[str, int] = {}
         self._timezones: dict[int, str] = {}
         self._now = now
@@ -170,6 +186,22 @@ class Service:
         )
         self.forgetting.backups_until = self.backups.until
         self.forgetting.list_erased = self.backups.list_erased
+        self.tidying = Tidying(
+            database,
+            forgetting=self.forgetting,
+            backups=self.backups,
+            erase_left=self.erase_left,
+            transcript_days=transcript_days,
+            now=now,
+        )
+        self._manners = Manners(
+            database,
+            learns=self._learns_manner,
+            timezone_of=self._timezones.__getitem__,
+            mind_of=self._mind_of.get,
+            now=now,
+            new_id=self._short_id,
+        )
         self._learner = Learner(
             database,
             triggers=triggers,
@@ -177,6 +209,7 @@ class Service:
             mind_of=self._mind_of.get,
             now=now,
             new_id=self._short_id,
+            learned=lambda agent_id, owner_id: self._manners.soon(agent_id, [owner_id]),
         )
         self.turns = Turns(
             database,
@@ -187,6 +220,18 @@ class Service:
             now=now,
             new_id=self._short_id,
             count_tokens=count_tokens,
+            changed=self._changed,
+        )
+        self.jobs = Jobs(
+            database,
+            table=TABLE,
+            learner=self._learner,
+            agents=self._agent_ids,
+            nightly=nightly,
+            timezone_of=self._timezones.__getitem__,
+            mind_of=self._mind_of.get,
+            now=now,
+            new_id=self._short_id,
         )
         self.figures = Figures(database, mail=self.mail, embedding=self._embedding, now=now)
         self.transfer = Transfer(
@@ -218,12 +263,17 @@ class Service:
         reranker: Reranker | None = None,
         retention: Retention | None = None,
         admins_read: bool = False,
+        manners: Collection[str] | None = None,
+        nightly: Collection[str] | None = None,
+        transcript_days: int | None = None,
     ) -> Service:
         """Open the store at `path` for `agents` (name → timezone). `new_id` gives short random text.
 
         `minds` are the models that read for agents in the background; for the others patterns do.
         Without `embedders` memory is searched by words alone. Backups go where `retention` says, else to a folder
-        backups beside the store. With `admins_read` admins see what memories say.
+        backups beside the store. With `admins_read` admins see what memories say. `manners` are the agents that learn a
+        manner of talking to people; without it all do. `nightly` are those whose people's memories are gone through at
+        night; without it all. With `transcript_days` words that were said so long ago go, by `tidying`.
 
         Raises `memory.errors.StorageError` and its kin, each saying what to do.
         """
@@ -231,7 +281,8 @@ class Service:
         service = cls(
             database, agents=agents, triggers=triggers, now=now, new_id=new_id, count_tokens=count_tokens,
             run_id=new_id(), minds=minds or {}, weights=weights, embedders=embedders, reranker=reranker,
-            retention=retention, admins_read=admins_read,
+            retention=retention, admins_read=admins_read, manners=manners, nightly=nightly,
+            transcript_days=transcript_days,
         )  # fmt: skip
         try:
             await service._start()
@@ -259,12 +310,14 @@ class Service:
             self._embedding.start()
         await self.backups.begin()
         await self.forgetting.begin()
+        await self.jobs.begin()
         await self._learner.take_up()
 
     async def close(self, *, seconds: float) -> None:
         """Read what is unread, for at most `seconds`, then close the file."""
         try:
             await self._learner.finish(seconds=seconds)
+            await self._manners.close()
             await self.forgetting.close()
             await self.backups.list_erased()
             await self._index.close()
@@ -280,6 +333,19 @@ class Service:
     async def known(self, where: Where, who: Who) -> Context | None:
         """The same of who has spoken before, where somebody has; a read, for what must change nothing. None else."""
         return await self._database.read(lambda reader: self._speakers.known(reader, where, who))
+
+    async def whose(self, platform: str, reference: str, *, private: bool, thread: str | None = None) -> Context | None:
+        """The context of a person's private chat, or of a group, named as its platform does; None where there is none.
+
+        For whoever runs the machine, and only reads: nobody becomes known by it.
+        """
+
+        def act(reader: Reader) -> Context | None:
+            if private:
+                return self._speakers.person(reader, platform, reference)
+            return self._speakers.group(reader, platform, reference, thread)
+
+        return await self._database.read(act)
 
     async def answer(
         self,
@@ -314,8 +380,17 @@ class Service:
             mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(answered)
+        self._changed(context.scope)
         # What was removed must not linger in the index until somebody searches.
         await index.keep_up(self._database)
+
+    def _changed(self, scope: Scope) -> None:
+        """Something may have been told, corrected or switched here that a manner of talking is made of."""
+        self._manners.soon(scope.agent_id, scope.own or (scope.writes_to,))
+
+    def _learns_manner(self, agent_id: int) -> bool:
+        names = self._mannered
+        return names is None or any(self._agent_ids.get(name) == agent_id for name in names)
 
     async def is_there(self, session_key: str) -> bool:
         """Whether there is a session under this key whose chat the bot has not left."""
@@ -473,6 +548,8 @@ class Service:
             ]
             found: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
             found |= {("message", message.id): message for message in said}
+            derived = [one for one in known if one.origin == "derived" and one.kind not in ("profile", "directive")]
+            runs = {one.id: job_runs.made_by(reader, scope, one) for one in derived}
             return Why(
                 turn_id=turn.turn_id,
                 answered_at=turn.finished_at,
@@ -481,6 +558,8 @@ class Service:
                 sources=memories.sources(reader, scope, [memory.id for memory in known]),
                 places={one.session_id: people.session_by_id(reader, one.session_id).key for one in said},
                 replaced_by=memories.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
+                made_of={one.id: memories.parents(reader, scope, one.id) for one in derived},
+                made_by={memory_id: run for memory_id, run in runs.items() if run is not None},
                 spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )
 

@@ -64,6 +64,20 @@ class Speakers:
             return None
         return self._context(reader, session, speaker)
 
+    def person(self, reader: Reader, platform: str, user_id: str) -> Context | None:
+        """Somebody in their private chat, named as their platform does; None where they have none."""
+        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+        session = None if speaker is None else people.private_session(reader, speaker.id)
+        return None if speaker is None or session is None else self._context(reader, session, speaker)
+
+    def group(self, reader: Reader, platform: str, reference: str, thread: str | None) -> Context | None:
+        """Whoever spoke last in a group, or a thread of it, named as its platform does; None where nobody did."""
+        session = people.group_session(reader, platform=platform, reference=reference, thread=thread)
+        last = None if session is None else people.last_speaker(reader, session.id)
+        if session is None or last is None:
+            return None
+        return self._context(reader, session, people.speaker_by_id(reader, last))
+
     def _context(self, reader: Reader, session: people.Session, speaker: people.Speaker) -> Context:
         return Context(
             session=session,

@@ -20,6 +20,7 @@ from memory.mail import Mail
 from memory.recall.gate import should_search
 from memory.recall.recall import Budget
 from memory.recall.search import Hit, Search
+from memory.scope import Scope
 from memory.speakers import Speakers, Where, Who
 from memory.store import attachments, extractions, history, mailbox, people, questions, usage
 from memory.store.database import Database, Transaction
@@ -97,7 +98,9 @@ class Turns:
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_tokens: Callable[[str], int],
+        changed: Callable[[Scope], None],
     ) -> None:
+        """`changed` is told where memory may have changed by a turn."""
         self._database = database
         self._speakers = speakers
         self._search = search
@@ -106,6 +109,7 @@ class Turns:
         self._now = now
         self._new_id = new_id
         self._count_tokens = count_tokens
+        self._changed = changed
 
     async def begin(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         """Claim the inbox rows of `heard` for a new turn and put their messages into history.
@@ -203,6 +207,7 @@ class Turns:
                 timezone=context.timezone,
                 limit=budget.items * 2,
                 besides={message.id for message in turn.said},
+                older_reflections=False,
             )
         # What is learned from here on, by this very turn too, is newer than a snapshot taken now.
         now = self._now()
@@ -251,7 +256,9 @@ class Turns:
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
             return result
 
-        return await self._database.write(once)
+        result = await self._database.write(once)
+        self._changed(turn.context.scope)
+        return result
 
     async def finish(self, turn: Turn, view: View | None, outcome: Outcome) -> None:
         """Commit all that a turn brought: answer, what was recalled and learned, mail, the end of its inbox rows."""
@@ -291,6 +298,8 @@ class Turns:
             return extractions.unread(tx, session.id)
 
         self._learner.heard(session.id, await self._database.write(act))
+        if outcome.learned:
+            self._changed(turn.context.scope)
 
     async def record(
         self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()

@@ -7,7 +7,7 @@ tells) is kept in the transaction that ends its turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.desk import Context
@@ -61,10 +61,12 @@ def take(
     attached = attachments.of_messages(reader, [message.id for message in window])
     if budget is None:
         return View(window=tuple(window), recall=Recall(snapshot=Snapshot()), trimmed_to=trimmed_to, attached=attached)
+    wanted = context.speaker.manner if session.private else session.manner
+    budget = replace(budget, manner=budget.manner and wanted)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
     found = recall(
         reader,
-        hits,
+        [hit for hit in hits if hit.memory is None or budget.takes(hit.memory)],
         "\n".join(message.text for message in said),
         snapshot=snapshot,
         in_window=frozenset(message.id for message in window),

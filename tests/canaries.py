@@ -168,6 +168,9 @@ class Model:
 
     async def complete(self, ask: Ask) -> Told:
         self.shown.append(ask.material)
+        if "MESSAGES:" not in ask.material:  # asked for something to be put in other words, which it can't
+            nothing = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
+            return Told(text="{}", spent=nothing)
         lines = ask.material.split("MESSAGES:")[-1].strip().splitlines()
         answer: dict[str, object] = {"facts": [], "styles": [], "event": None, "entities": []}
         facts: list[object] = []
@@ -319,7 +322,7 @@ class World:
         made = self.canary("ref", spot)
         made.made_of = tuple(parents)
         draft = Draft(
-            kind="reflection", owner_id=context.scope.writes_to, category="conversation", key="insight",
+            kind="fact", owner_id=context.scope.writes_to, category="conversation", key="merged",
             value=made.word, importance=5, confidence=1.0, origin="derived",
             learned_at=self.clock(), local_date="2026-11-21",
         )  # fmt: skip

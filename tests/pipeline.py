@@ -22,6 +22,7 @@ from agents.spec import AgentSpec
 from agents.tokens import count_tokens
 from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
 from gateway.delivery import Delivery
+from gateway.jobs import Worker, timetables
 from gateway.limits import Buckets
 from gateway.policy import Policy, Rules
 from gateway.router import Router
@@ -139,6 +140,7 @@ async def pipeline(
             defang=lambda text, growing: defang(text, growing=growing),
         ),
         delivery=Delivery(memory.mail, walls, language="en", now=clock),
+        nights=Worker(memory, timetables({name: AgentSpec(name=name) for name in agents}), now=clock),
     )
     router = Router(
         stores=dict.fromkeys(agents, store),

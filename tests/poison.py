@@ -1040,7 +1040,8 @@ class _Own:
             case "steps" | "effects" | "recalls":
                 return row["turn_id"] in self._turns
             case "usage":
-                return row["session_id"] in mine.sessions
+                # What is made anew of the speaker's own wishes is paid by the agent, not by a session.
+                return row["session_id"] in mine.sessions or row["purpose"] == "manner"
             case "attachments":
                 return row["message_id"] in self._messages or row["inbox_id"] in self._inbox
             case "sessions":

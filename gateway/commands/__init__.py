@@ -13,7 +13,20 @@ from dataclasses import replace
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
 from gateway import questions
 from gateway.catalogue import CATALOGUE
-from gateway.commands import admin, forget, listing, memory, oversight, people, privacy, profile, session, suggest, why
+from gateway.commands import (
+    admin,
+    forget,
+    jobs,
+    listing,
+    memory,
+    oversight,
+    people,
+    privacy,
+    profile,
+    session,
+    suggest,
+    why,
+)
 from gateway.commands.call import RUN, Asking, Call, Command
 from gateway.phrases import Language
 from gateway.policy import code_in
@@ -223,6 +236,11 @@ TABLE: tuple[Command, ...] = (
     Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
     Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
     Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
+    Command(
+        name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True, options=(
+            _option("action", choices=("run",)), _option("job", choices=jobs.NAMES), _option("agent"),
+        ),
+    ),
     Command(
         name="dead", usage="/dead [purge]", run=admin.dead, admin=True, private=True,
         options=(_option("action", choices=("purge",)),),

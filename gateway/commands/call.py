@@ -15,6 +15,7 @@ from typing import TypeAlias
 from channels.base import Button, Channel, File, Inbound, Option, Place
 from gateway import phrases
 from gateway.delivery import pieces
+from gateway.jobs import Worker
 from gateway.texts import Texts
 from gateway.turn import Agent
 from memory.errors import MemoryFault
@@ -43,8 +44,8 @@ class Call:
     whether they may know of the machine; `stop` ends the answer that is being made here; `new_code` makes a code
     that nobody guesses; `is_admin` knows an admin of this channel by id; `wake` has what was queued for another
     session sent; `rerun` answers the messages of a turn that was made for them. `agents` are all there are, and
-    `default_agent` names the one that answers where no rule says otherwise. With `discreet` the answer is for the
-    asker's eyes alone; `aside` is said under it.
+    `default_agent` names the one that answers where no rule says otherwise. `nights` does the work of the night. With
+    `discreet` the answer is for the asker's eyes alone; `aside` is said under it.
     """
 
     arguments: str
@@ -65,6 +66,7 @@ class Call:
     trusted: bool
     agents: Sequence[Agent]
     default_agent: str
+    nights: Worker | None = None
     usage: str = ""
     discreet: bool = False
     aside: str = ""

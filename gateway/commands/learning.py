@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.commands import lines
+from gateway.commands import jobs, lines
 from gateway.commands.call import Call
 from memory.service import Desk, Status
 
@@ -52,7 +52,8 @@ async def status(call: Call, _rest: str) -> None:
     ]
     if stats.since is not None:
         shown.append(texts("memory.since", date=texts.date(stats.since)))
-    await call.say("\n".join([*shown, *standing(call, await call.memory.figures.status(call.context))]))
+    shown += standing(call, await call.memory.figures.status(call.context))
+    await call.say("\n".join([*shown, *jobs.next_line(call)]))
 
 
 def standing(call: Call, status: Status) -> list[str]:

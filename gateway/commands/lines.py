@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from channels.base import Place
 from gateway.commands.call import Call, excerpt
+from gateway.commands.jobs import job_name
 from memory.service import Memory, Message, Shown, Source
 
 #: Letters shown of a memory in a list, and where one is shown alone.
@@ -16,6 +17,8 @@ _LINE = 75
 _ALONE = 200
 #: Versions shown with a memory; `/memory history` has them all.
 _VERSIONS = 3
+#: Memories named of those that one is made of: of a reflection these are hundreds.
+_MADE_OF = 12
 
 
 def memory_line(call: Call, memory: Memory) -> str:
@@ -23,12 +26,18 @@ def memory_line(call: Call, memory: Memory) -> str:
     fields = {
         "id": memory.short_id,
         "said": excerpt(call.phrase(memory), _LINE),
-        "date": call.texts.date(memory.learned_at),
+        "came": came(call, memory),
         "marks": marks(call, memory),
     }
     if memory.valid_until is not None:
         return call.texts("memory.old_line", **fields, until=call.texts.date(memory.valid_until))
     return call.texts("memory.line", **fields)
+
+
+def came(call: Call, memory: Memory) -> str:
+    """When a memory was told; or of one that nobody told, up to when what it was made of was."""
+    how = "derived" if memory.origin == "derived" else "told"
+    return call.texts(f"memory.came.{how}", date=call.texts.date(memory.learned_at))
 
 
 def marks(call: Call, memory: Memory) -> str:
@@ -44,7 +53,7 @@ def details(call: Call, shown: Shown) -> list[str]:
     if memory.valid_until is not None:
         state = texts("memory.state.replaced", until=texts.date(memory.valid_until))
     elif memory.archived_at is not None:
-        state = texts("memory.state.archived")
+        state = _set_aside(call, shown)
     lines = [
         texts(
             "memory.show",
@@ -54,8 +63,7 @@ def details(call: Call, shown: Shown) -> list[str]:
             category=texts(f"category.{memory.category}"),
             key=memory.key,
             value=memory.value,
-            date=texts.date(memory.learned_at),
-            origin=texts(f"memory.origin.{memory.origin}"),
+            came=_came_alone(call, memory),
             times=texts("memory.times", count=memory.reinforced_count) if memory.reinforced_count else "",
             state=state,
         ),
@@ -71,10 +79,36 @@ def details(call: Call, shown: Shown) -> list[str]:
         lines.append(texts("memory.flags", flags=", ".join(memory.flags)))
     lines += [source_line(call, source) for source in shown.sources]
     if shown.made_of:
-        lines.append(texts("memory.made_of", ids=", ".join(one.short_id for one in shown.made_of)))
+        lines.append(texts("memory.made_of", ids=ids_of(call, shown.made_of)))
+    if (run := shown.made_by) is not None:
+        job = job_name(texts, run.job)
+        lines.append(texts("night.made", date=texts.date(run.started_at), job=job, n=run.id))
     if len(shown.versions) > 1:
         lines += versions(call, shown.versions[-_VERSIONS:])
     return lines
+
+
+def _came_alone(call: Call, memory: Memory) -> str:
+    """The same as `came` where there is room for how that was."""
+    texts, date = call.texts, call.texts.date(memory.learned_at)
+    if memory.origin == "derived":
+        return texts("memory.came_alone.derived", date=date)
+    return texts("memory.came_alone.told", date=date, origin=texts(f"memory.origin.{memory.origin}"))
+
+
+def _set_aside(call: Call, shown: Shown) -> str:
+    """That a memory is archived, and why, as far as that can be told."""
+    if shown.made_into:
+        return call.texts("night.aside.merged", ids=ids_of(call, shown.made_into))
+    if shown.set_aside_by is not None and shown.set_aside_by.job == "decay":
+        return call.texts("night.aside.faded")
+    return call.texts("memory.state.archived")
+
+
+def ids_of(call: Call, rows: Sequence[Memory]) -> str:
+    """Memories by their ids; of many the first ones."""
+    more = [call.texts("why.more", count=len(rows) - _MADE_OF)] if len(rows) > _MADE_OF else []
+    return ", ".join([*(memory.short_id for memory in rows[:_MADE_OF]), *more])
 
 
 def versions(call: Call, rows: Sequence[Memory]) -> list[str]:

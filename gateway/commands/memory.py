@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from channels.base import Button, File
-from gateway.commands import learning, lines, listing, pages, why
+from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.delivery import shows
 from memory.errors import MemoryFault, NotFound
@@ -213,9 +213,15 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
     "off": learning.switch_off,
     "on": learning.switch_on,
     "status": learning.status,
+    "runs": night.show_runs,
+    "run": night.show_run,
+    "undo": night.undo,
+    "preview": night.preview,
 }
 #: What can be done under `/memory`, as platforms offer it.
 ACTIONS = tuple(action for action in _ACTIONS if action)
 #: What is done to one memory, by its id.
 WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
-_NEEDING = WITH_ID | {"search"}
+#: What is done with a run of the night's work, by its number.
+WITH_RUN = frozenset({"run", "undo"})
+_NEEDING = WITH_ID | WITH_RUN | {"search"}

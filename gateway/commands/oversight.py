@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.forget import told
+from gateway.commands.lines import came
 from gateway.commands.pages import turning_by
 from gateway.delivery import pieces
 from gateway.policy import is_chat_id
@@ -174,7 +175,7 @@ def _line(call: Call, memory: Memory) -> str:
     fields = {
         "id": memory.short_id,
         "said": excerpt(_said(memory), _LINE),
-        "date": call.texts.date(memory.learned_at),
+        "came": came(call, memory),
     }
     if memory.valid_until is not None:
         return call.texts("oversight.old_line", **fields, until=call.texts.date(memory.valid_until))

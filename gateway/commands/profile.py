@@ -1,7 +1,7 @@
-"""/profile: what is known of a person in short, and what they have set: language, timezone, name.
+"""/profile: what is known of a person in short, and what they have set: language, timezone, name, manner of talking.
 
 Invariants: language and timezone are settings and no memories; a name is a memory like any other; nothing of a profile
-is shown in a group.
+is shown in a group, whose own manner of talking everybody there may see and an admin may set.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
 from gateway.phrases import Language
 from gateway.texts import Texts, spoken
-from memory.service import Desk
+from memory.service import MANNER_LEAST, MANNER_LIMIT, Desk
 
 #: What takes a setting back.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})
@@ -22,6 +22,8 @@ _LANGUAGES: dict[str, Language] = {
     **dict.fromkeys(("en", "english", "英文", "英语"), "en"),
     **dict.fromkeys(("zh", "chinese", "中文", "汉语", "zh-cn"), "zh"),
 }
+_OFF = frozenset({"off", "关", "关闭"})
+_ON = frozenset({"on", "开", "打开"})
 #: Timezones that are named when one is not known.
 _NAMED = 3
 
@@ -30,7 +32,9 @@ async def profile(call: Call) -> None:
     """/profile: the first word says what to set."""
     what, _, value = call.arguments.partition(" ")
     value = value.strip()
-    if call.inbound.chat_kind != "private":
+    if what.lower() == "manner":
+        await _manner(call, value)
+    elif call.inbound.chat_kind != "private":
         await call.say(call.texts("profile.private"))
     elif not what:
         await _show(call)
@@ -45,12 +49,14 @@ async def profile(call: Call) -> None:
 
 
 #: What can be set.
-WHAT = ("language", "timezone", "name")
+WHAT = ("language", "timezone", "name", "manner")
 
 
 async def _show(call: Call) -> None:
     texts, speaker = call.texts, call.context.speaker
     slots = await call.memory.browsing.profile(call.context)
+    if not (speaker.manner and call.agent.spec.memory.manner):
+        slots = [slot for slot in slots if slot.memory.kind != "directive"]
     shown = [texts("profile.head" if slots else "profile.none")]
     for slot in slots:
         name = slot.memory.key if slot.memory.kind == "profile" else "directive"
@@ -73,6 +79,57 @@ async def _show(call: Call) -> None:
         )
     )
     await call.say("\n".join(shown))
+
+
+async def _manner(call: Call, value: str) -> None:
+    """How the agent talks to this person, or to this group: shown, set in one's own words, left to it, switched."""
+    texts, word, settings = call.texts, value.casefold(), call.agent.spec.memory
+    where = "private" if call.context.session.private else "group"
+    if not settings.enabled:
+        await call.say(texts("memory.off"))
+    elif not settings.manner:
+        await call.say(texts("manner.agent_off"))
+    elif not value:
+        await _show_manner(call, where)
+    elif where == "group" and not call.admin:
+        await call.say(texts("manner.admins"))
+    elif word in _OFF or word in _ON:
+
+        def switch(desk: Desk) -> str:
+            desk.learn_manner(word in _ON)
+            return texts(f"manner.{'on' if word in _ON else 'off'}.{where}")
+
+        await call.do(switch)
+    elif word in _AUTO:
+        await call.do(lambda desk: texts(f"manner.auto.{'done' if desk.leave_manner() else 'same'}"))
+    else:
+
+        def say(desk: Desk) -> str:
+            kept = desk.set_manner(value)
+            if kept is None:
+                return texts("manner.too_long", limit=MANNER_LIMIT, count=len(value))
+            return texts(f"manner.set.{where}", said=kept.value)
+
+        await call.do(say)
+
+
+async def _show_manner(call: Call, where: str) -> None:
+    texts, context = call.texts, call.context
+    if not (context.speaker.manner if context.session.private else context.session.manner):
+        await call.say(texts(f"manner.is_off.{where}"))
+        return
+    slots = await call.memory.browsing.profile(context)
+    found = next((slot for slot in slots if slot.memory.kind == "directive"), None)
+    if found is None:
+        count = (await call.memory.browsing.shelf(context, ("style",), limit=1, page=1)).total
+        shown = [texts(f"manner.none.{where}", least=MANNER_LEAST, count=count)]
+    elif found.memory.confirmed:
+        date = texts.date(found.memory.learned_at)
+        shown = [texts(f"manner.told.{where}", said=found.memory.value, date=date, id=found.memory.short_id)]
+    else:
+        shown = [texts(f"manner.learned.{where}", said=found.memory.value)]
+        shown += [texts("manner.of", id=one.short_id, said=excerpt(one.value)) for one in found.made_of]
+    await call.say("\n".join([*shown, texts("manner.how")]))
 
 
 async def _language(call: Call, value: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from gateway.commands import jobs
 from gateway.commands.call import Call, excerpt
 from gateway.texts import Texts
 from memory.service import Desk, Status, Used
 
 #: Letters of a task: it stands in every prompt.
 _TASK = 300
+#: What models are asked for by day; for the rest it is jobs of the night that ask.
+_TALK = frozenset({"chat", "extract"})
 #: What ends a task, typed behind the command in either language.
 _ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
 
@@ -98,7 +101,7 @@ def _used(texts: Texts, used: Used) -> str:
     cost = "" if used.cost is None else texts("usage.cost", cost=f"{used.cost:.4f}")
     return texts(
         "usage.line",
-        purpose=texts(f"usage.purpose.{used.purpose}"),
+        purpose=texts(f"usage.purpose.{used.purpose}") if used.purpose in _TALK else jobs.job_name(texts, used.purpose),
         model=used.model,
         calls=used.calls,
         tokens_in=used.input_tokens,
@@ -135,6 +138,7 @@ async def status(call: Call) -> None:
         # This command itself is one of the rows that wait.
         texts("status.mail", inbound=max(0, standing.inbound - 1), outbound=standing.outbound),
         texts("status.usage", tokens_in=standing.tokens_in, tokens_out=standing.tokens_out),
+        *jobs.next_line(call),
         *([texts("status.store", path=standing.path, sqlite=standing.sqlite)] if call.trusted else []),
     ]  # fmt: skip
     await call.say("\n".join(lines))

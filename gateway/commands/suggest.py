@@ -11,6 +11,7 @@ from channels.base import Form, Suggestion
 from gateway.commands import memory as memory_command
 from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
+from gateway.commands.jobs import job_name
 from gateway.texts import Texts
 from memory.service import LISTED, Context, Memory, Service, query_terms
 
@@ -36,6 +37,14 @@ async def completions(
         return _settings(action, typed)
     if name == "memory" and action == "list":
         return await _parts(store, context, texts, typed)
+    if name == "memory" and action in memory_command.WITH_RUN:
+        return await _runs(store, context, texts, typed, undone=action == "run")
+    if name == "memory" and action == "preview":
+        return [
+            Suggestion(value=job, label=job_name(texts, job))
+            for job in store.jobs.names
+            if job.startswith(typed.lower())
+        ]
     if name == "memory" and action not in memory_command.WITH_ID:
         return ()
     changeable = name != "memory" or action not in _LOOKING
@@ -53,6 +62,8 @@ def _settings(what: str, typed: str) -> list[Suggestion]:
         return [Suggestion(value=zone, label=zone) for zone in profile.timezones_like(typed, limit=_SUGGESTED)]
     if what == "language":
         return [Suggestion(value=code, label=label) for code, label in (("en", "English"), ("zh", "中文"))]
+    if what == "manner":
+        return [Suggestion(value=word, label=word) for word in ("auto", "off", "on") if word.startswith(typed.lower())]
     return []
 
 
@@ -71,6 +82,16 @@ async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> 
         for named, label in labels.items()
         if named.startswith(begun) or label.casefold().startswith(begun)
     ][:_SUGGESTED]
+
+
+async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, undone: bool) -> list[Suggestion]:
+    """The runs of the night's work that changed something here, newest first; with `undone` also those taken back."""
+    found: dict[str, str] = {}
+    for item in await store.jobs.mine(context, limit=2 * _SUGGESTED):
+        number = str(item.run.id)
+        if number.startswith(typed) and (undone or item.state != "undone"):
+            found[number] = f"{number} · {texts.date(item.run.started_at)} · {job_name(texts, item.run.job)}"
+    return [Suggestion(value=number, label=label) for number, label in found.items()][:_SUGGESTED]
 
 
 def _labelled(memory: Memory, context: Context) -> str:

@@ -19,7 +19,7 @@ _UNUSED = 5
 _LINE = 100
 #: Score parts that are added up; the others multiply.
 _ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
-_TIMES = ("recency", "importance", "strength", "topic", "archived", "agent", "outdated")
+_TIMES = ("recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated")
 #: What is booked as the model of a reply that was made without one.
 _NO_MODEL = "offline"
 
@@ -87,15 +87,23 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
         "why.line",
         id=named.short_id,
         said=excerpt(call.phrase(named), _LINE),
-        date=texts.date(named.learned_at),
+        came=lines.came(call, named),
         marks=lines.marks(call, named) + _outdated(call, why, named),
         score=score,
     )
     # Of what is known all along /memory show tells the rest.
     if entry.score is None:
         return [said]
+    if made_of := why.made_of.get(named.id):
+        return [said, f"  {_made(call, why, named, made_of)}"]
     source = next((source for source in why.sources.get(named.id, ()) if source.text is not None), None)
     return [said] if source is None else [said, f"  {lines.source_line(call, source)}"]
+
+
+def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> str:
+    """What a memory was made of, and by which run of the night's work."""
+    run, ids = why.made_by.get(memory.id), lines.ids_of(call, made_of)
+    return call.texts("night.made_of", ids=ids) if run is None else call.texts("night.made_of_by", ids=ids, n=run.id)
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.errors import MemoryFault
 
@@ -91,7 +91,8 @@ class Item(BaseModel):
     value: Words = Field(min_length=1)
     topic: Words = ""
     importance: Importance = 5
-    messages: Numbers = ()
+    # What a job shows are events.
+    messages: Numbers = Field(default=(), validation_alias=AliasChoices("messages", "events"))
 
 
 class FactItem(Item):
@@ -147,6 +148,30 @@ def read_answer(text: str) -> Answer:
     )
 
 
+def read_object(text: str, *members: str) -> dict[str, Any]:
+    """The first object in a model's answer that has any of these members; of one that was cut off what is whole.
+
+    Raises `Unreadable` when there is none.
+    """
+    text = _said_last(text[:LONGEST_ANSWER])
+    for start in islice(_beginnings(text), _TRIES):
+        try:
+            value = _Scan(text).value(start)
+        except _NoJson:
+            continue
+        if isinstance(value, dict) and not value.keys().isdisjoint(members):
+            return value
+    raise Unreadable(
+        "The model's answer holds no JSON in the form that was asked for, so nothing came of it. "
+        "It is asked again another time; if that goes on, name another model under background in the agent's file."
+    )
+
+
+def read_entities(value: Any) -> tuple[EntityItem, ...]:
+    """The usable names of a list in a model's answer, also those without a type."""
+    return _items(EntityItem, value)[0]
+
+
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -177,8 +202,7 @@ def _items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
 
 def _answer(text: str) -> dict[str, Any] | None:
     """The object that is the answer: the first beginning of JSON in `text` that has the form of one."""
-    # Models that think aloud do so before they answer.
-    text = text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
+    text = _said_last(text)
     scattered: list[dict[str, Any]] = []
     for start in islice(_beginnings(text), _TRIES):
         scan = _Scan(text)
@@ -194,6 +218,11 @@ def _answer(text: str) -> dict[str, Any] | None:
             return answer
         scattered += answer["facts"]
     return {"facts": scattered} if scattered else None
+
+
+def _said_last(text: str) -> str:
+    """What stands behind a model's thoughts: those that think aloud do so before they answer."""
+    return text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
 
 
 def _beginnings(text: str) -> Iterator[int]:

@@ -89,7 +89,7 @@ def ask(stretch: Stretch) -> Ask:
     timezone = stretch.timezones[_last_author(stretch)]
     names = _names(stretch)
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
-    lines += [_known(memory) for memory in stretch.known] or ["none"]
+    lines += [known_fact(memory) for memory in stretch.known] or ["none"]
     lines += ["", "EARLIER LINES (only to understand the messages; nothing is taken from them):"]
     lines += [_line(message, names, timezone, number=None) for message in stretch.before] or ["none"]
     lines += ["", "MESSAGES:"]
@@ -103,6 +103,14 @@ def shortened(message: Message) -> str:
         return message.text
     half = max(1, len(message.text) * STRETCH_TOKENS // message.tokens // 2)
     return f"{message.text[:half]}\n[…]\n{message.text[-half:]}"
+
+
+def known_fact(memory: Memory) -> str:
+    """A known fact as a line of material, with the short id by which an answer may name it."""
+    about = memory.subject or memory.subject_name or ""
+    line = {"id": memory.short_id, "about": about, "category": memory.category, "key": memory.key}
+    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
+    return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 
 
 def _last_author(stretch: Stretch) -> int:
@@ -127,13 +135,6 @@ def _line(message: Message, names: Mapping[int, str], timezone: str, *, number: 
     line["by"] = "(you, the assistant)" if message.author_id is None else names[message.author_id]
     line["text"] = shortened(message)
     return json.dumps(line, ensure_ascii=False)
-
-
-def _known(memory: Memory) -> str:
-    about = memory.subject or memory.subject_name or ""
-    line = {"id": memory.short_id, "about": about, "category": memory.category, "key": memory.key}
-    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
-    return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -112,6 +112,72 @@ def worth_keeping(draft: Draft) -> bool:
     return draft.key in _NUMERIC_KEYS or _JUNK.fullmatch(draft.value) is None
 
 
+def safe(text: str) -> str:
+    """A model's words as they may be kept: without hidden characters, and with secrets masked once more."""
+    return redact(clean(text)).strip()
+
+
+def kind_of(item: FactItem) -> tuple[str, str]:
+    """The key and the category of a fact, in the words of the vocabulary where it has some."""
+    key = keys.vocabulary_key(safe(item.key))
+    category = keys.category_of(key) or keys.normalise_key(item.category)
+    return key, category if category in keys.CATEGORIES else "conversation"
+
+
+def subject_of(about: str, speaker: str) -> str:
+    """Whom or what a fact is about in words; empty for the one who speaks."""
+    name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
+    return "" if name.casefold() in {speaker.casefold()} | _SELF else name
+
+
+def value_of(text: str, today: date) -> str:
+    """A value as it is kept, with its days as dates; said on `today`."""
+    return dates.anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
+
+
+def topic_of(text: str) -> str:
+    return keys.normalise_key(safe(text))[:_TOPIC_LIMIT].rstrip("-")
+
+
+def replaced_by(item: FactItem, known: Iterable[Memory]) -> tuple[int, ...]:
+    """The ids of those known facts, of the ones that were shown, that an item says are true no more."""
+    shown = {memory.short_id: memory.id for memory in known}
+    return tuple(shown[named] for named in dict.fromkeys(_SHORT_ID.findall(item.replaces)) if named in shown)
+
+
+def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
+    """The entities that occur in `text`."""
+    lower = text.casefold()
+    found: dict[str, Named] = {}
+    for entity in entities:
+        name = " ".join(safe(entity.name).split())
+        kind = entity.type.casefold()
+        if name and name.casefold() in lower:
+            found.setdefault(name.casefold(), Named(type=_ENTITY_TYPES.get(kind, "other"), name=name))
+    return tuple(found.values())
+
+
+def closest(value: str, texts: Sequence[str]) -> int | None:
+    """Which of these texts shares most words with a value, by its place; None when none shares any."""
+    wanted = set(tokens(value))
+    shared = [len(wanted & set(tokens(text))) for text in texts]
+    most = max(shared, default=0)
+    return shared.index(most) if most else None
+
+
+def echoes(value: str, *, instructions: str, said: Iterable[str], known: Iterable[Memory]) -> bool:
+    """Whether a value only repeats the prompt: its instructions, or a known fact that nothing that was said speaks of.
+
+    `instructions` are given as `keys.normalise_value` has them.
+    """
+    plain = keys.normalise_value(value)
+    if len(plain) > 12 and plain in instructions:
+        return True
+    if not any(keys.normalise_value(memory.value) == plain for memory in known):
+        return False
+    return {token for text in said for token in tokens(text)}.isdisjoint(tokens(value))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Origin:
     """Where an item comes from: its messages, and the message that dates it, of the person who said it."""
@@ -129,16 +195,14 @@ class _Origin:
 
 
 def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
-    key = keys.vocabulary_key(_safe(item.key))
-    category = keys.category_of(key) or keys.normalise_key(item.category)
-    if category not in keys.CATEGORIES:
-        category = "conversation"
+    key, category = kind_of(item)
     origin = _origin(item, stretch, by_assistant=category in _FROM_ASSISTANT)
     if origin is None:
         return None
-    about = _about(item.about, origin) if origin.by_person else ""
-    value = _value(item.value, origin)
-    if _echoes(value, origin, stretch.known):
+    about = subject_of(item.about, origin.dated.author_name) if origin.by_person else ""
+    value = value_of(item.value, origin.today)
+    said = [message.text for message in origin.messages]
+    if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):
         return None
     of_self = origin.by_person and not about
     is_own = of_self and _is_own_word(item.value, origin)
@@ -149,7 +213,7 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         subject_id=origin.scope.speaker_id if is_own else None,
         subject=about if is_own or not of_self else origin.dated.author_name,
         category=category,
-        topic=_topic(item.topic),
+        topic=topic_of(item.topic),
         key=key,
         value=value,
         importance=item.importance,
@@ -158,14 +222,12 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         learned_at=origin.dated.said_at,
         local_date=origin.today.isoformat(),
     )
-    shown = {memory.short_id: memory.id for memory in stretch.known}
-    named = dict.fromkeys(_SHORT_ID.findall(item.replaces))
     return Finding(
         draft=draft,
         scope=origin.scope,
         source_ids=tuple(message.id for message in origin.messages),
-        replaces=tuple(shown[short_id] for short_id in named if short_id in shown),
-        entities=_named(entities, f"{about} {value}"),
+        replaces=replaced_by(item, stretch.known),
+        entities=named_in(f"{about} {value}", entities),
     )
 
 
@@ -183,9 +245,9 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
         # How one agent is to talk is no business of the others.
         agent_id=origin.scope.agent_id,
         category="instruction",
-        topic=_topic(item.topic),
-        key=keys.normalise_key(_safe(item.key)) or "style",
-        value=_value(item.value, origin),
+        topic=topic_of(item.topic),
+        key=keys.normalise_key(safe(item.key)) or "style",
+        value=value_of(item.value, origin.today),
         importance=item.importance,
         confidence=0.7,
         origin="extracted",
@@ -199,7 +261,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
     origin = _origin(item, stretch, by_assistant=False)
     if origin is None:
         return None
-    value = _value(item.value, origin)
+    value = value_of(item.value, origin.today)
     draft = Draft(
         kind="event",
         owner_id=origin.scope.writes_to,
@@ -207,7 +269,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         # In a group it tells of everybody who took part, so it is nobody's to find in private.
         subject_id=origin.scope.speaker_id if origin.scope.private else None,
         category="happening",
-        topic=_topic(item.topic),
+        topic=topic_of(item.topic),
         key="event",
         value=value,
         importance=item.importance,
@@ -220,7 +282,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         draft=draft,
         scope=origin.scope,
         source_ids=tuple(message.id for message in origin.messages),
-        entities=_named(entities, value),
+        entities=named_in(value, entities),
     )
 
 
@@ -248,17 +310,9 @@ def _origin(item: Item, stretch: Stretch, *, by_assistant: bool) -> _Origin | No
 
 
 def _closest(value: str, stretch: Stretch) -> list[Message]:
-    wanted = set(tokens(value))
-    shared = [(len(wanted & set(tokens(message.text))), message) for message in stretch.messages]
-    people = [(n, message) for n, message in shared if n and message.author_id in stretch.scopes]
-    return [max(people, key=lambda pair: pair[0])[1]] if people else []
-
-
-def _about(text: str, origin: _Origin) -> str:
-    """Whom or what a fact is about in words; empty for the person who said it."""
-    name = " ".join(_safe(text).split())[:_SUBJECT_LIMIT]
-    own = {origin.dated.author_name.casefold()} | _SELF
-    return "" if name.casefold() in own else name
+    people = [message for message in stretch.messages if message.author_id in stretch.scopes]
+    place = closest(value, [message.text for message in people])
+    return [] if place is None else [people[place]]
 
 
 def _is_own_word(value: str, origin: _Origin) -> bool:
@@ -271,42 +325,6 @@ def _is_own_word(value: str, origin: _Origin) -> bool:
         return True
     said = {token for m in origin.messages if m.author_id == origin.dated.author_id for token in tokens(m.text)}
     return said.issuperset(tokens(value))
-
-
-def _value(text: str, origin: _Origin) -> str:
-    return dates.anchor(_safe(text), origin.today)[: keys.VALUE_LIMIT].strip()
-
-
-def _topic(text: str) -> str:
-    return keys.normalise_key(_safe(text))[:_TOPIC_LIMIT].rstrip("-")
-
-
-def _echoes(value: str, origin: _Origin, known: Iterable[Memory]) -> bool:
-    """Whether a value only repeats the prompt: its instructions, or a known fact that no message speaks of."""
-    plain = keys.normalise_value(value)
-    if len(plain) > 12 and plain in _PLAIN_INSTRUCTIONS:
-        return True
-    if not any(keys.normalise_value(memory.value) == plain for memory in known):
-        return False
-    said = {token for message in origin.messages for token in tokens(message.text)}
-    return said.isdisjoint(tokens(value))
-
-
-def _named(entities: Iterable[EntityItem], text: str) -> tuple[Named, ...]:
-    """The entities that occur in `text`."""
-    lower = text.casefold()
-    found: dict[str, Named] = {}
-    for entity in entities:
-        name = " ".join(_safe(entity.name).split())
-        kind = entity.type.casefold()
-        if name and name.casefold() in lower:
-            found.setdefault(name.casefold(), Named(type=_ENTITY_TYPES.get(kind, "other"), name=name))
-    return tuple(found.values())
-
-
-def _safe(text: str) -> str:
-    """A model's words as they may be kept: without hidden characters, and with secrets masked once more."""
-    return redact(clean(text)).strip()
 
 
 _PLAIN_INSTRUCTIONS = keys.normalise_value(INSTRUCTIONS)

@@ -1,24 +1,24 @@
 """One proposed memory → rows: new, told again, or a replacement.
 
 Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything; a named
-row is replaced only where the one who speaks may change it; message time decides, so an older message never closes a
-newer value; what differs in a number, a name, a date or a negation is never taken for the same; every row names the
-messages it was learned from; of people who want it so nothing is kept from their words unless they ask for it
-themselves, nor of them from others' words, whoever brings it here.
+row is replaced only where the one who speaks may change it, and what was derived of it goes with it; message time
+decides, so an older message never closes a newer value; what differs in a number, a name, a date or a negation is
+never taken for the same; every row names the messages it was learned from; of people who want it so nothing is kept
+from their words unless they ask for it themselves, nor of them from others' words, whoever brings it here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memory import keys, profile
 from memory.learn.entities import extract, of_fact
 from memory.learn.guard import injection_flags
-from memory.recall.likeness import differs_in_substance, jaccard
+from memory.recall.likeness import differs_in_substance, jaccard, said, surface
 from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import entities, erasure, history, memories, people, wishes
+from memory.store import entities, erasure, history, memories, people, styles, wishes
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -53,6 +53,8 @@ def keep(
     named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
+    if draft.kind == "style":
+        styles.set_aside_rest(tx, scope, memory_id, now=now)
     seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
     entities.note(tx, draft.owner_id, memory_id, [*names, *seen], now=now)
     slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
@@ -70,6 +72,19 @@ def may_be_kept(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> boo
         # What is typed to be kept is said now; what a model wants kept was said in the messages it had been given.
         said_at = history.recorded_at(tx, source_ids)
     return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
+
+
+def same(memory: Memory, draft: Draft) -> bool:
+    """Whether both rows say one thing (DESIGN 5.3)."""
+    if draft.kind == "event" and memory.local_date != draft.local_date:
+        return False
+    if _equal(memory, draft):
+        return True
+    if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
+        return False
+    if memory.key != draft.key and not _key_adds_nothing(memory, draft):
+        return False
+    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
 
 
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:
@@ -100,16 +115,18 @@ def _place(
     now: int,
     new_id: Callable[[], str],
 ) -> int:
-    present = [memory for memory in memories.same_subject(tx, scope, draft) if _one_subject(memory, draft)]
+    present = [memory for memory in _of_subject(tx, scope, draft) if _one_subject(memory, draft)]
     replaced = {memory.id for memory in named}
     for memory in present:
-        same = _equal(memory, draft) if memory.id in replaced else _same(memory, draft)
-        if memory.valid_until is None and same:
+        alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
+        if memory.valid_until is None and alike:
+            # What was merged is told again of what it was merged into: it must not come back beside it.
+            holds = memories.merged_into(tx, scope, memory)
             # A message that is read a second time says nothing a second time.
-            if not memories.learned_from(tx, memory.id, source_ids):
-                memories.reinforce(tx, memory.id, at=draft.learned_at)
-            _close(tx, [one for one in named if one.id != memory.id], memory.id, at=draft.learned_at)
-            return memory.id
+            if not memories.learned_from(tx, holds.id, source_ids):
+                memories.reinforce(tx, holds.id, at=draft.learned_at)
+            _close(tx, scope, [one for one in named if one.id != holds.id], holds.id, draft=draft)
+            return holds.id
         if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
             return memory.id  # said before it was replaced, though read after
     single = draft.kind == "fact" and keys.is_single_valued(draft.key)
@@ -120,15 +137,73 @@ def _place(
         # Said earlier than what we know, though read later: it is history from the start.
         draft = replace(draft, valid_until=after[0].valid_from, superseded_by=after[0].id)
     memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
-    _close(tx, [*before[-1:], *named], memory_id, at=draft.learned_at)
+    _close(tx, scope, [*before[-1:], *named], memory_id, draft=draft)
     return memory_id
 
 
-def _close(tx: Transaction, replaced: Sequence[Memory], memory_id: int, *, at: int) -> None:
-    """End those of `replaced` that held until now and began before `at`."""
+def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id: int, *, draft: Draft) -> None:
+    """End those of `replaced` that held until now and began before what the draft says, and what repeats them.
+
+    Of one that was merged the other parts still hold: only the part that is nearest to the draft ends with it.
+    """
+    at = draft.learned_at
     for memory in {memory.id: memory for memory in replaced}.values():
         if memory.valid_from <= at and (memory.valid_until is None or memory.valid_until > at):
             memories.supersede(tx, memory.id, memory_id, at=at)
+            parts = memories.merged(tx, scope, memory)
+            memories.part(tx, parts)
+            _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft)
+            tried = set[int]()
+            # What comes back of a whole may repeat it, too.
+            while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
+                tried |= {one.id for one in copies}
+                _close(tx, scope, copies, memory_id, draft=draft)
+
+
+def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> list[Memory]:
+    """What was derived, says all of a memory under its key and not what the draft says: it holds no longer than that.
+
+    A night that reads of something twice may put it down in other words; nobody would name all of them.
+    """
+    new = set(tokens(draft.value))
+    beside = [one for one in memories.derived_beside(tx, scope, memory) if not (one.pinned or one.confirmed)]
+    found = [one for one in beside if _says_little_else(one, memory) and not new.issubset(tokens(one.value))]
+    names = people.names(tx, {one.subject_id for one in (*found, memory) if one.subject_id is not None})
+    about = _called(memory, names)
+    return [one for one in found if _called(one, names) == about]
+
+
+def _says_little_else(one: Memory, memory: Memory) -> bool:
+    """Whether a row says all of a memory, denies nothing of it, and has hardly more words of meaning than that.
+
+    A number, date or name of its own is more.
+    """
+    ours, theirs = surface(one.value), surface(memory.value)
+    told, stated = said(one.value), {item.word for item in said(memory.value)}
+    denied = {item.word for item in told if item.denied} - {item.word for item in said(memory.value) if item.denied}
+    more = {item.word for item in told} - stated - {item.word for item in said(memory.key.replace("-", " "))}
+    return (
+        set(tokens(memory.value)).issubset(tokens(one.value))
+        and denied.isdisjoint(stated)
+        and not (ours.numbers - theirs.numbers or ours.names - theirs.words)
+        and len(more) <= len(stated)
+    )
+
+
+def _called(memory: Memory, names: Mapping[int, str]) -> str:
+    """Whom or what a row is about, by name."""
+    return (memory.subject or names.get(memory.subject_id or 0, "")).casefold()
+
+
+def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
+    """The part of a merged memory that a draft is about: of those under its key, if any, the one most like it."""
+    about = [memory for memory in parts if memory.key == draft.key]
+    if len(about) == 1:
+        return about
+    words = {item.word for item in said(draft.value)}
+    shared = {memory.id: words & {item.word for item in said(memory.value)} for memory in about or parts}
+    best = max(about or parts, key=lambda memory: len(shared[memory.id]), default=None)
+    return [best] if best is not None and shared[best.id] else []
 
 
 def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
@@ -147,6 +222,16 @@ def _slot(scope: Scope, row: Memory | Draft) -> tuple[int, str] | None:
     return (row.owner_id, slot) if slot and row.kind == "fact" and row.owner_id in scope.own else None
 
 
+def _of_subject(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
+    """Rows about whom or what a draft is about; those a speaker told of themselves also where it names them."""
+    rows = memories.same_subject(tx, scope, draft)
+    author = None if draft.author_id is None or draft.subject_id is not None else draft.author_id
+    if author is not None and people.names(tx, {author}).get(author, "").casefold() == draft.subject.casefold() != "":
+        own = memories.same_subject(tx, scope, replace(draft, subject="", subject_id=author))
+        rows = sorted([*rows, *own], key=lambda memory: (memory.valid_from, memory.id))
+    return rows
+
+
 def _one_subject(memory: Memory, draft: Draft) -> bool:
     """Whether both speak of the same: the sisters of two people in a group may share a name."""
     return draft.subject_id is not None or memory.author_id == draft.author_id
@@ -154,19 +239,6 @@ def _one_subject(memory: Memory, draft: Draft) -> bool:
 
 def _equal(memory: Memory, draft: Draft) -> bool:
     return memory.key == draft.key and keys.normalise_value(memory.value) == keys.normalise_value(draft.value)
-
-
-def _same(memory: Memory, draft: Draft) -> bool:
-    """Whether both rows say one thing (DESIGN 5.3)."""
-    if draft.kind == "event" and memory.local_date != draft.local_date:
-        return False
-    if _equal(memory, draft):
-        return True
-    if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
-        return False
-    if memory.key != draft.key and not _key_adds_nothing(memory, draft):
-        return False
-    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
 
 
 def _key_adds_nothing(memory: Memory, draft: Draft) -> bool:

@@ -11,7 +11,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from itertools import chain, zip_longest
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged
-from memory.learn import extract, keep
+from memory.learn import budget, extract, keep
 from memory.learn.answer import Answer, Unreadable, read_answer
 from memory.learn.ask import Mind, ModelFailed, Stretch, Told, ask, shortened
 from memory.recall import index
@@ -60,7 +59,8 @@ class Triggers:
 class Learner:
     """Reads sessions in the background. Call `heard` after each turn and `finish` at the end.
 
-    `timezone_of` and `mind_of` are asked by agent id; an agent without a mind is read for by patterns.
+    `timezone_of` and `mind_of` are asked by agent id; an agent without a mind is read for by patterns. `learned` is
+    told for which agent and owner a piece has brought something.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Learner:
         now: Callable[[], int],
         new_id: Callable[[], str],
         mind_of: Callable[[int], Mind | None] = lambda agent_id: None,
+        learned: Callable[[int, int], None] = lambda agent_id, owner_id: None,
     ) -> None:
         self._database = database
         self._triggers = triggers
@@ -79,6 +80,7 @@ class Learner:
         self._now = now
         self._new_id = new_id
         self._mind_of = mind_of
+        self._learned = learned
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._sessions: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -131,6 +133,13 @@ class Learner:
             self.soon(parked_in, "retried")
         return len(sessions)
 
+    async def flush_all(self, agent_id: int) -> None:
+        """Read what is unread in every session of an agent, now."""
+        for session_id in await self._database.read(extractions.sessions_with_work):
+            session = await self._database.read(partial(people.session_by_id, session_id=session_id))
+            if session.agent_id == agent_id:
+                await self.flush(session_id, "night")
+
     async def finish(self, *, seconds: float) -> None:
         """Read everything unread before the process ends; what `seconds` do not suffice for waits for the next."""
         try:
@@ -167,15 +176,14 @@ class Learner:
 
     async def _is_spent(self, session_id: int, agent_id: int, mind: Mind) -> bool:
         """Whether the agent's tokens of the day are used up; the session's work then waits for the next day."""
-        if mind.tokens_per_day is None:
+        spent = await self._database.read(
+            lambda reader: budget.spent(reader, agent_id, mind, timezone=self._timezone_of(agent_id), now=self._now())
+        )
+        if spent is None:
             return False
-        today, tomorrow = _day(self._now(), self._timezone_of(agent_id))
-        spent = await self._database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
-        if spent < mind.tokens_per_day:
-            return False
-        log.warning("learn.budget_spent", session=session_id, spent=spent, per_day=mind.tokens_per_day)
-        await self._database.write(lambda tx: extractions.postpone(tx, session_id, until=tomorrow))
-        self._arm(session_id, (tomorrow - self._now()) / 1000, "next day")
+        log.warning("learn.budget_spent", session=session_id, spent=spent.tokens, per_day=spent.per_day)
+        await self._database.write(lambda tx: extractions.postpone(tx, session_id, until=spent.until))
+        self._arm(session_id, (spent.until - self._now()) / 1000, "next day")
         return True
 
     async def _attempt(self, work: Work, mind: Mind | None) -> None:
@@ -195,6 +203,8 @@ class Learner:
                 self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
         else:
             log.info("learn.done", work=work.id, found=found)
+            if found:
+                self._learned(*await self._database.read(lambda reader: self._whose(reader, work)))
 
     async def _by_model(self, work: Work, mind: Mind) -> int:
         """Have a model read one piece and keep what it found; returns how much that was.
@@ -231,6 +241,10 @@ class Learner:
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
         return 0 if author is None else people.scope_of(reader, session, author).writes_to
+
+    def _whose(self, reader: Reader, work: Work) -> tuple[int, int]:
+        """The agent that a piece of work was said to, and whose rows it writes."""
+        return extractions.agent_of(reader, work), self._owner(reader, work)
 
     async def _stretch(self, work: Work) -> Stretch | None:
         """All a model is shown of one piece of work; None when nothing of it may be read any more."""
@@ -351,15 +365,6 @@ def _session(reader: Reader, work: Work) -> Session:
     """The session of a piece of work, with the agent it was said to: another may serve it by now."""
     session = people.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
-
-
-def _day(moment: int, timezone: str) -> tuple[int, int]:
-    """The day of `moment` in a timezone, as its first millisecond and the next day's."""
-    zone = ZoneInfo(timezone)
-    date = datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone).date()
-    midnights = (datetime.combine(day, time(), zone) for day in (date, date + timedelta(days=1)))
-    first, after = (int(midnight.timestamp() * 1000) for midnight in midnights)
-    return first, after
 
 
 def _is_timezone(name: str) -> bool:

@@ -1,7 +1,7 @@
-"""Words that ask for a key: "where do I live" and 我住在哪里 both mean `home`.
+"""Words that ask for a key or a category: "where do I live" and 我住在哪里 both mean `home`.
 
 A fact is indexed under its key, its value and these cues, so that a question finds it though it shares no word with
-it, in either language. Keys that are not listed are found by their own words.
+it, in either language. Keys that are not listed are found by their own words and those of their category.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from memory import keys
 
 #: Raised with every change of the words below: the index is then built anew.
-CUES_VERSION = 1
+CUES_VERSION = 2
 
 _CUES = {
     "name": "name called who 名字 姓名 叫 谁",
@@ -60,6 +60,30 @@ _CUES = {
 }
 
 
+#: By these words people ask for anything of a kind; rarer words of the question then choose among them.
+_CATEGORY_CUES = {
+    "identity": "who name called address age birthday born language origin 谁 名字 称呼 多大 出生 语言",
+    "relation": "family relative kin who 家人 亲戚 谁",
+    "boundary": "boundary limits avoid sensitive touchy careful raise mention topic taboo"
+    " 避免 忌讳 注意 小心 不能 不要 话题",
+    "health": "health ill illness condition allergy doctor medical suffer pain injury harm"
+    " 健康 病 医生 过敏 身体 受伤 疼",
+    "instruction": "told asked want wish expect respond react reply answer treat rule manner"
+    " 要求 希望 回答 说话 对待 注意",
+    "preference": "like love favourite enjoy prefer taste hate dislike fun relax pastime hobby"
+    " 喜欢 爱 偏好 讨厌 消遣 爱好",
+    "place": "where live place city town home house address move from come 哪里 哪儿 地方 城市 住 来自",
+    "work": "job work career employer company profession office living earn 工作 职业 公司 上班 单位 做什么",
+    "decision": "decide decided decision choice choose chosen conclude concluded settled agreed 决定 选择 选 结论 打算",
+    "solution": "solve solved solution fix fixed problem cause cure trick 解决 修好 办法 怎么 原因",
+    "config": "set setting setup configured configuration value 设置 配置 设 调",
+    "project": "project build 项目 进度",
+    "plan": "plan plans planning intend going when upcoming event 计划 打算 安排 什么时候",
+    "happening": "happen happened when 发生 什么时候",
+    "artifact": "own have keep thing 有 放 东西",
+}
+
+
 #: Whoever asks for the name of a sister or a dog asks for that sister or dog.
 _NAMED = "name called 名字 叫"
 
@@ -72,3 +96,8 @@ def cues(key: str) -> str:
     if key.startswith("favourite-"):
         return f"favorite favourite best like 最喜欢 最爱 {found}"
     return found
+
+
+def category_cues(category: str) -> str:
+    """The cue words of a category, both languages together; empty for one that nobody asks for by its kind."""
+    return _CATEGORY_CUES.get(category, "")

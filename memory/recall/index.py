@@ -19,7 +19,7 @@ import structlog
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.recall import vectors, words
-from memory.recall.cues import CUES_VERSION, cues
+from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import Spot
 from memory.scope import Scope, partitions_of
 from memory.store import documents, health
@@ -39,10 +39,12 @@ _REPORTED: Final = 5_000
 _PAUSE: Final = 60.0
 #: Candidates that are scored. At some 10 µs each this is the bound on a search by words, however much was ever said.
 MOST_MATCHES: Final = 4_000
-#: Under this name the store keeps what its index is made of: the version of the tokens and that of the cues; and while
-#: it is being made, behind a colon, the last document it holds.
+#: Raised with every change of `text_of`.
+_TEXT_VERSION: Final = 2
+#: Under this name the store keeps what its index is made of: the versions of the tokens, of the cues and of the texts;
+#: and while it is being made, behind a colon, the last document it holds.
 _VERSION: Final = "words"
-_MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}"
+_MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}.{_TEXT_VERSION}"
 #: Stands for the last document of an index that holds all.
 _ALL: Final = 2**62
 
@@ -267,7 +269,8 @@ def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
     """The partitions a document stands in and the words it is found by; None when it is not to be found.
 
     Where several people talk, a message stands under its speaker's name, as a reader sees it: a question that names
-    somebody then finds what they said before what was said to them.
+    somebody then finds what they said before what was said to them. So does a memory, and under that of the person it
+    is about.
     """
     if documents.is_message(doc):
         row = reader.one(
@@ -280,14 +283,17 @@ def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
         named = row["kind"] != "identity" and row["author_name"]
         return (row["owner_id"],), f"{row['author_name']}: {row['text']}" if named else row["text"]
     row = reader.one(
-        "select owner_id, author_id, subject_id, subject, topic, key, value from memories"
-        " where id = ? and kind in ('fact', 'style', 'event', 'reflection')",
+        "select m.owner_id, m.author_id, m.subject_id, m.subject, m.topic, m.key, m.value, o.kind, a.name as author,"
+        " s.name as person from memories m join owners o on o.id = m.owner_id"
+        " left join identities a on a.id = m.author_id left join identities s on s.id = m.subject_id"
+        " where m.id = ? and m.kind in ('fact', 'style', 'event', 'reflection')",
         (documents.row_id(doc),),
     )
     if row is None:
         return None
     partitions = partitions_of(owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"])
-    return partitions, " ".join(filter(None, (row["key"], row["value"], row["subject"], row["topic"])))
+    names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
+    return partitions, " ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"])))
 
 
 def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Match]:
@@ -387,9 +393,9 @@ def _index(tx: Transaction, doc: int) -> None:
         return
     partitions, text = found
     if not documents.is_message(doc):
-        row = tx.one("select key from memories where id = ?", (documents.row_id(doc),))
+        row = tx.one("select kind, key, category from memories where id = ?", (documents.row_id(doc),))
         assert row is not None
-        text = f"{text} {cues(row['key'])}"
+        text = f"{text} {cues(row['key'])} {category_cues(row['category']) if row['kind'] == 'fact' else ''}"
     tokens = " ".join(words.tokens(text))
     scope = " ".join(map(_partition_token, partitions))
     tx.run("insert into words (rowid, scope, tokens) values (?, ?, ?)", (doc, scope, tokens))

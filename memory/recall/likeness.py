@@ -6,6 +6,7 @@ Invariants: pure, deterministic, linear in the texts; both sides go through the 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +23,37 @@ from memory.recall.words import (
     stop_tokens,
     tokens,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """What can be told of a text without understanding it; words are folded and stemmed."""
+
+    #: Words and numbers in reading order, each once.
+    order: tuple[str, ...]
+    words: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    #: What each negation denies, sorted, repeats kept.
+    negated: tuple[str, ...]
+    #: The capitalised word at the very start if a verb seems to follow, else empty.
+    subject: str
+    #: Chinese characters in reading order, each once, without those that only colour.
+    han: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One word of meaning, number or character of a text.
+
+    Words that mean much the same are one. `denied` counts the negations up to the one that reaches this word, 0 where
+    none does. `counted` is the number right before it, as in "20 mg".
+    """
+
+    word: str
+    number: bool = False
+    denied: int = 0
+    counted: str = ""
 
 
 def jaccard(a: str, b: str) -> float:
@@ -52,7 +84,7 @@ def differs_in_substance(a: str, b: str) -> bool:
     """
     if a == b:
         return False
-    left, right = _surface(a[:_COMPARED_CHARS]), _surface(b[:_COMPARED_CHARS])
+    left, right = surface(a), surface(b)
     return (
         a[_COMPARED_CHARS:] != b[_COMPARED_CHARS:]
         or left.numbers != right.numbers
@@ -62,6 +94,93 @@ def differs_in_substance(a: str, b: str) -> bool:
         or _reordered(left, right)
         or _opposed(left, right)
         or _exchanged(left, right)
+    )
+
+
+def surface(text: str) -> Surface:
+    """What can be seen on the surface of a text, of its first 8,192 characters."""
+    folded = fold(text[:_COMPARED_CHARS], keep_case=True)
+    # Between Chinese or Japanese characters every Latin word is a name or a term.
+    all_names = UNIT.search(folded) is not None
+    spelled: list[str] = []  # words as written, in order
+    order: list[str] = []
+    names: set[str] = set()
+    numbers: set[str] = set()
+    negated: list[str] = []
+    end = 0
+    for match in TOKEN.finditer(folded):
+        gap, end, run = folded[end : match.start()], match.end(), match.group()
+        found: list[str] = []
+        if match.lastgroup == "unspaced":
+            found = _UNSPACED_NUMBERS.findall(run)
+            negated += _UNSPACED_NEGATION.findall(_NO_NEGATION.sub("", run))
+        elif match.lastgroup == "number":
+            found = number_tokens(run)[:1]
+        elif match.lastgroup == "han_date":
+            found = han_date_tokens(run)[:1]
+        else:
+            for part in HALVES.findall(run[:TOKEN_CHARS]):
+                word = part.casefold()
+                if word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
+                    found.append(word)
+                named = part[0].isupper() and not _starts_sentence(gap, spelled[-1:])
+                if named or (all_names and word.isascii()):
+                    names.add(stem(word))
+                spelled.append(part)
+                order.append(stem(word))
+        found = [_NUMBER_WORDS.get(number, number) for number in found]
+        if run[0].isdigit() and (gap == "-" or gap.endswith(" -")):
+            found[0] = f"-{found[0]}"
+        numbers.update(found)
+        order += found
+    words = [part.casefold() for part in spelled]
+    return Surface(
+        order=tuple(dict.fromkeys(order)),
+        words=frozenset(map(stem, words)),
+        names=frozenset(names) - stop_tokens() - numbers,
+        numbers=frozenset(numbers),
+        negated=tuple(sorted(negated + _denied(words))),
+        subject=_subject(spelled),
+        han=tuple(dict.fromkeys(char for char in _HAN_CHARACTER.findall(folded) if char not in _UNTELLING)),
+    )
+
+
+def said(text: str) -> list[Item]:
+    """What a text says, word of meaning by word of meaning, of its first 8,192 characters.
+
+    Function words and negations are left out; a negation reaches to the end of its clause, and no further than
+    four words or six characters.
+    """
+    folded = fold(text[:_COMPARED_CHARS].translate(_CLAUSE_ENDS), keep_case=True)
+    telling = _Telling()
+    end = 0
+    for match in TOKEN.finditer(folded):
+        gap, end, run = folded[end : match.start()], match.end(), match.group()
+        if not _CLAUSE_END.isdisjoint(gap):
+            telling.ends_clause()
+        if match.lastgroup == "unspaced":
+            telling.reads_unspaced(run)
+        elif match.lastgroup == "number":
+            telling.counts(number_tokens(run)[0])
+        elif match.lastgroup == "han_date":
+            telling.counts(han_date_tokens(run)[0])
+        else:
+            for part in HALVES.findall(run[:TOKEN_CHARS]):
+                telling.reads(part)
+    return telling.items
+
+
+def opposes(word: str, others: Collection[str]) -> bool:
+    """Whether an opposite of a word of `said` is among others: of a line of opposites, or made by a prefix."""
+    line = f"{word.partition('.')[0]}." if word.startswith(_MEANING) else None
+    return any(
+        (line is not None and other != word and other.startswith(line))
+        or any(
+            len(short) > 2 and prefix + short == long
+            for prefix in _OPPOSING
+            for short, long in ((word, other), (other, word))
+        )
+        for other in others
     )
 
 
@@ -97,6 +216,12 @@ _NO_NEGATION = re.compile(
 )
 #: Between a negation and what it denies: "is no longer a member".
 _AFTER_NEGATION = listed("longer more any anymore really")
+#: What ends the reach of a negation in English.
+_JOINING = listed("and but while though although whereas yet")
+_CLAUSE_END = frozenset(",.;:!?()[]\n|/")
+_CLAUSE_ENDS = str.maketrans({"。": ".", "」": ".", "「": "."})
+#: Begins what stands for a group of words that mean much the same; no word begins so.
+_MEANING = "="
 _OPPOSING = ("un", "in", "im", "il", "ir", "dis", "non")
 _TITLES = listed("dr mr mrs ms prof st")
 #: Far more than the longest value of a memory.
@@ -139,68 +264,72 @@ _CONTRACTED = re.compile(r"\b([a-z]{2,6})n['’]t\b", re.IGNORECASE)
 _SHORTENED = {"ca": "can", "wo": "will", "sha": "shall"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Surface:
-    """What `differs_in_substance` looks at in one text; words are folded and stemmed."""
+class _Telling:
+    """Gathers the items of a text that is read from its beginning to its end."""
 
-    #: Words and numbers in reading order, each once.
-    order: tuple[str, ...]
-    words: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
-    #: What each negation denies, sorted, repeats kept.
-    negated: tuple[str, ...]
-    #: The capitalised word at the very start if a verb seems to follow, else empty.
-    subject: str
-    #: Chinese characters in reading order, each once, without those that only colour.
-    han: tuple[str, ...]
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._denials = self._reach = 0
+        self._number = ""
 
+    def ends_clause(self) -> None:
+        self._reach, self._number = 0, ""
 
-def _surface(text: str) -> _Surface:
-    folded = fold(text, keep_case=True)
-    # Between Chinese or Japanese characters every Latin word is a name or a term.
-    all_names = UNIT.search(folded) is not None
-    spelled: list[str] = []  # words as written, in order
-    order: list[str] = []
-    names: set[str] = set()
-    numbers: set[str] = set()
-    negated: list[str] = []
-    end = 0
-    for match in TOKEN.finditer(folded):
-        gap, end, run = folded[end : match.start()], match.end(), match.group()
-        found: list[str] = []
-        if match.lastgroup == "unspaced":
-            found = _UNSPACED_NUMBERS.findall(run)
-            negated += _UNSPACED_NEGATION.findall(_NO_NEGATION.sub("", run))
-        elif match.lastgroup == "number":
-            found = number_tokens(run)[:1]
-        elif match.lastgroup == "han_date":
-            found = han_date_tokens(run)[:1]
+    def counts(self, number: str) -> None:
+        self._number = _NUMBER_WORDS.get(number, number)
+        self.items.append(Item(word=self._number, number=True, denied=self._denied))
+
+    def reads(self, part: str) -> None:
+        """A word of a script with spaces, or the digits at its beginning or end."""
+        word = part.casefold()
+        if word in _NEGATIONS:
+            self._deny(4)
+        elif word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
+            self.counts(word)
+        elif word in _JOINING:
+            self.ends_clause()
+        elif stem(word) in stop_tokens() or word in _AFTER_NEGATION:
+            self._number = ""
         else:
-            for part in HALVES.findall(run[:TOKEN_CHARS]):
-                word = part.casefold()
-                if word.isdigit() or word in _NUMBER_WORDS or word in _DATE_WORDS:
-                    found.append(word)
-                named = part[0].isupper() and not _starts_sentence(gap, spelled[-1:])
-                if named or (all_names and word.isascii()):
-                    names.add(stem(word))
-                spelled.append(part)
-                order.append(stem(word))
-        found = [_NUMBER_WORDS.get(number, number) for number in found]
-        if run[0].isdigit() and (gap == "-" or gap.endswith(" -")):
-            found[0] = f"-{found[0]}"
-        numbers.update(found)
-        order += found
-    words = [part.casefold() for part in spelled]
-    return _Surface(
-        order=tuple(dict.fromkeys(order)),
-        words=frozenset(map(stem, words)),
-        names=frozenset(names) - stop_tokens() - numbers,
-        numbers=frozenset(numbers),
-        negated=tuple(sorted(negated + _denied(words))),
-        subject=_subject(spelled),
-        han=tuple(dict.fromkeys(char for char in _HAN_CHARACTER.findall(folded) if char not in _UNTELLING)),
-    )
+            meant = _groups().get(stem(word))
+            # A name isn't counted: "in 2024 Marta moved".
+            self._tell(
+                stem(word) if meant is None else f"{_MEANING}{meant[0]}.{meant[1]}",
+                counted="" if part[0].isupper() else self._number,
+            )
+
+    def reads_unspaced(self, run: str) -> None:
+        """A run of a script without spaces."""
+        denials = {found.start() for found in _UNSPACED_NEGATION.finditer(_NO_NEGATION.sub(_blank, run))}
+        numbers = {found.start(): found for found in _UNSPACED_NUMBERS.finditer(run)}
+        end = 0
+        for unit in UNIT.finditer(run):
+            if unit.start() < end:
+                continue
+            if unit.start() in denials:
+                self._deny(6)
+            elif unit.start() in numbers:
+                end = numbers[unit.start()].end()
+                self.counts(numbers[unit.start()].group())
+            elif unit.group() in _UNTELLING:
+                self._number = ""
+            else:
+                self._tell(unit.group(), counted=self._number)
+
+    @property
+    def _denied(self) -> int:
+        return self._denials if self._reach > 0 else 0
+
+    def _deny(self, reach: int) -> None:
+        self._denials, self._reach, self._number = self._denials + 1, reach, ""
+
+    def _tell(self, word: str, *, counted: str) -> None:
+        self.items.append(Item(word=word, denied=self._denied, counted=counted))
+        self._reach, self._number = max(0, self._reach - 1), ""
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
 
 
 def _starts_sentence(gap: str, before: list[str]) -> bool:
@@ -232,20 +361,20 @@ def _subject(spelled: list[str]) -> str:
     return stem(first) if verb_follows and stem(first) not in stop_tokens() else ""
 
 
-def _subject_exchanged(left: _Surface, right: _Surface) -> bool:
+def _subject_exchanged(left: Surface, right: Surface) -> bool:
     if not left.subject or not right.subject:
         return False
     return left.subject not in right.words and right.subject not in left.words
 
 
-def _reordered(left: _Surface, right: _Surface) -> bool:
+def _reordered(left: Surface, right: Surface) -> bool:
     """Whether the names and numbers that both hold stand in another order."""
     telling = left.names | right.names | left.numbers | right.numbers
     shared = telling.intersection(left.order).intersection(right.order)
     return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
 
 
-def _opposed(left: _Surface, right: _Surface) -> bool:
+def _opposed(left: Surface, right: Surface) -> bool:
     only_left, only_right = left.words - right.words, right.words - left.words
     return _exclude_each_other(only_left, only_right) or any(
         (len(word) > 2 and prefix + word in others)
@@ -255,7 +384,7 @@ def _opposed(left: _Surface, right: _Surface) -> bool:
     )
 
 
-def _exchanged(left: _Surface, right: _Surface) -> bool:
+def _exchanged(left: Surface, right: Surface) -> bool:
     """Whether words or Chinese characters of one text stand for others in the other, or the latter in another order."""
     if _telling(left, right) and _telling(right, left):
         return True
@@ -265,7 +394,7 @@ def _exchanged(left: _Surface, right: _Surface) -> bool:
     return [char for char in left.han if char in there] != [char for char in right.han if char in here]
 
 
-def _telling(this: _Surface, other: _Surface) -> set[str]:
+def _telling(this: Surface, other: Surface) -> set[str]:
     """Words of meaning that only `this` holds, without those for which `other` has one that means the same."""
     groups = _groups()
     meant = {groups[word] for word in other.words if word in groups}

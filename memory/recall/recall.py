@@ -1,7 +1,8 @@
 """What of memory goes into one turn: the snapshot every prompt carries, and what is found for this message.
 
 Invariants: a search may be skipped, the profile and the known facts never; what stands in the prompt already is
-not put in again; the budget in items and tokens holds; nothing here changes a row.
+not put in again; the budget in items and tokens holds; of reflections one at most is put in, behind all else and within
+its share of the budget; nothing here changes a row.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from memory.recall import words
 from memory.recall.cues import cues
 from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.search import Hit
+from memory.recall.sentences import beginning
 from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Reader
-from memory.store.memories import Memory
+from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
 
 #: "recalled": put into the prompt for this turn; "known": stood there already; "unused": found, not needed.
@@ -31,16 +33,23 @@ _RENDERING = 14
 #: Characters of a long message that are shown, and of the question before it.
 _EXCERPT_CHARS = 800
 _QUESTION_CHARS = 200
+#: The part of the budget in tokens that a reflection may take: it sums up what facts and messages say better.
+REFLECTION_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much memory may enter a prompt."""
+    """How much memory may enter a prompt. Without `manner` none of how to talk to somebody does."""
 
     items: int = 8
     tokens: int = 1_500
     known: int = 50
     known_tokens: int = 1_500
+    manner: bool = True
+
+    def takes(self, memory: Memory) -> bool:
+        """Whether this kind of memory may enter at all."""
+        return self.manner or memory.kind not in ("directive", "style")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +69,8 @@ class Snapshot:
 class Recalled:
     """A memory or a passage found for this message, and where it stands in the prompt.
 
-    `shown` is what of a passage's words goes there; `shares` the part of the question's words that stand in what was
-    found, not beside it.
+    `shown` is what of a passage's words goes there, of a reflection as many of its first sentences as it may take;
+    `shares` the part of the question's words that stand in what was found, not beside it.
     """
 
     score: float
@@ -75,7 +84,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """All memory that bears on one turn. `items` are ranked, best first."""
+    """All memory that bears on one turn. `items` are ranked, best first; a reflection stands last."""
 
     snapshot: Snapshot
     items: tuple[Recalled, ...] = ()
@@ -83,8 +92,9 @@ class Recall:
 
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
     """Profile, directive and the known facts, as many as the budget takes."""
-    slots = profile.read(reader, scope)
-    candidates = memories.current(reader, scope, ("fact", "style"), limit=budget.known * 2)
+    slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
+    kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
+    candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
     known: list[Memory] = []
     styles = 0
     room = budget.known_tokens
@@ -106,12 +116,12 @@ def stored_snapshot(
     What was replaced since stands as it stood then, so that the prompt's beginning stays the same; its successor is
     among the newer.
     """
-    held = [_as_of(memory, taken_at) for memory in memories.by_ids(reader, scope, memory_ids)]
+    held = [_as_of(m, taken_at) for m in memories.by_ids(reader, scope, memory_ids) if budget.takes(m)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
         known=tuple(memory for memory in held if memory.kind in ("fact", "style")),
-        newer=tuple(memory for memory in newer if memory.id not in memory_ids),
+        newer=tuple(memory for memory in newer if memory.id not in memory_ids and budget.takes(memory)),
     )
 
 
@@ -134,11 +144,23 @@ def recall(
     items: list[Recalled] = []
     taken: list[Hit] = []
     room = budget.tokens
+    latest = _latest_reflection(hits)
+    last: list[Recalled] = []
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
         item = _item(hit, query, terms)
         if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
+            continue
+        if hit.memory is not None and hit.memory.kind == "reflection":
+            share = min(room, int(budget.tokens * REFLECTION_SHARE)) - _RENDERING
+            shown = _summary(hit.memory, share, count_tokens) if hit.memory.id == latest else ""
+            if not shown or len(taken) == budget.items:
+                items.append(item)
+                continue
+            taken.append(hit)
+            room -= count_tokens(hit.memory.key) + count_tokens(shown) + _RENDERING
+            last.append(replace(item, placed="recalled", shown=shown))
             continue
         cost = count_tokens(item.shown) if hit.memory is None else _cost(hit.memory, count_tokens)
         repeated = any(_repeats(hit, other) for other in taken)
@@ -153,7 +175,7 @@ def recall(
         if hit.memory is not None:
             told[hit.memory.id] = hit.memory
         items.append(replace(item, placed="recalled"))
-    return Recall(snapshot=snapshot, items=tuple(items))
+    return Recall(snapshot=snapshot, items=(*items, *last))
 
 
 def excerpt(passage: Passage, query: str) -> str:
@@ -176,6 +198,17 @@ def _densest(text: str, query: str) -> str:
     best = max(starts, key=lambda start: len(wanted.intersection(words.tokens(text[start : start + _EXCERPT_CHARS]))))
     cut = text[best : best + _EXCERPT_CHARS]
     return f"{'… ' if best else ''}{cut.strip()}{' …' if best + _EXCERPT_CHARS < len(text) else ''}"
+
+
+def _latest_reflection(hits: Sequence[Hit]) -> int | None:
+    found = [hit.memory for hit in hits if hit.memory is not None and hit.memory.kind == "reflection"]
+    live = [memory for memory in found if memory.live]
+    return max(live, key=lambda memory: (memory.learned_at, memory.id)).id if live else None
+
+
+def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """As many of a reflection's first sentences as fit."""
+    return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
 
 
 def _as_of(memory: Memory, moment: int) -> Memory:

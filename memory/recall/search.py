@@ -18,7 +18,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory import dates, keys, periods
+from memory import dates, periods
 from memory.dates import month_at
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.periods import Range
@@ -30,11 +30,11 @@ from memory.recall.rank import Candidate, Ranked, Spot, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.recall.vectors import Vectors
 from memory.scope import Scope
-from memory.store import documents, entities, memories, passages, people
+from memory.store import documents, entities, insights, memories, passages, people
 from memory.store.database import Database, Reader, Row
+from memory.store.fading import left
 from memory.store.memories import Memory
 from memory.store.passages import Passage
-from memory.strength import strength, style_half_life
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +63,8 @@ _RECENCY_HALF_LIFE_DAYS = 30.0
 _TOPIC = 1.1
 #: What is left of an archived memory's score: it comes up when little else matches.
 _ARCHIVED = 0.25
+#: What is left of an event's score: what of it lasts stands as a fact, and its words as messages.
+_EVENT = 0.6
 #: What is left of the score of a message whose every memory was replaced since.
 _OUTDATED = 0.5
 #: What is left of the score of what the bot said itself: mostly it told again what people had said.
@@ -128,6 +130,11 @@ class Query:
         """The words of the whole."""
         return self.parts[0].terms
 
+    @property
+    def besides_memories(self) -> list[int]:
+        """The memories that are passed over, by id."""
+        return [documents.row_id(doc) for doc in self.besides if not documents.is_message(doc)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -170,10 +177,12 @@ class Search:
         limit: int,
         weights: Weights | None = None,
         besides: Set[int] = frozenset(),
+        older_reflections: bool = True,
     ) -> list[Hit]:
         """The best `limit` memories and passages of the scope for `text`, best first.
 
-        `besides` are messages that are not looked for: the question's own.
+        `besides` are messages that are not looked for: the question's own. Without `older_reflections` only the latest
+        is looked for.
         """
         weights = weights or self._weights
         query = self._query(scope, text, timezone, besides)
@@ -184,14 +193,22 @@ class Search:
             query = replace(query, parts=tuple(meant))
         vectors = None if self._embedding is None else self._embedding.vectors
 
+        def looked_for(reader: Reader) -> Query:
+            if older_reflections:
+                return query
+            older = map(documents.of_memory, insights.older(reader, scope))
+            return replace(query, besides=query.besides.union(older))
+
         def by_index(reader: Reader) -> list[Hit]:
             if not index.is_whole(reader):
                 raise _NotWhole
             if index.is_behind(reader):
                 raise _Behind
-            return _by_index(reader, scope, query, weights, vectors, limit=limit, now=self._now())
+            return _by_index(reader, scope, looked_for(reader), weights, vectors, limit=limit, now=self._now())
 
-        hits = await self._with_index(by_index, lambda reader: _by_substring(reader, scope, query, limit=limit))
+        hits = await self._with_index(
+            by_index, lambda reader: _by_substring(reader, scope, looked_for(reader), limit=limit)
+        )
         if self._reranker is None:
             return hits
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
@@ -527,7 +544,7 @@ def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[
     """What was told and said at the times asked for, when nothing else is: weighty memories, then long messages."""
     hits: list[Hit] = []
     for time in query.times:
-        known = memories.between(reader, scope, time.first, time.last, limit=limit)
+        known = memories.between(reader, scope, time.first, time.last, limit=limit, besides=query.besides_memories)
         said = passages.between(reader, scope, time.first, time.last, limit=limit)
         hits += [Hit(score=1 + memory.importance / 10, memory=memory) for memory in known]
         hits += [
@@ -542,7 +559,7 @@ def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> 
     def held(text: str) -> float:
         return float(sum(term in text.casefold() for term in query.terms))
 
-    found = memories.containing(reader, scope, query.terms, limit=limit)
+    found = memories.containing(reader, scope, query.terms, limit=limit, besides=query.besides_memories)
     messages = passages.containing(reader, scope, query.terms, limit=limit)
     hits = [Hit(score=held(f"{memory.key} {memory.value}"), memory=memory) for memory in found]
     hits += [
@@ -587,21 +604,11 @@ def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[str, float]:
     }
     if memory.topic and memory.topic.casefold() in query.text.casefold():
         factors["topic"] = _TOPIC
+    if memory.kind == "event":
+        factors["event"] = _EVENT
     if memory.archived_at is not None:
         factors["archived"] = _ARCHIVED
     return factors
-
-
-def half_life(memory: Memory) -> float | None:
-    """In how many days a memory loses half of its strength; None where it does not fade."""
-    if memory.pinned or memory.confirmed or memory.kind in ("reflection", "event"):
-        return None
-    return style_half_life(1 + memory.reinforced_count) if memory.kind == "style" else keys.CATEGORIES[memory.category]
-
-
-def left(memory: Memory, *, now: int) -> float:
-    """The share of its base strength that a memory has left at `now`, milliseconds UTC."""
-    return strength(1.0, half_life(memory), (now - memory.last_reinforced_at) / _DAY_MS)
 
 
 def _recency(age_ms: int) -> float:

@@ -448,6 +448,35 @@ class Database:
             )
 
 
+async def look(path: Path, act: Callable[[Reader], T], *, driver: drivers.Driver | None = None) -> T | None:
+    """Run `act` on one committed state of a store that another process may have open; None where there is none.
+
+    Nothing is written. Raises `StorageError` and its kin, and for a store of another version.
+    """
+    driver = driver or drivers.best()
+
+    def read(connection: sqlite3.Connection) -> T:
+        _prepare_reader(connection)
+        known = migrations()
+        row = connection.execute("select max(version) from migrations").fetchone()
+        if row[0] != known[-1].version:
+            raise StorageError(
+                f"{path} is of another version of Remora; the next start brings it up to date where that can be done."
+            )
+        return _consistent(connection, act)
+
+    if not _is_there(path):
+        return None
+    try:
+        connection = await _connect(path, driver, read_seconds=READ_SECONDS)
+        try:
+            return await connection.call(read)
+        finally:
+            await connection.close()
+    except driver.module.Error as exc:
+        raise _storage_error(path, exc) from exc
+
+
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Keep every other process from the store at `path`, open or not. Raises `StoreInUse` and `StoreUnwritable`."""
@@ -533,6 +562,10 @@ async def _connect(path: Path, driver: drivers.Driver, *, read_seconds: float | 
     connection = _Connection(connector, iter_chunk_size=64)
     await connection
     return connection
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists()
 
 
 def _prepare_reader(connection: sqlite3.Connection) -> None:

@@ -39,3 +39,16 @@ def changed_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
     """The same for many messages."""
     docs = [of_message(message_id) for message_id in message_ids]
     tx.run("insert into changes (doc) select value from json_each(?)", (json.dumps(docs),))
+
+
+def changed_names(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """The same for all memories that are found under the name of one of these people, which is to go.
+
+    A new name is taken up when a row changes: until then its people find it under the one it was told under.
+    """
+    tx.run(
+        "insert into changes (doc) select 2 * m.id from memories m join owners o on o.id = m.owner_id"
+        " where o.kind <> 'identity' and (m.author_id in (select value from json_each(?1))"
+        "   or m.subject_id in (select value from json_each(?1)))",
+        (json.dumps(list(identity_ids)),),
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -70,6 +70,11 @@ def normal_form(name: str) -> str:
 _TITLE: Final = re.compile(r"^(?:(?:dr|mr|mrs|ms|prof|professor)\.? ){1,3}(?=\S)")
 
 
+def stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text as whole words, in whatever case: what keeps it when memories go."""
+    return bool(_occurrences(_folded(name), _folded(text)))
+
+
 def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named], *, now: int) -> None:
     """Link a memory with what it names; raises `NotFound` when it is not a memory of this owner.
 
@@ -91,6 +96,16 @@ def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named],
             _spelled(tx, entity_id, named)
         tx.run("insert or ignore into memory_entities values (?, ?)", (memory_id, entity_id))
         _count(tx, entity_id)
+
+
+def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
+    """What these memories name, each once, as it is called."""
+    rows = reader.all(
+        "select distinct e.type, e.name from memory_entities l join entities e on e.id = l.entity_id"
+        " where l.memory_id in (select value from json_each(?)) order by e.id",
+        (json.dumps(list(memory_ids)),),
+    )
+    return [Named(type=row["type"], name=row["name"]) for row in rows]
 
 
 def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
@@ -157,6 +172,40 @@ def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
     tx.run(f"delete from memory_entities where {named}", going)
     for row in rows:
         _check(tx, int(row["entity_id"]))
+
+
+def links(reader: Reader, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """What these memories name, as (memory id, entity id)."""
+    rows = reader.all(
+        "select memory_id, entity_id from memory_entities where memory_id in (select value from json_each(?))",
+        (json.dumps(list(memory_ids)),),
+    )
+    return [(int(row["memory_id"]), int(row["entity_id"])) for row in rows]
+
+
+def withdraw(tx: Transaction, pairs: Iterable[tuple[int, int]], *, made: Collection[int]) -> None:
+    """Take back that memories name somebody or something; a name that no other memory holds goes.
+
+    Of the entities that were `made` for these only the spellings stay that other memories have; others stay as spelled.
+    """
+    withdrawn = set(pairs)
+    for pair in withdrawn:
+        tx.run("delete from memory_entities where memory_id = ? and entity_id = ?", pair)
+    for entity_id in sorted({entity_id for _, entity_id in withdrawn}):
+        if tx.one("select 1 from entities where id = ?", (entity_id,)) is None:
+            continue
+        if tx.one("select 1 from memory_entities where entity_id = ?", (entity_id,)) is None:
+            tx.run("delete from entities where id = ?", (entity_id,))
+        elif entity_id in made:
+            _check(tx, entity_id)
+        else:
+            _count(tx, entity_id)
+
+
+def restore_types(tx: Transaction, types: Mapping[int, tuple[str, str]]) -> None:
+    """Give entities, by id, back the first of two types where they have the second still."""
+    for entity_id, (before, after) in types.items():
+        tx.run("update or ignore entities set type = ? where id = ? and type = ?", (before, entity_id, after))
 
 
 def _check(tx: Transaction, entity_id: int) -> None:

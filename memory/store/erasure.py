@@ -31,8 +31,6 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "memories": ("subject", "topic", "key", "value", "tags"),
     "entities": ("name", "norm"),
     "entity_aliases": ("alias",),
-    "job_runs": ("result",),
-    "job_items": ("undo",),
 }
 
 #: Columns of bytes that show what somebody sent.
@@ -68,8 +66,8 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "recalls": ("item", "placed", "parts"),
     "extractions": ("reason", "state", "error"),
     "usage": ("purpose", "model"),
-    "job_runs": ("job", "period", "state", "error"),
-    "job_items": ("state",),
+    "job_runs": ("job", "period", "state", "error", "result"),
+    "job_items": ("state", "counts", "undo"),
 }
 
 #: Indexes derived from the words above; each is emptied of a row by indexing its change.

@@ -154,13 +154,17 @@ def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> 
     return [message(row) for row in rows]
 
 
-def erase(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
-    """Blank the words of these messages, with what came beside them: they are not read, learned or found any more."""
+def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
+    """Blank the words of these messages, with what came beside them: they are not read, learned or found any more.
+
+    `by_age`, what was learned of them already may be learned from still: nobody has wished otherwise.
+    """
     these = json.dumps(list(message_ids))
     tx.run(
-        "update messages set text = '', tool_calls = null, learn = 0, recall = 0, erased_at = coalesce(erased_at, ?)"
-        " where id in (select value from json_each(?))",
-        (now, these),
+        "update messages set text = '', tool_calls = null, recall = 0, erased_at = coalesce(erased_at, ?1),"
+        " learn = learn and ?2 and id <= (select extracted_to from sessions s where s.id = session_id)"
+        " where id in (select value from json_each(?3))",
+        (now, int(by_age), these),
     )
     tx.run("delete from attachments where message_id in (select value from json_each(?))", (these,))
     documents.changed_messages(tx, message_ids)

@@ -62,6 +62,11 @@ class Memory:
     def live(self) -> bool:
         return self.superseded_by is None and self.archived_at is None and self.valid_until is None
 
+    @property
+    def follows(self) -> bool:
+        """Whether it only follows other memories, made anew when these change, so that nobody changes it by itself."""
+        return self.kind in ("profile", "directive") and self.origin == "derived"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
@@ -145,6 +150,12 @@ def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
     _changed(tx, old_id)
 
 
+def close(tx: Transaction, memory_id: int, *, at: int) -> None:
+    """It holds no more from `at` on, and nothing does in its place."""
+    tx.run("update memories set valid_until = ? where id = ?", (at, memory_id))
+    _changed(tx, memory_id)
+
+
 def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
     """It was told again: it counts as fresh, and comes back if it had been archived."""
     tx.run(
@@ -153,6 +164,19 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
         (at, memory_id),
     )
     _changed(tx, memory_id)
+
+
+def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None:
+    """A new row takes the place of these: it was made of them, and counts as told when and as often as they were."""
+    set_parents(tx, memory_id, [memory.id for memory in merged])
+    tx.run(
+        "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
+        (
+            sum(memory.reinforced_count for memory in merged),
+            max(memory.last_reinforced_at for memory in merged),
+            memory_id,
+        ),
+    )
 
 
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
@@ -187,6 +211,108 @@ def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
     """What a derived row was made of."""
     rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
     return by_ids(reader, scope, [row["parent_id"] for row in rows])
+
+
+def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
+    """The rows of its own kind that a row was made of, none where it was not merged."""
+    return [one for one in parents(reader, scope, memory.id) if one.kind == memory.kind]
+
+
+def parts_of(reader: Reader, memory_ids: Sequence[int]) -> dict[int, set[int]]:
+    """The ids of what each of these rows was merged from, also by way of others: it says the same in pieces."""
+    rows = reader.all(
+        "with recursive parts(whole, id, kind) as ("
+        "   select id, id, kind from memories where id in (select value from json_each(?))"
+        " union select w.whole, m.id, m.kind from memory_parents p join parts w on p.memory_id = w.id"
+        " join memories m on m.id = p.parent_id and m.kind = w.kind)"
+        " select whole, id from parts where id <> whole",
+        (json.dumps(list(memory_ids)),),
+    )
+    found: dict[int, set[int]] = {}
+    for row in rows:
+        found.setdefault(row["whole"], set()).add(row["id"])
+    return found
+
+
+def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
+    """What an archived row was merged into and still holds; the row itself where there is nothing such."""
+    if memory.archived_at is None:
+        return memory
+    row = reader.one(
+        "with recursive whole(id) as (select ?1 union select p.memory_id from memory_parents p"
+        "   join whole w on p.parent_id = w.id join memories d on d.id = p.memory_id where d.kind = ?2)"
+        " select max(w.id) as id from whole w join memories d on d.id = w.id"
+        " where d.superseded_by is null and d.valid_until is null",
+        (memory.id, memory.kind),
+    )
+    return memory if row is None or row["id"] is None else by_id(reader, scope, row["id"]) or memory
+
+
+def part(tx: Transaction, merged: Sequence[Memory]) -> None:
+    """What a row was made of that was replaced stands by itself again."""
+    for memory in merged:
+        tx.run("update memories set archived_at = null where id = ?", (memory.id,))
+        _changed(tx, memory.id)
+
+
+def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int | None, at: int) -> list[Memory]:
+    """End what of `kinds` was made of a row, in turn, for it stands by itself now or was corrected.
+
+    `by` takes its place, if given; what a person has pinned or confirmed stays. What else was behind what ends, and had
+    been set aside for it, stands by itself again, and events are compressed anew. Returns all that changed, as it was.
+    """
+    ended: dict[int, Memory] = {}
+    line = [memory.id]
+    while line:
+        rows = tx.all(
+            "select memory_id from memory_parents where parent_id in (select value from json_each(?))",
+            (json.dumps(line),),
+        )
+        found = [
+            one
+            for one in of_ids(tx, [row["memory_id"] for row in rows])
+            if one.kind in kinds and one.valid_until is None and not (one.pinned or one.confirmed)
+        ]
+        line = [one.id for one in found if one.id not in ended]
+        ended |= {one.id: one for one in found}
+    for memory_id in ended:
+        if by is None:
+            close(tx, memory_id, at=at)
+        else:
+            supersede(tx, memory_id, by, at=at)
+    back: dict[int, Memory] = {}
+    # A reflection sets nothing aside.
+    standing = [one.id for one in ended.values() if one.live and one.kind != "reflection"]
+    while standing:
+        rows = tx.all(
+            "select parent_id from memory_parents where memory_id in (select value from json_each(?))",
+            (json.dumps(standing),),
+        )
+        behind = of_ids(tx, [row["parent_id"] for row in rows if row["parent_id"] != memory.id])
+        standing = [one.id for one in behind if one.id in ended]
+        back |= {one.id: one for one in behind if one.id not in ended and one.valid_until is None}
+    part(tx, list(back.values()))
+    tx.run(
+        "update memories set compressed_at = null where kind = 'event' and id in (select value from json_each(?))",
+        (json.dumps(list(back)),),
+    )
+    return [*ended.values(), *back.values()]
+
+
+def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
+    """What holds of what was put together from a row, also by way of others that were set aside in turn.
+
+    An insight and what is made for prompts take nothing's place.
+    """
+    within = scope.predicate("m")
+    rows = reader.all(
+        "with recursive line(id) as (select memory_id from memory_parents where parent_id = ?"
+        " union select p.memory_id from memory_parents p join line l on p.parent_id = l.id)"
+        f" select {_COLUMNS} from memories m join line l on l.id = m.id"
+        f" where m.kind in ('fact', 'style', 'event') and {_LIVE} and {within.sql} order by m.id",
+        (memory_id, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
 
 
 def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dict[int, Memory]:
@@ -240,12 +366,13 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     return doomed
 
 
-def take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
+def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collection[int] = ()) -> list[int]:
     """Delete rows with all derived from them, and bring back what else that was derived from, to be compressed anew.
 
-    Profile and directive set nothing aside, so nothing comes back for them. Returns the ids of every removed row.
+    Profile, directive and reflections set nothing aside, so nothing comes back for them; nor do the events behind those
+    of the rows that are `forgotten`: they would tell the same again. Returns the ids of every removed row.
     """
-    others = _other_parents(tx, memory_ids)
+    others = _other_parents(tx, memory_ids, forgotten=forgotten)
     gone = delete(tx, memory_ids)
     for row in others:
         reopened = ", superseded_by = null, valid_until = null" if row["replaced"] else ""
@@ -257,19 +384,23 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
 
 
 def made_of(reader: Reader, memory_ids: Sequence[int]) -> tuple[list[Memory], list[Memory]]:
-    """What was derived from these rows and goes with them, and what else that was derived from and comes back."""
+    """What was derived of rows to be forgotten and goes with them, and what else that was made of and comes back."""
     rows = reader.all(_GOING + " select id from going", (json.dumps(list(memory_ids)),))
     derived = [row["id"] for row in rows if row["id"] not in set(memory_ids)]
-    return of_ids(reader, derived), of_ids(reader, [row["parent_id"] for row in _other_parents(reader, memory_ids)])
+    others = _other_parents(reader, memory_ids, forgotten=memory_ids)
+    return of_ids(reader, derived), of_ids(reader, [row["parent_id"] for row in others])
 
 
-def _other_parents(reader: Reader, memory_ids: Sequence[int]) -> list[Row]:
+def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Collection[int]) -> list[Row]:
     return reader.all(
         _GOING + " select distinct p.parent_id, m.superseded_by in (select id from going) as replaced"
         " from memory_parents p join memories d on d.id = p.memory_id join memories m on m.id = p.parent_id"
-        " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive')"
-        " and p.parent_id not in (select id from going)",
-        (json.dumps(list(memory_ids)),),
+        " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive', 'reflection')"
+        # What was corrected, or replaced, stood for its parents to the end.
+        " and d.superseded_by is null and d.valid_until is null"
+        " and p.parent_id not in (select id from going)"
+        " and (m.kind <> 'event' or p.memory_id not in (select value from json_each(?)))",
+        (json.dumps(list(memory_ids)), json.dumps(list(forgotten))),
     )
 
 
@@ -283,7 +414,21 @@ def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
         )
         for row in reopened:
             _changed(tx, row["id"])
+            _join(tx, row["id"])
     take_apart(tx, memory_ids)
+
+
+def _join(tx: Transaction, memory_id: int) -> None:
+    """What a row that holds again was merged from is set aside again: it had parted when the row was replaced."""
+    rows = tx.all(
+        "update memories set archived_at = d.created_at from memories d where d.id = ?1 and memories.kind = d.kind"
+        " and d.superseded_by is null and d.valid_until is null and memories.archived_at is null"
+        " and memories.pinned = 0 and memories.confirmed = 0"
+        " and memories.id in (select parent_id from memory_parents where memory_id = ?1) returning memories.id",
+        (memory_id,),
+    )
+    for row in rows:
+        _changed(tx, row["id"])
 
 
 def of_message_alone(reader: Reader, message_id: int) -> list[int]:
@@ -439,8 +584,22 @@ def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
+    """The live facts that were derived and stand under the same owner, category and key, whoever they are about."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ?"
+        f" and m.origin = 'derived' and m.id <> ? and {_LIVE} and {within.sql} order by m.id",
+        (memory.owner_id, memory.key, memory.category, memory.id, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
+
+
 def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Every row linked to `memory` by replacement, in either direction, oldest first."""
+    """Every row of its kind linked to `memory` by replacement, in either direction, oldest first.
+
+    What was derived of a row that was corrected ends with it, but is no earlier version of anything.
+    """
     within = scope.predicate("m")
     rows = reader.all(
         "with recursive newer(id, next) as ("
@@ -449,9 +608,9 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
         " linked(id) as ("
         "   select id from newer"
         "   union select m.id from memories m join linked l on m.superseded_by = l.id)"
-        f" select {_COLUMNS} from memories m join linked l on l.id = m.id where {within.sql}"
+        f" select {_COLUMNS} from memories m join linked l on l.id = m.id where m.kind = ? and {within.sql}"
         " order by m.valid_from, m.id",
-        (memory.id, *within.parameters),
+        (memory.id, memory.kind, *within.parameters),
     )
     return [_memory(row) for row in rows]
 
@@ -513,21 +672,29 @@ def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset
     return {memory_id: frozenset(ids) for memory_id, ids in found.items()}
 
 
-def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Memory]:
-    """Live facts, events and reflections told from `first` up to, not including, `last`, the weightiest first."""
+def between(
+    reader: Reader, scope: Scope, first: int, last: int, *, limit: int, besides: Collection[int] = ()
+) -> list[Memory]:
+    """Live facts, events and reflections told from `first` up to, not including, `last`, the weightiest first.
+
+    Those with an id of `besides` are passed over.
+    """
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ?"
-        f" and m.learned_at < ? and {_LIVE} and {within.sql} order by m.importance desc, m.id limit ?",
-        (first, last, *within.parameters, limit),
+        f" and m.learned_at < ? and {_LIVE} and m.id not in (select value from json_each(?)) and {within.sql}"
+        " order by m.importance desc, m.id limit ?",
+        (first, last, json.dumps(list(besides)), *within.parameters, limit),
     )
     return [_memory(row) for row in rows]
 
 
-def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Memory]:
+def containing(
+    reader: Reader, scope: Scope, words: Sequence[str], *, limit: int, besides: Collection[int] = ()
+) -> list[Memory]:
     """Rows that hold any of `words` as a substring, in value, key, subject or topic: the search that needs no index.
 
-    With a limit of -1 all of them.
+    With a limit of -1 all of them; those with an id of `besides` are passed over.
     """
     if not words:
         return []
@@ -536,8 +703,9 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
     held = " or ".join(f"instr({said}, ?) > 0" for _ in words)
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and ({held}) and {within.sql} order by m.importance desc, m.id desc limit ?",
-        (*words, *within.parameters, limit),
+        f" and ({held}) and m.id not in (select value from json_each(?)) and {within.sql}"
+        " order by m.importance desc, m.id desc limit ?",
+        (*words, json.dumps(list(besides)), *within.parameters, limit),
     )
     return [_memory(row) for row in rows]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -23,7 +23,8 @@ ChatKind: TypeAlias = Literal["private", "group"]
 class Speaker:
     """The identity that speaks and what its person has set.
 
-    `learning` tells whether anything is learned from what they say, `about` whether from what others say of them.
+    `learning` tells whether anything is learned from what they say, `about` whether from what others say of them,
+    `manner` whether a manner of talking to them is.
     """
 
     id: int
@@ -33,6 +34,7 @@ class Speaker:
     timezone: str | None
     learning: bool
     about: bool = True
+    manner: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The conversation in one place. `snapshot` names the memories in its prompt; None means none taken yet."""
+    """The conversation in one place. `snapshot` names the memories in its prompt; None means none taken yet.
+
+    `manner` tells whether a manner of talking in a group is learned; in private that is the person's to say.
+    """
 
     id: int
     key: str
@@ -64,6 +69,7 @@ class Session:
     snapshot: tuple[int, ...] | None
     snapshot_at: int | None
     last_message_at: int | None
+    manner: bool = True
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
@@ -74,6 +80,13 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
     agent_id = tx.insert("insert into agents (name, created_at) values (?, ?)", (name, now))
     tx.run("insert into owners (kind, agent_id) values ('agent', ?)", (agent_id,))
     return agent_id
+
+
+def agent_since(reader: Reader, agent_id: int) -> int:
+    """When an agent was first served by this store, in milliseconds UTC."""
+    row = reader.one("select created_at from agents where id = ?", (agent_id,))
+    assert row is not None, f"no agent {agent_id}"
+    return int(row["created_at"])
 
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
@@ -274,6 +287,17 @@ def private_session(reader: Reader, identity_id: int) -> Session | None:
     return None if row is None else _session(row)
 
 
+def group_session(reader: Reader, *, platform: str, reference: str, thread: str | None) -> Session | None:
+    """Where a group, or a thread of it, has talked last, by its platform's id."""
+    row = reader.one(
+        _SESSION + " join chat_aliases a on a.chat_id = c.id where a.platform = ? and a.reference = ?"
+        " and c.kind = 'group' and (?3 is null or s.thread = ?3)"
+        " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
+        (platform, reference, thread),
+    )
+    return None if row is None else _session(row)
+
+
 def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
     """The owners of what is kept in a chat and its threads."""
     return [int(row["id"]) for row in reader.all("select id from owners where chat_id = ? order by id", (chat_id,))]
@@ -298,7 +322,7 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
     tx.run(
         "update people set language = coalesce(people.language, other.language),"
         " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning),"
-        " about = min(people.about, other.about)"
+        " about = min(people.about, other.about), manner = min(people.manner, other.manner)"
         " from people as other where people.id = ? and other.id = ?",
         (person_id, other_person_id),
     )
@@ -322,8 +346,8 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     if len(together) < 2:
         return []
     alone_id = tx.insert(
-        "insert into people (language, timezone, learning, about, created_at)"
-        " select language, timezone, learning, about, created_at from people where id = ?",
+        "insert into people (language, timezone, learning, about, manner, created_at)"
+        " select language, timezone, learning, about, manner, created_at from people where id = ?",
         (person_id,),
     )
     tx.run("update identities set person_id = ? where id = ?", (alone_id, identity_id))
@@ -401,6 +425,45 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     )
 
 
+def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
+    """What a job of an agent may see and change of one owner: their own rows, and of others nothing."""
+    row = reader.one("select kind, identity_id from owners where id = ?", (owner_id,))
+    assert row is not None, f"no owner {owner_id}"
+    personal = row["kind"] == "identity"
+    return Scope(
+        agent_id=agent_id,
+        owners=(owner_id,),
+        own=(owner_id,) if personal else (),
+        writes_to=owner_id,
+        speaker_id=row["identity_id"],
+        selves=(),
+        private=personal,
+    )
+
+
+def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None = None) -> list[int]:
+    """The owners whose night is an agent's to work: those who have talked with it last, where it still is.
+
+    So where agents share people each of these has one agent that goes through their rows. With `among` only these
+    agents have nights: who talks with others alone, or with one that is gone, is the first one's of these.
+    """
+    talked = "s.agent_id, coalesce(s.last_message_at, s.created_at) as at, s.id, c.left_at"
+    talked += ", ?2 is not null and s.agent_id not in (select value from json_each(?2)) as sleeps"
+    rows = reader.all(
+        "select owner_id from"
+        " (select *, row_number() over (partition by owner_id order by sleeps, at desc, id desc) as n from ("
+        f" select o.id as owner_id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'identity' and o.identity_id = c.identity_id where c.kind = 'private'"
+        f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
+        f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
+        " where n = 1 and ?1 = iif(sleeps, ?2 ->> 0, agent_id) and left_at is null order by owner_id",
+        (agent_id, None if among is None else json.dumps(list(among))),
+    )
+    return [int(row["owner_id"]) for row in rows]
+
+
 def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Let the window begin after message `after`; task, summary and snapshot go with the old one."""
     tx.run(
@@ -442,6 +505,39 @@ def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> Non
     tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
 
 
+def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
+    """Whether a manner of talking is learned from now on: to this person, or in a group's session to that group."""
+    if session.private:
+        tx.run("update people set manner = ? where id = ?", (int(on), speaker.person_id))
+    else:
+        tx.run("update chats set manner = ? where id = ?", (int(on), session.chat_id))
+
+
+def learns_manner(reader: Reader, owner_id: int) -> bool:
+    """Whether a manner of talking is learned to an owner: a person or group that has not switched it off."""
+    row = reader.one(
+        "select coalesce(p.manner, c.manner, 0) as manner from owners o left join identities i on i.id = o.identity_id"
+        " left join people p on p.id = i.person_id left join chats c on c.id = o.chat_id where o.id = ?",
+        (owner_id,),
+    )
+    return row is not None and bool(row["manner"])
+
+
+def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
+    """Those owners of whom anything is learned: who wants that, and has it on in a chat of their own, or their group.
+
+    While nothing is, nothing is concluded from what is there either.
+    """
+    rows = reader.all(
+        "select o.id from json_each(?) asked join owners o on o.id = asked.value"
+        " left join identities i on i.id = o.identity_id left join people p on p.id = i.person_id"
+        " where coalesce(p.learning, 1) and coalesce((select c.learning from chats c where c.id = o.chat_id),"
+        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1)",
+        (json.dumps(list(owner_ids)),),
+    )
+    return [int(row["id"]) for row in rows]
+
+
 def drop_snapshots(tx: Transaction) -> None:
     """Have every session take a new snapshot at its next turn: who may read what has changed."""
     tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
@@ -461,7 +557,7 @@ def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: C
 
 
 _SPEAKER = (
-    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about"
+    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner"
     " from identities i join people p on p.id = i.person_id"
 )
 
@@ -471,7 +567,7 @@ _ACCOUNT = (
 
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
-    " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning"
+    " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning, c.manner"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 
@@ -485,6 +581,7 @@ def _speaker(row: Row, name: str) -> Speaker:
         timezone=row["timezone"],
         learning=bool(row["learning"]),
         about=bool(row["about"]),
+        manner=bool(row["manner"]),
     )
 
 
@@ -505,4 +602,5 @@ def _session(row: Row) -> Session:
         snapshot=None if snapshot is None else tuple(json.loads(snapshot)),
         snapshot_at=row["snapshot_at"],
         last_message_at=row["last_message_at"],
+        manner=bool(row["manner"]),
     )

@@ -97,6 +97,11 @@ def made(store: Path, folder: Path) -> list[tuple[Path, int]]:
     return sorted(found, key=lambda one: (one[1], one[0].name), reverse=True)
 
 
+def newest(store: Path, folder: Path) -> int | None:
+    """When the newest backup of `store` in `folder` was made, milliseconds UTC; None without any."""
+    return next((made_at for path, made_at in made(store, folder) if store_of(path) is not None), None)
+
+
 def drop_old(store: Path, folder: Path, *, before: int, now: int) -> list[Path]:
     """Remove what was made before a time (milliseconds UTC), and what is left of copies that were cut off.
 

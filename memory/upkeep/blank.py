@@ -27,9 +27,12 @@ class Sought:
     values: Quotes
 
 
-def blank(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
-    """Have the words of messages go, with all that their turns kept of them. A turn under way keeps its steps."""
-    history.erase(tx, message_ids, now=now)
+def blank(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
+    """Have the words of messages go, with all that their turns kept of them. A turn under way keeps its steps.
+
+    `by_age` as in `history.erase`.
+    """
+    history.erase(tx, message_ids, now=now, by_age=by_age)
     _clear_turns(tx, _turns_of(tx, message_ids))
 
 

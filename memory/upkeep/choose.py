@@ -156,7 +156,7 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
     """Raises `NotYours` and `Derived` for what this person can't have forgotten by itself."""
     if not may_erase(reader, asker)(memory):
         raise NotYours(f"{memory.short_id} is not this person's to change.")
-    if memory.kind in ("profile", "directive"):
+    if memory.follows:
         made_of = memories.parents(reader, asker.scope, memory.id)
         raise Derived(
             f"{memory.short_id} is made from other memories.",
@@ -341,7 +341,7 @@ def _learned_between(reader: Reader, asker: Asker, selection: Selection) -> list
     within = asker.scope.predicate("m")
     rows = reader.all(
         "select m.id from memories m where m.learned_at >= ? and m.learned_at < ?"
-        f" and m.kind not in ('profile', 'directive') and {within.sql}",
+        f" and (m.kind not in ('profile', 'directive') or m.origin <> 'derived') and {within.sql}",
         (selection.first, selection.last, *within.parameters),
     )
     return _in_private(asker, memories.by_ids(reader, asker.scope, [row["id"] for row in rows]))

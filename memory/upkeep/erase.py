@@ -21,7 +21,7 @@ from memory.upkeep import choose, forget
 from memory.upkeep.blank import Sought, blank, clear_traffic, running_turns, sought_of, under_way
 from memory.upkeep.choose import Asker
 from memory.upkeep.forget import Plan, sessions_of
-from memory.upkeep.quotes import Quotes, is_telling
+from memory.upkeep.quotes import Quotes
 
 #: Messages whose words go in one transaction, at some 20 µs each; the others are out of everybody's sight by then.
 _AT_ONCE: Final = 5_000
@@ -59,7 +59,7 @@ def carry_out(
     running: list[int] = []
     files = 0
     if going.how == "memory":
-        history.unlearn(tx, blanked)
+        history.unlearn(tx, (*blanked, *others))
     else:
         history.unlearn(tx, others)
         sessions = sessions_of(tx, owners, asker.selves)
@@ -75,7 +75,7 @@ def carry_out(
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
     # As in the preview: a profile is made of the others.
-    told = sum(memory.kind not in ("profile", "directive") for memory in going.memories)
+    told = sum(not memory.follows for memory in going.memories)
     counts = Counts(
         memories=told,
         derived=len(going.derived) + len(going.memories) - told,
@@ -89,6 +89,7 @@ def carry_out(
         "what": going.what,
         "how": going.how,
         "memories": [memory.id for memory in (*going.memories, *going.derived)],
+        "derived": [memory.id for memory in going.derived],
         "messages": list(blanked),
         "others": list(others),
         "running": running,
@@ -147,14 +148,16 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
         history.unlearn(tx, told["others"])
         _clear_summaries(tx, there, [])
     else:
-        history.unlearn(tx, there)
+        history.unlearn(tx, (*there, *told["others"]))
     held = tx.all(
         "select id from memories where created_at <= ? and id in (select value from json_each(?))",
         (erased_at, json.dumps(told["memories"])),
     )
     for memory in memories.of_ids(tx, [row["id"] for row in held]) if told.get("what") != "edited" else ():
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
-    memories.take_apart(tx, [row["id"] for row in held])
+    ids = [row["id"] for row in held]
+    derived = told.get("derived", told["memories"])
+    memories.take_apart(tx, ids, forgotten=set(ids).difference(derived))
     _clear_person(tx, told["identities"])
     people.drop_snapshots(tx)
 
@@ -300,16 +303,8 @@ def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_
     for memory in going.memories:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     doomed = [*going.memories, *going.derived]
-    # What would bring a job's rows back would bring these back, too.
-    tx.run(
-        "update job_items set undo = null where undo is not null and owner_id in (select value from json_each(?))",
-        (json.dumps(sorted({memory.owner_id for memory in doomed})),),
-    )
-    quotes = Quotes(memory.value for memory in doomed if is_telling(memory.value))
-    for row in tx.all("select id, result from job_runs where result <> '{}'"):
-        if quotes.stand_in(row["result"]):
-            tx.run("update job_runs set result = '{}' where id = ?", (row["id"],))
-    memories.take_apart(tx, [memory.id for memory in going.memories])
+    ids = [memory.id for memory in going.memories]
+    memories.take_apart(tx, ids, forgotten=ids)
     show_change(tx, scope, [*doomed, *going.restored], now=now, new_id=new_id)
 
 

@@ -146,7 +146,7 @@ def _narrowed(reader: Reader, entry: Entry) -> str:
 def _clear_unnamed(tx: Transaction, *, until: int) -> None:
     """Have go what erasings find by its words, which are known no more: all of it, whosever it is.
 
-    Messages that failed or could not be delivered, what would bring a job's rows back or tells of it, summaries.
+    Messages that failed or could not be delivered, and summaries.
     """
     failed = tx.all(
         "select id from inbox where state in ('failed', 'dead') and payload <> '' and received_at <= ?", (until,)
@@ -157,9 +157,6 @@ def _clear_unnamed(tx: Transaction, *, until: int) -> None:
         " where state = 'dead' and created_at <= ?",
         (until,),
     )
-    runs = "select id from job_runs where started_at <= ?"
-    tx.run(f"update job_items set undo = null where undo is not null and run_id in ({runs})", (until,))
-    tx.run("update job_runs set result = '{}' where started_at <= ?", (until,))
     tx.run("update sessions set summary = null, active_task = null where created_at <= ?", (until,))
 
 

@@ -2,7 +2,8 @@
 
 Invariants: nothing is changed here, and the receipt counts just what is planned here; a message's words go only where
 the one who asks may have them erased, others' are no more learned from; the bot's words, its tool calls and all copies
-that quote what goes, go along; what was derived of a forgotten row goes, and what else that was made of comes back.
+that quote what goes, go along; what was derived of a forgotten row goes, and what else that was made of comes back;
+an event that a forgotten row was made of goes with the last of its own words, and is not read again while it stays.
 Nothing here calls a model.
 """
 
@@ -43,8 +44,8 @@ class Plan:
     """What goes: `memories` that were chosen and their versions that say the same, what was `derived` of them.
 
     `restored` comes back. Of `messages` and `replies` the words go, or with how = "memory" nothing is learned from them
-    any more, as from `others`, which somebody else has said. `staying` counts memories that lose a source and stay.
-    `looked` tells which answers quote what goes.
+    any more, as from `others`, which somebody else has said, or whose words went by their age. `staying` counts
+    memories that lose a source and stay. `looked` tells which answers quote what goes.
     """
 
     what: What
@@ -69,7 +70,7 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
     chosen = choose.chosen(reader, asker, selection)
     # Where all goes, all versions are among it.
     every = selection.what in ("all", "me")
-    going = chosen.memories if every else _with_same_words(reader, asker, chosen.memories)
+    going = chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories))
     derived, restored = memories.made_of(reader, [memory.id for memory in going])
     sources = frozenset[int]().union(*memories.source_ids(reader, [memory.id for memory in going]).values())
     said = chosen.message_ids | sources
@@ -82,6 +83,9 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         whole = is_whole(asker, selection.what)
         messages = theirs if whole else theirs | _said_again(reader, asker, theirs)
         if not whole:
+            if events := _left_without_words(reader, asker, going, messages):
+                going = [*going, *events]
+                derived, restored = memories.made_of(reader, [memory.id for memory in going])
             looked = _look(reader, asker, [*going, *derived], messages, looked)
         replies = _replies(reader, going, messages, looked)
     replies = _with_words(reader, replies | _not_by_people(reader, messages))
@@ -94,7 +98,7 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         restored=tuple(restored),
         messages=tuple(sorted(messages)),
         replies=tuple(sorted(replies)),
-        others=tuple(sorted(said - theirs)) if how == "words" else (),
+        others=tuple(sorted((said - theirs if how == "words" else frozenset()) | _gone_by_age(reader, said))),
         staying=_losing_a_source(reader, messages, {memory.id for memory in (*going, *derived)})
         if how == "words"
         else 0,
@@ -148,6 +152,14 @@ def sessions_of(reader: Reader, owners: Sequence[int], identities: Sequence[int]
     return [row["id"] for row in rows]
 
 
+def _with_parts(reader: Reader, chosen: Sequence[Memory]) -> list[Memory]:
+    """Merged memories together with what they were merged from, where no part of it was chosen by itself."""
+    ids = {memory.id for memory in chosen}
+    parts = memories.parts_of(reader, sorted(ids))
+    whole = {part for some in parts.values() if ids.isdisjoint(some) for part in some}
+    return [*chosen, *memories.of_ids(reader, sorted(whole))]
+
+
 def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> list[Memory]:
     """These and those of their versions that say the same or less or more of it, or come from the same messages."""
     going = {memory.id: memory for memory in found}
@@ -166,6 +178,22 @@ def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> l
             if other in value or value in other or alone:
                 going[one.id] = one
     return list(going.values())
+
+
+def _left_without_words(
+    reader: Reader, asker: Asker, going: Sequence[Memory], messages: Collection[int]
+) -> list[Memory]:
+    """The events these were made of whose own words all go with `messages`: they would tell the same."""
+    may_erase = choose.may_erase(reader, asker)
+    ids = {memory.id for memory in going}
+    behind = {
+        event.id
+        for memory in going
+        if memory.origin == "derived"
+        for event in memories.parents(reader, asker.scope, memory.id)
+        if event.kind == "event" and event.id not in ids and may_erase(event)
+    }
+    return [event for event in memories.resting_on(reader, sorted(messages)) if event.id in behind] if behind else []
 
 
 def _said_again(reader: Reader, asker: Asker, message_ids: frozenset[int]) -> frozenset[int]:
@@ -259,6 +287,15 @@ def _with_words(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
     """Those whose words are still there."""
     rows = reader.all(
         "select id from messages where erased_at is null and id in (select value from json_each(?))",
+        (json.dumps(sorted(message_ids)),),
+    )
+    return frozenset(row["id"] for row in rows)
+
+
+def _gone_by_age(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
+    """Those whose words are gone though nobody has wished that nothing be learned from them."""
+    rows = reader.all(
+        "select id from messages where erased_at is not null and learn = 1 and id in (select value from json_each(?))",
         (json.dumps(sorted(message_ids)),),
     )
     return frozenset(row["id"] for row in rows)

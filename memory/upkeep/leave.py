@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
 from memory.recall import index
-from memory.store import history, memories
+from memory.store import documents, history, memories
 from memory.store.database import Database, Reader, Row, Transaction
 
 Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "inbox", "outbox"]
@@ -173,6 +173,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
                 " and not exists (select 1 from messages m where m.author_id = identities.id and m.erased_at is null)",
                 (these,),
             )
+            documents.changed_names(tx, batch.ids)
         case "inbox":
             tx.run("delete from attachments where inbox_id in (select value from json_each(?))", (these,))
             tx.run(

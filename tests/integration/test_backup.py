@@ -267,7 +267,7 @@ async def test_what_was_forgotten_after_the_backup_stays_forgotten(tmp_path: Pat
 
 @pytest.mark.parametrize("replaced", ["there", "gone"])
 async def test_what_was_erased_wherever_it_stood_stays_erased(tmp_path: Path, clock: Clock, replaced: str) -> None:
-    """Messages that failed, what could not be sent, what a job keeps to undo its work, a task: no list names these."""
+    """Messages that failed, what could not be sent, a task: no list names these."""
     path = tmp_path / "remora.db"
     place = private("ada")
     async with opened(path, clock) as memory:
@@ -284,15 +284,6 @@ async def test_what_was_erased_wherever_it_stood_stays_erased(tmp_path: Path, cl
                 pieces=[Piece(text="your quokka", file_name="quokka.txt", file=b"quokka")], reply_to=None,
             )  # fmt: skip
             tx.run("update outbox set state = 'dead' where text = 'your quokka'")
-            run_id = tx.insert(
-                "insert into job_runs (job, agent_id, period, state, started_at, result)"
-                " values ('compress', ?, 'x', 'done', 1, '{\"of\": \"quokka\"}')",
-                (ada.session.agent_id,),
-            )
-            tx.run(
-                "insert into job_items (run_id, owner_id, state, undo) values (?, ?, 'done', '{\"v\": \"quokka\"}')",
-                (run_id, ada.scope.writes_to),
-            )
             tx.run("update sessions set active_task = 'find a quokka', summary = 'of a quokka'")
 
         await memory._database.write(act)

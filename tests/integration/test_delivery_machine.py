@@ -27,7 +27,7 @@ from agents.llm import Completion, OnText, Request
 from channels.base import Inbound
 from gateway.delivery import AGAIN
 from memory.recall import index, words
-from memory.recall.cues import cues
+from memory.recall.cues import category_cues, cues
 from memory.store import documents
 from memory.store.database import Reader
 from tests.fakes import Clock
@@ -325,9 +325,9 @@ def unindexed(reader: Reader) -> list[object]:
         if (found := index.text_of(reader, doc)) is not None:
             text = found[1]
             if not documents.is_message(doc):
-                row = reader.one("select key from memories where id = ?", (doc // 2,))
+                row = reader.one("select kind, key, category from memories where id = ?", (doc // 2,))
                 assert row is not None
-                text = f"{text} {cues(row['key'])}"
+                text = f"{text} {cues(row['key'])} {category_cues(row['category']) if row['kind'] == 'fact' else ''}"
             wanted[doc] = " ".join(words.tokens(text))
     return [
         (doc, held.get(doc), wanted.get(doc)) for doc in held.keys() | wanted.keys() if held.get(doc) != wanted.get(doc)

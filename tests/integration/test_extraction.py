@@ -159,6 +159,23 @@ async def test_people_of_a_group_own_what_they_said_and_meet_in_one_question(mem
     assert len(model.asked) == 1
 
 
+async def test_what_a_speaker_told_of_themselves_is_replaced_where_they_are_named(
+    memory: Service, clock: Clock
+) -> None:
+    """What a model puts in words of its own is kept under their name; what somebody else says of them ends nothing."""
+    ada, bob = group("club", "ada"), group("club", "bob")
+    model = Model(
+        fact("Porto", key="home", about="self"),
+        fact("now in Lisbon", key="home", about="self"),
+        fact("Oslo", key="home", about="ada"),
+    )
+    reads = learner(memory, clock, model)
+    for place, text in ((ada, "I live in Porto"), (ada, "ada has moved to Lisbon"), (bob, "ada lives in Oslo, no?")):
+        turn = await say(memory, place, text, clock=clock)
+        await read(reads, turn)
+    assert await facts(memory, turn.context) == [("home", "Oslo"), ("home", "now in Lisbon")]
+
+
 @pytest.mark.parametrize("failure", [ModelFailed("down"), "I would rather not.", TimeoutError()])
 async def test_a_failing_model_is_asked_again_later_and_then_left_alone(
     memory: Service, clock: Clock, failure: Answer

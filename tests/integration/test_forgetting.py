@@ -290,14 +290,6 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
             " values (?, 'message', 0, ?, 'dead', 'r', 1)",
             (context.session.key, f"1. plan {value} {unsent}"),
         )
-        run = tx.insert(
-            "insert into job_runs (job, agent_id, period, state, started_at) values ('compress', 1, ?, 'done', 1)",
-            (counting(),),
-        )
-        tx.run(
-            "insert into job_items (run_id, owner_id, state, undo) values (?, ?, 'done', ?)",
-            (run, context.scope.writes_to, json.dumps({"value": new()})),
-        )
         for doc in (2 * fact, 2 * source + 1):
             vectors.cache(tx, doc, {new().encode(): np.frombuffer(new().encode(), dtype="<f4")}, now=clock())
 

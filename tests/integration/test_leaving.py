@@ -606,7 +606,7 @@ async def test_a_chat_that_was_erased_begins_anew_when_the_bot_comes_back(memory
 
 
 async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(world: World) -> None:
-    """A reflection on private and group memories can't stay when one of them is gone."""
+    """What was merged of private and group memories can't stay when one of them is gone."""
     spot = Spot(person="ada", place="private", agent=AGENTS[0])
     ours = next(c for c in world.canaries if c.spot == spot and c.kind == "tol")
     theirs = next(c for c in world.canaries if c.spot.place == "club" and c.kind == "tol")
@@ -615,7 +615,7 @@ async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(wo
     await leave_chat(world.service, "club")
     world.clock.move(days=31)
     await world.service.erase_left()
-    assert not await rows(world.service, "select 1 from memories where kind = 'reflection'")
+    assert not await rows(world.service, "select 1 from memories where origin = 'derived' and key = 'merged'")
     assert await rows(world.service, "select archived_at from memories where value = ?", ours.word) == [(None,)]
 
 

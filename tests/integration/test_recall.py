@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,41 @@ async def test_who_is_named_is_heard_before_who_talks_to_them(memory: Service, c
     clock.move(days=1)
     await talk(memory, clock, (bob, "summer holidays again, sailing to Corsica"))
     assert said(await found(memory, ada, "where does bob go in the summer holidays"))[0].endswith("Corsica")
+
+
+async def test_a_fact_of_a_group_is_found_by_the_name_of_who_told_it(memory: Service, clock: Clock) -> None:
+    """By the one it was told under."""
+    ada, bob = group("room", "ada"), group("room", "bob")
+    for place in (ada, bob):
+        await learn(memory, await say(memory, place, "I love sailing", clock=clock))
+
+    async def told_by(question: str) -> list[int | None]:
+        hits = await found(memory, ada, question)
+        return [hit.memory.author_id for hit in hits if hit.memory is not None]
+
+    speaker = (await memory.context(*bob)).speaker.id
+    assert await told_by("what is it about bob") == [speaker]
+    await talk(memory, clock, ((bob[0], replace(bob[1], name="Roberta")), "good morning"))
+    assert await told_by("what is it about bob") == [speaker]
+    await learn(memory, await say(memory, (bob[0], replace(bob[1], name="Roberta")), "I love chess", clock=clock))
+    assert await told_by("what is it about roberta") == [speaker]
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("please don't mention my divorce", "which things are sensitive"),
+        ("from now on write in short sentences", "how do I expect you to respond"),
+    ],
+)
+async def test_a_fact_is_found_by_what_its_kind_is_asked_for(
+    memory: Service, clock: Clock, told: str, question: str
+) -> None:
+    """Without a word in common, and before what only lies about."""
+    for text in ("I like tea", told, "my sister is called Eva"):
+        await learn(memory, await say(memory, private("ada"), text, clock=clock))
+    (first, *_) = [hit.memory for hit in await found(memory, private("ada"), question) if hit.memory is not None]
+    assert first.category in ("boundary", "instruction")
 
 
 async def test_a_question_about_a_time_and_nothing_else_gets_that_time(memory: Service, clock: Clock) -> None:

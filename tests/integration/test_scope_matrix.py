@@ -28,6 +28,7 @@ _COUNTS = "counts, compared with what is listed (`World.miscounts`)"
 _QUEUE = "rows of one session's mail, for the channel that shows them there"
 _OPERATOR = "the operator's own file, for the owner they name; what came of it is read by all ways"
 _ROOM = "states and times of the mailbox, no words"
+_RUNS = "names, times and figures of runs"
 NOT_READING = {
     "Service.open": _OWN,
     "Service.close": _OWN,
@@ -38,6 +39,7 @@ NOT_READING = {
     "Service.open_question": "ids; to the one who was asked only",
     "Service.context": "ids and settings of the one who speaks, the session's task",
     "Service.known": "the same of who has spoken there before",
+    "Service.whose": "the same, for whoever runs the machine",
     "Service.answer": "gives what a Desk method gave",
     "Service.cancel": _OWN,
     "Service.question": "ids; to the one who was asked only (test below)",
@@ -48,6 +50,15 @@ NOT_READING = {
     "Turns.finish": _OWN,
     "Turns.record": _OWN,
     "Figures.health": "times and sizes",
+    "Jobs.begin": _OWN,
+    "Jobs.since": "a time",
+    "Jobs.last": _RUNS,
+    "Jobs.unfinished": _RUNS,
+    "Jobs.run": _RUNS,
+    "Jobs.once": _RUNS,
+    "Jobs.newest": _RUNS,
+    "Jobs.latest": _RUNS,
+    "Jobs.undo": "the rows that it puts back, which `did` shows (tried in test_jobs)",
     "Figures.stats": _COUNTS,
     "Figures.status": _COUNTS,
     "Figures.usage": "what models took: figures",
@@ -81,6 +92,9 @@ NOT_READING = {
     "Desk.set_language": _OWN,
     "Desk.set_timezone": _OWN,
     "Desk.set_task": _OWN,
+    "Desk.set_manner": _OWN,
+    "Desk.leave_manner": _OWN,
+    "Desk.learn_manner": _OWN,
     "Oversight.forget": "counts",
     "Overseer.ask": _OWN,
     "Forgetting.begin": _OWN,
@@ -94,8 +108,10 @@ NOT_READING = {
     "Backups.begin": _OWN,
     "Backups.drop_old": "a count",
     "Backups.list_erased": "a count; the list holds ids",
+    "Backups.make_daily": "the same",
     "Backups.make": "the whole store, for the operator's own folder; what comes out of it is read by all ways",
     "Backups.until": "a time",
+    "Tidying.tidy": "counts, for the operator",
     "Transfer.bring": _OPERATOR,
     "Transfer.preview": _OPERATOR,
     "Transfer.imports": "counts and whose, for the operator",

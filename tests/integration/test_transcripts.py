@@ -49,6 +49,8 @@ _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
 _MEMORY = re.compile(r"\bm_[a-z0-9]{6}\b")
 _MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d\b|\d{4}年\d{1,2}月\d{1,2}日 \d\d:\d\d")
 _DATE = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}\b|\d{4}年\d{1,2}月\d{1,2}日")
+#: Which work of the night is next depends on the hour.
+_NIGHT = re.compile(r"(?<=Next work of the night: )[^,\n]+|(?<=下一项夜间工作：)[^，\n]+")
 _CODE = re.compile(r"\b[A-Z2-9]{4}-[A-Z2-9]{4}\b")
 _SCORE = re.compile(r" · (score|得分) .*")
 #: How much was used hangs on how many messages were read in one go.
@@ -198,7 +200,13 @@ def known(text: str) -> str:
     numbers = {found: f"m_{number}" for number, found in enumerate(dict.fromkeys(_MEMORY.findall(text)), start=1)}
     text = re.sub(r"x{400} = (\d+)", r"(line \1)", text)
     text = _MEMORY.sub(lambda match: numbers[match[0]], text)
-    for pattern, name in ((_MOMENT, "(now)"), (_DATE, "today"), (_CODE, "(code)"), (_USED, "(n)")):
+    for pattern, name in (
+        (_NIGHT, "(job)"),
+        (_MOMENT, "(now)"),
+        (_DATE, "today"),
+        (_CODE, "(code)"),
+        (_USED, "(n)"),
+    ):
         text = pattern.sub(name, text)
     text = _SCORE.sub(r" · \1 …", text)
     for language, texts in CATALOGUE.items():

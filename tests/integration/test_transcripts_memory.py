@@ -126,8 +126,8 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
             Ada: /memory search tea
             Remora: Found:
                   today  you said: “I like tea”
-                m_1  you like tea (told today)
                   today  I said: “Answer to: I like tea”
+                m_1  you like tea (told today)
             Ada: /memory show m_1
             Remora: m_1: you like tea
                 fact, preferences · likes = tea
@@ -196,6 +196,7 @@ async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_
                 Learning is on here
                 last read (now)
                 today (n) tokens
+                Next work of the night: (job), (now)
         """)
 
 
@@ -736,8 +737,8 @@ async def test_memory_on_discord_is_for_the_asker_alone(discord: discords.Contro
                 {first.group}
             Remora (only you see this): Found:
                   today  you said: “I like tea”
-                m_1  you like tea (told today)
                   today  I said: “Answer to: I like tea”
+                m_1  you like tea (told today)
             Remora (only you see this): Nothing from memory was in my reply of (now).
                 Model: openai/m, (n) tokens in, (n) out
             Remora (only you see this): In a group that is for everybody, so only an admin can switch it. For yourself: /privacy out.
@@ -823,6 +824,7 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
                 此处会学习
                 上次阅读 (now)
                 今天 (n) 个 token
+                下一项夜间工作：(job)，(now)
             Ada: /task 写书
             Remora: 好，我们在做：写书
             Ada: /task 完成

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.spec import REFUSED, AgentSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
+from agents.spec import REFUSED, AgentSpec, JobsSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
 
 
 def spec(**options: Any) -> AgentSpec:
@@ -85,6 +85,13 @@ def test_scalar_left_empty_is_refused() -> None:
         ({"tools": ["shell"]}, ("tools", 0)),
         ({"rules": [""]}, ("rules", 0)),
         ({"language": "fr"}, ("language",)),
+        ({"jobs": {"compress": "24:00"}}, ("jobs", "compress")),
+        ({"jobs": {"compress": "3:00"}}, ("jobs", "compress")),
+        ({"jobs": {"compress": False}}, ("jobs", "compress")),
+        ({"jobs": {"compress": "monday 03:00"}}, ("jobs", "compress")),
+        ({"jobs": {"reflect": "03:30"}}, ("jobs", "reflect")),
+        ({"jobs": {"reflect": "someday 03:30"}}, ("jobs", "reflect")),
+        ({"jobs": {"cook": "03:30"}}, ("jobs", "cook")),
         ({"colour": "red"}, ("colour",)),
         ({"models": [openai(kye="x")]}, ("models", 0, "kye")),
     ],
@@ -281,3 +288,16 @@ def test_no_call_costs_less_than_nothing(read: int, cached: int, written: int) -
     """Also where a vendor counts more cached tokens than read ones."""
     price = PriceSpec(input=3, cached=1, output=2)
     assert 0 <= price.cost(read, cached, written) <= PriceSpec(input=3, output=2).cost(read, cached, written)
+
+
+def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() -> None:
+    """In the order of the night, weekdays counted from Monday."""
+    told = {name: (when.weekday, when.at.isoformat("minutes")) for name, when in spec().jobs.times.items()}
+    assert told == {
+        "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (0, "04:00"),
+        "decay": (None, "04:30"), "manner": (None, "04:40"), "tidy": (None, "05:00"),
+    }  # fmt: skip
+    moved = JobsSpec(enrich="off", reflect="Friday 23:59", tidy=" 00:00 ").times
+    assert "enrich" not in moved
+    assert (moved["reflect"].weekday, moved["reflect"].at.isoformat("minutes")) == (4, "23:59")
+    assert moved["tidy"].at.isoformat("minutes") == "00:00"

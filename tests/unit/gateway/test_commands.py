@@ -75,10 +75,10 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     """A code or another chat's name shown to a group would be out; that a window begins anew concerns all there."""
     specs = commands.specs("en")
     assert {spec.name for spec in specs if spec.admin} == {
-        "allow", "block", "pair", "dead", "admin", "agents", "backup",
+        "allow", "block", "pair", "dead", "admin", "agents", "backup", "jobs",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.private} == {
-        "pair", "dead", "admin", "agents", "backup", "link", "unlink", "profile",
+        "pair", "dead", "admin", "agents", "backup", "jobs", "link", "unlink", "profile",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.shared} == {"new", "stop", "retry", "task", "undo"}
     assert {spec.name for spec in specs if spec.forms} == {"remember", "correct", "memory"}

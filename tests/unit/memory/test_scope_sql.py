@@ -29,6 +29,7 @@ _LEFT = "ids of rows of a chat that is erased, for the eraser"
 _THEIRS = "ids of what is this person's own, by the owners and identities of their scope, for the eraser"
 _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
+_UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
     "recall/index.py:_make_some": (1, _INDEXER),
     "recall/index.py:catch_up_some": (1, "whether a row is in the index; nothing of it comes out"),
@@ -44,8 +45,11 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "recall/vectors.py:Vectors._compared": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
     "recall/vectors.py:_count": (1, "confined to one of `Scope.partitions`; only a number comes out"),
     "recall/vectors.py:_rows_after": (1, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "store/memories.py:parts_of": (1, _ERASED),
+    "store/documents.py:changed_names": (1, "numbers of rows only, for the indexer"),
     "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
     "store/entities.py:note": (1, "whether a row is this owner's"),
+    "store/entities.py:of_memories": (1, _HELD),
     "store/entities.py:_check": (3, _HELD),
     "store/entities.py:_count": (1, _HELD),
     "store/entities.py:_known": (3, "confined to the owner that writes"),
@@ -74,6 +78,9 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
     "store/looks.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
+    "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
+    "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
+    "store/memories.py:merged_into": (1, "an id, of a row that is then read by scope"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
     "store/mailbox.py:asked_by": (1, "the platform's id of the message that a turn's own row answers"),
     "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
@@ -95,8 +102,18 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "upkeep/choose.py:_said_here": (1, _THEIRS),
     "upkeep/choose.py:_everything": (2, _THEIRS),
     "upkeep/choose.py:_of_person": (2, "ids of what is a person's own or about them, for the eraser"),
+    "upkeep/compress.py:_owners": (1, "ids and times of the events of owners an agent works for"),
+    "upkeep/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
+    "upkeep/enrich.py:_link": (1, "marks rows that the scope's own read has given; nothing comes out"),
+    "upkeep/enrich.py:_waiting": (
+        1,
+        "which rows an agent's night is for, of those it serves; a step reads them by scope",
+    ),
+    "upkeep/merge.py:_owners": (1, "ids of owners only, of those that an agent serves"),
+    "upkeep/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
     "upkeep/erased.py:_narrowed": (1, "ids of rows that were erased, in a store put back"),
     "upkeep/erased.py:_figures": (1, "counts, for the operator who restores"),
+    "upkeep/forget.py:_gone_by_age": (1, "ids among those of the sources of what is to be forgotten"),
     "upkeep/forget.py:_said_again": (1, _ERASED),
     "upkeep/forget.py:_replies": (2, _ERASED),
     "upkeep/forget.py:_answers": (1, "what the bot said in sessions of the rows being erased, to find copies of them"),
@@ -109,6 +126,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "upkeep/erase.py:replay": (2, _ERASED),
     "upkeep/erase.py:_clear_summaries": (1, _ERASED),
     "upkeep/erase.py:_clear_person": (2, "blanks names by ids of identities; nothing comes out"),
+    "upkeep/manner.py:_owners": (1, "ids of owners only, of those who have told an agent how to answer them"),
     "upkeep/blank.py:finish": (1, _ERASED),
     "upkeep/blank.py:_clear_traffic": (1, _ERASED),
     "upkeep/blank.py:_turns_of": (1, "ids of turns only"),
@@ -119,6 +137,16 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "upkeep/transfer.py:look": (1, "confined to the owner that an import is for; the operator sees its own lines only"),
     "upkeep/transfer.py:_private_session": (1, "the id of a session only"),
     "upkeep/transfer.py:_keep": (1, "a count"),
+    "store/entities.py:withdraw": (1, "whether a name is there; nothing comes out"),
+    "upkeep/journal.py:_wanted": (1, _UNDONE),
+    "upkeep/journal.py:_may_reopen": (1, _UNDONE),
+    "upkeep/journal.py:_made_of": (1, _UNDONE),
+    "upkeep/journal.py:_take_back_links": (1, _UNDONE),
+    "upkeep/journal.py:_rows": (1, _UNDONE),
+    "upkeep/journal.py:_read": (1, "ids and types of names that a job has made or typed"),
+    "upkeep/retention.py:_newest": (1, "the newest id"),
+    "upkeep/retention.py:_said_before": (1, "ids of what was said long ago, for the eraser"),
+    "upkeep/retention.py:_clear_beside": (1, "whether a session has words left; nothing comes out"),
     "upkeep/takeback.py:some_memories": (1, "ids of rows of one import, for its undoing"),
     "upkeep/takeback.py:some_messages": (1, "ids of rows of one import, for its undoing"),
     "upkeep/takeback.py:_unname": (
@@ -321,11 +349,13 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
 
 def _constants(tree: ast.AST) -> dict[str, ast.expr]:
     """The module's own names for pieces of SQL."""
-    return {
-        node.targets[0].id: node.value
-        for node in ast.iter_child_nodes(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+    named: dict[str, ast.expr] = {}
+    for node in ast.iter_child_nodes(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and value is not None:
+            named[target.id] = value
+    return named
 
 
 def _text(node: ast.expr, constants: dict[str, ast.expr], place: str) -> str:

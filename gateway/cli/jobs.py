@@ -1,0 +1,264 @@
+"""`remora jobs`: the work of the night by hand: when what runs, run one, see what one would do, take one back.
+
+Invariants: a preview changes nothing but what it cost, and the list nothing at all, so that only that is for looking
+beside a running bot; what writes waits for none but names its process; what is shown of somebody's memories is shown to
+whoever runs this machine, who can read the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, fail, storage_code
+from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.config import Config
+from memory.errors import MemoryFault, StorageError, StoreInUse
+
+if TYPE_CHECKING:
+    from gateway.jobs import Worker
+    from memory.jobs import Change, Run
+    from memory.service import Context, Memory, Service
+
+_PERSON = click.option("--person", metavar="PLATFORM:USER", help="Whose memories: a person, as telegram:123456.")
+_CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group, as telegram:-1001234567890.")
+_AGENT = click.option("--agent", metavar="NAME", help="The agent, and so the store; else the default one.")
+#: Seconds between two lines on how far a run is.
+_TOLD: float = 2.0
+#: Letters shown of a memory.
+_LINE = 200
+
+
+@click.group()
+def jobs() -> None:
+    """The work of the night: see it, run it, preview it, take it back."""
+
+
+@jobs.command("list")
+@CONFIG
+def list_(config_path: Path | None) -> None:
+    """When each agent's jobs run next, in its timezone, and how they went last."""
+    with _at_work():
+        asyncio.run(_list(loaded(config_path)))
+
+
+@jobs.command()
+@CONFIG
+@click.argument("job")
+@_AGENT
+def run(config_path: Path | None, job: str, agent: str | None) -> None:
+    """Run a job now. While `remora serve` runs, an admin's /jobs run in a chat does it."""
+    with _at_work():
+        asyncio.run(_run(loaded(config_path), job, agent))
+
+
+@jobs.command()
+@CONFIG
+@click.argument("job")
+@_PERSON
+@_CHAT
+@_AGENT
+def preview(config_path: Path | None, job: str, person: str | None, chat: str | None, agent: str | None) -> None:
+    """Show what a job would do with somebody's memories now; a model that is asked costs tokens."""
+    with _at_work():
+        asyncio.run(_preview(loaded(config_path), job, person=person, chat=chat, agent=agent))
+
+
+@jobs.command()
+@CONFIG
+@click.argument("number", metavar="RUN", type=int)
+@_PERSON
+@_CHAT
+@_AGENT
+def undo(config_path: Path | None, number: int, person: str | None, chat: str | None, agent: str | None) -> None:
+    """Take back what a run did to somebody's memories; `jobs list` and /memory runs name runs by their numbers."""
+    with _at_work():
+        asyncio.run(_undo(loaded(config_path), number, person=person, chat=chat, agent=agent))
+
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    """Says what went wrong, and ends with its code."""
+    from gateway.importing import Unusable
+    from memory.jobs import BudgetSpent, NoUndo
+    from memory.learn.ask import ModelFailed
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Stopped. What is done stays; the run goes on when Remora starts.", err=True)
+        sys.exit(130)
+    except Unusable as exc:
+        fail(str(exc), EX_DATAERR)
+    except NoUndo:
+        fail("That was taken back before.", EX_DATAERR)
+    except StoreInUse as exc:
+        beside = "With it stopped this works; while it runs, an admin's /jobs in a chat does, but not in the terminal."
+        fail(f"{exc} {beside}", storage_code(exc))
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+    except BudgetSpent as exc:
+        until = datetime.fromtimestamp(exc.until / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+        more = f"There are more from {until} on; background.tokens_per_day in the agent's file allows more."
+        fail(f"{exc} {more}", EX_TEMPFAIL)
+    except ModelFailed as exc:
+        fail(f"{exc} See whether the background model can be reached, and try again.", EX_TEMPFAIL)
+    except TimeoutError:
+        fail("The model took too long. Nothing was changed; try again later.", EX_TEMPFAIL)
+    except MemoryFault as exc:
+        fail(str(exc), EX_DATAERR)
+
+
+async def _list(config: Config) -> None:
+    from gateway import app
+    from gateway.commands.jobs import NAMES, outcome
+    from gateway.jobs import planned, timetables
+    from gateway.texts import Texts
+    from memory.jobs import latest_in
+
+    set_up_logs(config)
+    for database, served in app.by_database(config).items():
+        newest = {(one.run.agent, one.run.job): one for one in await latest_in(config.data_dir / database)}
+        for agent in timetables(served):
+            texts = Texts("en", agent.zone.key)
+            click.echo(f"{agent.agent} ({agent.zone.key}):")
+            for one in planned(agent, NAMES, now=app.now()):
+                following = "off" if one.at is None else f"next {texts.moment(one.at)}"
+                last = newest.get((one.agent, one.job))
+                line = f"  {one.job}: {following}; "
+                if last is None:
+                    click.echo(f"{line}never run")
+                    continue
+                began = texts.moment(last.run.started_at)
+                click.echo(f"{line}last {began}, run {last.run.id}: {outcome(texts, last)}")
+
+
+async def _run(config: Config, job: str, agent: str | None) -> None:
+    from gateway import app
+    from gateway.commands.jobs import outcome
+    from gateway.texts import Texts
+
+    set_up_logs(config)
+    name = _agent(config, agent)
+    async with app.opened(config, {}) as parts:
+        store = parts.stores[name]
+        worker = store.nights
+        assert worker is not None, "an opened store has its worker"
+        _known(worker, name, job)
+        ran = await _followed(worker, store.memory, name, job)
+        ended = next(
+            (one for one in await store.memory.jobs.latest() if ran is not None and one.run.id == ran.id), None
+        )
+    if ended is None:
+        fail(f"{job} was not run: it is under way already.", EX_SOFTWARE)
+    zone = config.agents[name].timezone
+    click.echo(f"{job}, run {ended.run.id}: {outcome(Texts('en', zone), ended)}")
+    if ended.run.state != "done":
+        sys.exit(EX_SOFTWARE)
+
+
+async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Run | None:
+    """Run a job, and say how far it is. It has ended or is put down before this ends, however that comes about."""
+    running = asyncio.create_task(worker.run(agent, job))
+    try:
+        while not running.done():
+            await asyncio.wait({running}, timeout=_TOLD)
+            for newest in await memory.jobs.newest(limit=1):
+                if not running.done() and newest.run.job == job and newest.of:
+                    click.echo(f"{newest.done} of {newest.of} people and groups", err=True)
+        return running.result()
+    finally:
+        # The store is closed next, which must find nobody at work.
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _preview(config: Config, job: str, *, person: str | None, chat: str | None, agent: str | None) -> None:
+    from gateway import app
+
+    set_up_logs(config)
+    name = _agent(config, agent)
+    async with app.opened(config, {}) as parts:
+        memory = parts.stores[name].memory
+        context = await _whose(config, memory, person=person, chat=chat, agent=agent)
+        if job not in memory.jobs.names:
+            fail(f"There is nothing to preview of {job}. There are: {', '.join(memory.jobs.names)}.", EX_DATAERR)
+        click.echo(f"Working out what {job} would do ...", err=True)
+        changes = await memory.jobs.preview(context, job)
+    for change in changes:
+        for line in _told(change):
+            click.echo(line)
+    click.echo(f"{len(changes)} changes. Nothing was changed." if changes else "There is nothing to do.")
+
+
+async def _undo(config: Config, number: int, *, person: str | None, chat: str | None, agent: str | None) -> None:
+    from gateway import app
+
+    set_up_logs(config)
+    name = _agent(config, agent)
+    async with app.opened(config, {}) as parts:
+        memory = parts.stores[name].memory
+        context = await _whose(config, memory, person=person, chat=chat, agent=agent)
+        undone = await memory.jobs.undo(context, number)
+    click.echo(
+        f"Taken back: {undone.restored} memories are as they were before run {number}"
+        + (f"; {undone.left} were changed since and stay as they are." if undone.left else ".")
+    )
+
+
+async def _whose(
+    config: Config, memory: Service, *, person: str | None, chat: str | None, agent: str | None
+) -> Context:
+    """Whose memories are meant. Raises `Unusable`."""
+    from gateway.importing import Unusable, owner_of
+
+    owner = owner_of(config, person=person, chat=chat, agent_wide=False, agent=agent)
+    if owner is None:
+        raise Unusable("Say whose memories: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
+    context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
+    if context is None:
+        raise Unusable(f"{person or chat} has never talked with {owner.agent}'s store.")
+    return context
+
+
+def _agent(config: Config, agent: str | None) -> str:
+    from gateway.importing import Unusable
+
+    name = agent or config.default_agent
+    if name not in config.agents:
+        raise Unusable(f"There is no agent {name}. There are: {', '.join(sorted(config.agents))}.")
+    return name
+
+
+def _known(worker: Worker, agent: str, job: str) -> None:
+    from gateway.importing import Unusable
+    from gateway.texts import Texts
+
+    if job not in worker.jobs:
+        raise Unusable(f"There is no job {job}. There are: {', '.join(worker.jobs)}.")
+    if (setting := worker.missing(agent, job)) is not None:
+        raise Unusable(Texts("en")("jobs.missing", job=job, agent=agent, setting=setting))
+
+
+def _told(change: Change) -> Iterator[str]:
+    """One change of a preview: − set aside or replaced, + new with what it was made of, = stays, told again."""
+    marks = {"new": "+", "archived": "-", "replaced": "-", "back": "+"}
+    yield f"{marks.get(change.what, '=')} {_line(change.memory)}" + (
+        "" if change.what == "new" else f" ({change.what})"
+    )
+    for parent in change.made_of:
+        yield f"    made of {_line(parent)}"
+
+
+def _line(memory: Memory) -> str:
+    """A memory on one line, with nothing in it that a terminal would obey."""
+    said = f"{memory.short_id} {memory.kind} {memory.key}: {memory.value}"
+    flat = " ".join("".join(letter if letter.isprintable() else " " for letter in said[: 4 * _LINE]).split())
+    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"

@@ -1,0 +1,128 @@
+"""/jobs: the work of the night, for admins: when what is done next, how it went, and one done at once.
+
+Invariants: asked and answered in a private chat only; figures and names of jobs are shown, never what is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.spec import JobsSpec
+from gateway.catalogue import CATALOGUE
+from gateway.commands.call import Call, excerpt
+from gateway.jobs import TIDY, Worker
+from gateway.texts import Texts
+from memory.jobs import Progress
+
+#: The names of all jobs, for completion.
+NAMES = tuple(JobsSpec.model_fields)
+
+
+async def jobs(call: Call) -> None:
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("jobs.private"))
+        return
+    action, job, agent, *rest = [*call.arguments.split(), "", "", ""]
+    if call.nights is None:
+        await call.say(call.texts("jobs.none"))
+    elif not action:
+        await call.say(await _listed(call, call.nights))
+    elif action.lower() == "run" and job and not any(rest):
+        await call.say(_asked(call, call.nights, job.lower(), agent or call.agent.spec.name))
+    else:
+        await call.say(call.usage_line())
+
+
+def next_line(call: Call) -> list[str]:
+    """What is done next for the agent that answers here, as a line of its own; none where nothing is."""
+    planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
+    found = [(one.at, one.job) for one in planned if one.at is not None]
+    if not found:
+        return []
+    at, job = min(found)
+    return [call.texts("status.jobs", job=job_name(call.texts, job), at=call.texts.moment(at))]
+
+
+def job_name(texts: Texts, job: str) -> str:
+    """What a job does, in words."""
+    return _or(texts, f"jobs.name.{job}", job)
+
+
+def figures(texts: Texts, counts: Mapping[str, int]) -> str:
+    """What a run did, in words and figures."""
+    told = [
+        texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
+        for name, count in counts.items()
+        if count
+    ]
+    return ", ".join(told) or texts("jobs.nothing")
+
+
+def outcome(texts: Texts, progress: Progress) -> str:
+    """How a run went, and where it did not go well what to do."""
+    run = progress.run
+    fields = {"done": progress.done, "of": progress.of}
+    match run.state:
+        case "done":
+            return texts("jobs.state.done", counts=figures(texts, run.counts))
+        case "failed":
+            why = _or(texts, f"jobs.why.{run.error}", run.error or "")
+            if not progress.given_up:
+                return texts("jobs.state.retried", why=why, at=texts.moment(run.not_before), **fields)
+            advice = texts(_advice(run.error or ""), job=run.job)
+            return texts("jobs.state.failed", why=why, advice=advice, **fields)
+        case "skipped":
+            return texts("jobs.state.skipped", at=texts.moment(run.not_before), **fields)
+        case "running":
+            how = "put_down" if run.put_down else "running" if progress.of else "begun"
+            return texts(f"jobs.state.{how}", **fields)
+        case state:
+            return texts(f"jobs.state.{state}", **fields)
+
+
+async def _listed(call: Call, nights: Worker) -> str:
+    texts = call.texts
+    names = [agent.agent for agent in nights.agents]
+    newest = {(one.run.agent, one.run.job): one for one in await call.memory.jobs.latest()}
+    lines: list[str] = []
+    for agent in nights.agents:
+        lines.append(texts("jobs.agent", agent=agent.agent, zone=texts.timezone))
+        for one in nights.planned([agent.agent]):
+            last = newest.get((one.agent, one.job))
+            if one.job not in {job.name for job in agent.jobs} and last is None and len(names) > 1:
+                continue
+            lines.append(
+                texts(
+                    "jobs.line",
+                    job=f"{job_name(texts, one.job)} ({one.job})",
+                    next=texts("jobs.off") if one.at is None else texts.moment(one.at),
+                    last=texts("jobs.never")
+                    if last is None
+                    else texts("jobs.last", at=texts.moment(last.run.started_at), how=outcome(texts, last)),
+                )
+            )
+    return "\n".join(lines)
+
+
+def _asked(call: Call, nights: Worker, job: str, agent: str) -> str:
+    texts = call.texts
+    agents = [one.agent for one in nights.agents]
+    if job not in nights.jobs:
+        return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
+    if agent not in agents:
+        return texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents))
+    if (setting := nights.missing(agent, job)) is not None:
+        return texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting)
+    nights.ask(agent, job)
+    return texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent)
+
+
+def _advice(error: str) -> str:
+    if error in ("model_failed", "TimeoutError", "unreadable_answer"):
+        return "jobs.advice.model"
+    return "jobs.advice.store" if error.startswith("stor") else "jobs.advice"
+
+
+def _or(texts: Texts, key: str, otherwise: str) -> str:
+    """A text of the catalogue, where it is there."""
+    return texts(key) if key in CATALOGUE[texts.language] else otherwise

@@ -1,0 +1,181 @@
+"""/memory runs, run, undo and preview: what the night did with somebody's memories or would do, and taking it back.
+
+Invariants: everybody sees what was done to rows they may read; in a group only an admin takes back or has a model
+asked; a run that touched nothing here is answered like one that there is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from gateway.catalogue import CATALOGUE
+from gateway.commands.call import Call, excerpt
+from gateway.commands.jobs import figures, job_name
+from gateway.commands.lines import ids_of
+from memory.errors import MemoryFault, NotFound, StorageError
+from memory.jobs import Change, Item, NoUndo, Run
+from memory.service import Memory
+
+#: Runs in a list, changes of one run, and letters of one memory in these.
+_RUNS: Final = 10
+_CHANGES: Final = 20
+_LINE: Final = 100
+T = TypeVar("T")
+
+
+async def show_runs(call: Call, _rest: str) -> None:
+    """The runs that changed something here, newest first; of linked accounts each run once."""
+    runs = _by_run(await call.memory.jobs.mine(call.context, limit=4 * _RUNS))[:_RUNS]
+    if not runs:
+        await call.say(call.texts("night.none"))
+        return
+    lines = [
+        call.texts(
+            "night.line",
+            n=items[0].run.id,
+            date=call.texts.date(items[0].run.started_at),
+            job=job_name(call.texts, items[0].run.job),
+            figures=figures(call.texts, _summed(items)),
+            state=_state(call, items),
+        )
+        for items in runs
+    ]
+    await call.say("\n".join([call.texts("night.head"), *lines, call.texts("night.how", n=runs[0][0].run.id)]))
+
+
+async def show_run(call: Call, typed: str) -> None:
+    """What one run changed, line by line."""
+    items = await _typed(call, typed)
+    if not items:
+        return
+    run = items[0].run
+    changes = await call.memory.jobs.did(call.context, run.id)
+    head = call.texts("night.run", state=_state(call, items), **_named(call, run))
+    await call.say("\n".join([head, *(_lines(call, changes) or [call.texts("night.run.empty")])]))
+
+
+async def undo(call: Call, typed: str) -> None:
+    """Take a run back, as far as nobody has changed since what it did."""
+    if not _may(call):
+        await call.say(call.texts("night.admins"))
+        return
+    items = await _typed(call, typed)
+    if not items:
+        return
+    run = items[0].run
+    try:
+        done = await call.memory.jobs.undo(call.context, run.id)
+    except NoUndo:
+        await call.say(call.texts("night.undo.before", n=run.id))
+        return
+    except NotFound:  # forgotten or unlinked a moment ago
+        await call.say(call.texts("night.unknown", n=run.id))
+        return
+    key = "night.undo" if done.restored else "night.undo.nothing"
+    said = [call.texts(key, count=done.restored, **_named(call, run))]
+    for heading, rows in (("night.undo.back", done.back), ("night.undo.stay", done.stay)):
+        if rows:
+            said += [call.texts(heading), *_cut(call, rows, lambda row: _row(call, "night.undo.row", row))]
+    await call.say("\n".join(said))
+
+
+async def preview(call: Call, typed: str) -> None:
+    """What a job would do here by now. Where a model does it, it is asked, and what that took is said."""
+    job, jobs = typed.lower(), call.memory.jobs
+    if not _may(call):
+        await call.say(call.texts("night.admins"))
+        return
+    if job not in jobs.names:
+        named = ", ".join(f"{name} ({job_name(call.texts, name)})" for name in jobs.names)
+        await call.say(call.texts("night.preview.jobs", jobs=named))
+        return
+    before = await _tokens(call, job)
+    try:
+        changes = await jobs.preview(call.context, job)
+    except StorageError:
+        raise
+    except (MemoryFault, TimeoutError) as exc:
+        await call.say(call.texts("night.preview.failed", why=_why(call, exc)))
+        return
+    tokens = await _tokens(call, job) - before
+    named = job_name(call.texts, job)
+    said = [call.texts("night.preview" if changes else "night.preview.none", job=named), *_lines(call, changes)]
+    said.append(call.texts("night.preview.cost", tokens=tokens) if tokens else call.texts("night.preview.free"))
+    await call.say("\n".join(said))
+
+
+def _may(call: Call) -> bool:
+    return call.context.session.private or call.admin
+
+
+async def _typed(call: Call, typed: str) -> list[Item]:
+    """The run that is meant, with all it did here; says so where there is none."""
+    number = typed.removeprefix("#")
+    items: list[Item] = []
+    if number.isascii() and number.isdecimal() and len(number) < 10:
+        items = await call.memory.jobs.item(call.context, int(number))
+    if not items:
+        await call.say(call.texts("night.unknown", n=excerpt(typed)))
+    return items
+
+
+def _by_run(items: Sequence[Item]) -> list[list[Item]]:
+    found: dict[int, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.run.id, []).append(item)
+    return list(found.values())
+
+
+def _summed(items: Sequence[Item]) -> dict[str, int]:
+    """What a run did to the rows of several accounts of one person."""
+    counts: dict[str, int] = {}
+    for item in items:
+        for name, count in item.counts.items():
+            counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _state(call: Call, items: Sequence[Item]) -> str:
+    states = {item.state for item in items}
+    if states == {"undone"}:
+        return call.texts("night.state.undone")
+    return call.texts("night.state.failed") if "failed" in states else ""
+
+
+def _named(call: Call, run: Run) -> dict[str, object]:
+    return {"n": run.id, "date": call.texts.date(run.started_at), "job": job_name(call.texts, run.job)}
+
+
+def _lines(call: Call, changes: Sequence[Change]) -> list[str]:
+    return _cut(call, changes, lambda change: _change(call, change))
+
+
+def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
+    """The first rows as lines, and how many more there are."""
+    shown = [line(row) for row in rows[:_CHANGES]]
+    return shown + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
+
+
+def _change(call: Call, change: Change) -> str:
+    if change.made_of:
+        return _row(call, "night.new_of", change.memory, ids=ids_of(call, change.made_of))
+    return _row(call, f"night.{change.what.replace(' ', '_')}", change.memory)
+
+
+def _row(call: Call, key: str, memory: Memory, **fields: str) -> str:
+    return call.texts(key, said=excerpt(call.phrase(memory), _LINE), id=memory.short_id, **fields)
+
+
+async def _tokens(call: Call, job: str) -> int:
+    """What models took for a job of this agent lately."""
+    used = await call.memory.figures.usage(call.context, days=1, everywhere=True)
+    return sum(one.input_tokens + one.output_tokens for one in used if one.purpose == job)
+
+
+def _why(call: Call, error: Exception) -> str:
+    """Why a preview can't be had, in words."""
+    code = getattr(error, "code", type(error).__name__)
+    known = CATALOGUE[call.texts.language]
+    keys = (f"night.why.{code}", f"jobs.why.{code}", f"failure.{code}", "failure.other")
+    return call.texts(next(key for key in keys if key in known))

@@ -1,0 +1,327 @@
+"""The nightly sweep: what fades and when, what never does, and how it comes back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memory import keys
+from memory.learn import keep
+from memory.service import Context, Service
+from memory.store import browsing, fading, memories, people
+from memory.store.database import Reader, Row, Transaction
+from memory.store.job_runs import Run
+from memory.store.memories import Draft, Kind
+from memory.upkeep.decay import JOB
+from memory.upkeep.job import Night, Step
+from tests.conftest import group, private
+from tests.fakes import Clock
+from tests.integration.test_memory import act, say
+
+#: The first whole day, counted from when it was told, on which a row of a category is set aside; the day before, not.
+GONE_ON = {
+    "temp": 13, "debug": 13,
+    "conversation": 61,
+    "plan": 260, "happening": 260, "artifact": 260,
+    "decision": 778, "solution": 778, "config": 778, "project": 778,
+    "preference": 1578, "place": 1578, "work": 1578,
+}  # fmt: skip
+STAYING = {"identity", "relation", "boundary", "health", "instruction"}
+
+
+def draft(context: Context, value: str, clock: Clock, **of: object) -> Draft:
+    fields: dict[str, object] = {
+        "kind": "fact", "owner_id": context.scope.writes_to, "author_id": context.speaker.id,
+        "subject_id": context.speaker.id, "category": "conversation", "key": "note", "value": value,
+        "importance": 5, "confidence": 0.9, "origin": "extracted", "learned_at": clock(), "local_date": "2026-11-21",
+    }  # fmt: skip
+    return Draft(**{**fields, **of})  # type: ignore[arg-type]
+
+
+async def planted(memory: Service, context: Context, value: str, clock: Clock, **of: object) -> int:
+    """A row that was learned just now."""
+    made = draft(context, value, clock, **of)
+    return await memory._database.write(
+        lambda tx: memories.insert(tx, made, new_id=memory._short_id, now=memory._now())
+    )
+
+
+async def sweep(memory: Service, clock: Clock, agent: str = "assistant") -> Run:
+    """The job of this night."""
+    period = datetime.fromtimestamp(clock() / 1000, UTC).date().isoformat()
+    run = await memory.jobs.run(agent, "decay", period)
+    assert run is not None and run.state == "done"
+    return run
+
+
+async def standing(memory: Service) -> set[str]:
+    """The values of all rows that are current, profile and directive too."""
+    rows = await memory._database.read(
+        lambda reader: reader.all(
+            "select value from memories where archived_at is null and superseded_by is null and valid_until is null"
+        )
+    )
+    return {row["value"] for row in rows}
+
+
+async def everything(memory: Service) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of memory, byte for byte."""
+    tables = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
+
+    def read(reader: Reader) -> dict[str, list[Row]]:
+        return {table: reader.all(f"select * from {table} order by 1, 2") for table in tables}
+
+    return {table: [tuple(row) for row in rows] for table, rows in (await memory._database.read(read)).items()}
+
+
+async def met(memory: Service, clock: Clock, place: tuple[object, object] | None = None) -> Context:
+    """Somebody who has talked with the agent, so that their nights are its to work."""
+    return (await say(memory, place or private("ada"), "hello there", clock=clock)).context  # type: ignore[arg-type]
+
+
+async def test_each_category_goes_on_its_day_and_not_before(memory: Service, clock: Clock) -> None:
+    """The half-lives and the line below which a memory is set aside say the day; the table writes it out."""
+    assert GONE_ON.keys() | STAYING == keys.CATEGORIES.keys()
+    ada = await met(memory, clock)
+    for category in keys.CATEGORIES:
+        await planted(memory, ada, category, clock, category=category, key=f"about {category}")
+    start, gone = clock(), set[str]()
+    for day in sorted(set(GONE_ON.values())):
+        clock.at = start
+        clock.move(days=day - 1)
+        assert (await sweep(memory, clock)).counts == {}
+        clock.move(days=1)
+        gone |= {category for category, on in GONE_ON.items() if on == day}
+        await sweep(memory, clock)
+        assert set(keys.CATEGORIES) & await standing(memory) == set(keys.CATEGORIES) - gone
+    clock.move(days=50 * 365)
+    assert (await sweep(memory, clock)).counts == {}
+
+
+@pytest.mark.parametrize(("told_again", "last_day"), [(0, 60), (1, 121), (4, 302)])
+async def test_a_style_lasts_fourteen_days_for_each_time_it_was_told(
+    memory: Service, clock: Clock, told_again: int, last_day: int
+) -> None:
+    """Counted from the last time."""
+    ada = await met(memory, clock)
+    style = await planted(memory, ada, "answers briefly", clock, kind="style", agent_id=ada.scope.agent_id)
+    for _ in range(told_again):
+        await memory._database.write(lambda tx: memories.reinforce(tx, style, at=clock()))
+    clock.move(days=last_day)
+    await sweep(memory, clock)
+    assert "answers briefly" in await standing(memory)
+    clock.move(days=1)
+    assert (await sweep(memory, clock)).counts == {"archived": 1}
+    assert "answers briefly" not in await standing(memory)
+
+
+async def test_what_somebody_holds_on_to_and_what_is_no_fact_never_goes(memory: Service, clock: Clock) -> None:
+    """Pinned, confirmed, reflections, events, and what is made for every prompt."""
+    ada = await met(memory, clock)
+    await planted(memory, ada, "passing", clock)
+    await planted(memory, ada, "sure", clock, confirmed=True)
+    held = await planted(memory, ada, "held", clock)
+    await memory._database.write(lambda tx: browsing.pin(tx, held, pinned=True))
+    kinds: tuple[Kind, ...] = ("reflection", "event", "profile", "directive")
+    for kind in kinds:
+        await planted(memory, ada, kind, clock, kind=kind, key=kind, category="temp")
+    clock.move(days=20 * 365)
+    assert (await sweep(memory, clock)).counts == {"archived": 1}
+    assert await standing(memory) == {"sure", "held", *kinds}
+
+
+async def test_a_weaker_start_ends_sooner(memory: Service, clock: Clock) -> None:
+    """Base strength is a factor: at a quarter of it two half-lives are gone from the start."""
+    ada = await met(memory, clock)
+    weak, none = [await planted(memory, ada, value, clock, category="plan") for value in ("weak", "none")]
+
+    def weaken(tx: Transaction) -> None:
+        tx.run("update memories set strength = 0.25 where id = ?", (weak,))
+        tx.run("update memories set strength = 0 where id = ?", (none,))
+
+    await memory._database.write(weaken)
+    await sweep(memory, clock)
+    assert await standing(memory) == {"weak"}
+    clock.move(days=139)
+    await sweep(memory, clock)
+    assert await standing(memory) == {"weak"}
+    clock.move(days=1)
+    await sweep(memory, clock)
+    assert await standing(memory) == set()
+
+
+async def test_the_cheap_look_finds_all_that_has_faded(memory: Service, clock: Clock) -> None:
+    """What SQL passes over must not be due: no day, category or kind lies between the two."""
+    ada = await met(memory, clock)
+    for n, category in enumerate(keys.CATEGORIES):
+        await planted(memory, ada, f"{n}", clock, category=category, key=f"about {n}")
+        await planted(memory, ada, f"style {n}", clock, category=category, kind="style", key=f"style {n}")
+    start = clock()
+
+    def both(reader: Reader) -> tuple[set[int], set[int]]:
+        rows = memories.current(reader, ada.scope, ("fact", "style"), limit=100)
+        due = {memory.id for memory in rows if fading.has_faded(memory, now=clock())}
+        return due, {memory.id for memory in fading.faded(reader, ada.scope, now=clock())}
+
+    ends = [0, *(3 * 4.321928 * days / 3 for days in (3, 14, 60, 180, 365))]
+    for end in ends:
+        for minutes in range(-120, 121, 7):
+            clock.at = start
+            clock.move(days=end, minutes=minutes)
+            due, found = await memory._database.read(both)
+            assert found == due
+
+
+async def test_a_second_run_finds_nothing_and_names_nobody(memory: Service, clock: Clock) -> None:
+    """Only owners with work get a row, and a night is worked once."""
+    ada = await met(memory, clock)
+    await met(memory, clock, private("bob"))
+    await planted(memory, ada, "passing", clock)
+    clock.move(days=61)
+    first = await sweep(memory, clock)
+    assert await memory.jobs.run("assistant", "decay", first.period) is None
+    clock.move(days=1)
+    second = await sweep(memory, clock)
+    rows = await memory._database.read(lambda r: r.all("select run_id, owner_id from job_items order by 1, 2"))
+    assert [tuple(row) for row in rows] == [(first.id, ada.scope.writes_to)]
+    assert second.counts == {}
+
+
+async def test_taking_it_back_leaves_every_byte_as_it_was_and_it_is_not_done_again(
+    memory: Service, clock: Clock
+) -> None:
+    """Profile slots included: the one that lost a part and the one that lost all."""
+    ada = await met(memory, clock)
+
+    def learn(tx: Transaction) -> None:
+        for n, (key, category, value) in enumerate(
+            [("goal", "plan", "run a marathon"), ("likes", "preference", "jazz"), ("interest", "temp", "tides"),
+             ("interest", "preference", "chess"), ("note", "temp", "the bus is late")],
+        ):  # fmt: skip
+            said = draft(ada, value, clock, key=key, category=category, importance=9 - n)
+            keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory._short_id)
+
+    await memory._database.write(learn)
+    slots = {slot.key: slot.value for slot in await memory.profile(ada)}
+    assert slots["goals"] == "run a marathon" and "tides" in slots["interests"]
+    clock.move(days=261)
+    before = await everything(memory)
+    run = await sweep(memory, clock)
+    assert run.counts == {"archived": 3}
+    slots = {slot.key: slot.value for slot in await memory.profile(ada)}
+    assert "goals" not in slots and slots["interests"] == "interest chess" and slots["likes"] == "jazz"
+    undone = await memory.jobs.undo(ada, run.id)
+    assert undone.left == 0 and await everything(memory) == before
+    clock.move(days=1)
+    assert (await sweep(memory, clock)).counts == {}
+    assert await everything(memory) == before
+
+
+async def test_what_is_told_again_comes_back(memory: Service, clock: Clock) -> None:
+    """As the same row, and fresh."""
+    ada = await met(memory, clock)
+    plan = await planted(memory, ada, "learn to sail", clock, category="plan", key="goal")
+    clock.move(days=260)
+    await sweep(memory, clock)
+    assert await standing(memory) == set()
+
+    def again(tx: Transaction) -> int | None:
+        said = draft(ada, "learn to sail", clock, category="plan", key="goal")
+        return keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory._short_id)
+
+    assert await memory._database.write(again) == plan
+    assert [slot.value for slot in await memory.profile(ada)] == ["learn to sail"]
+    clock.move(days=259)
+    await sweep(memory, clock)
+    assert "learn to sail" in await standing(memory)
+
+
+@pytest.mark.parametrize("what", ["pin", "confirm", "correct"])
+async def test_what_is_pinned_confirmed_or_corrected_comes_back_for_good(
+    memory: Service, clock: Clock, what: str
+) -> None:
+    """With its part of the profile."""
+    ada = await met(memory, clock)
+    await planted(memory, ada, "learn to sail", clock, category="plan", key="goal")
+    clock.move(days=260)
+    await sweep(memory, clock)
+    [found] = [hit.memory for hit in await memory.search(ada, "sail", limit=5) if hit.memory is not None]
+    assert found.archived_at == clock()
+    if what == "pin":
+        await act(memory, ada, lambda desk: desk.pin(found.short_id, pinned=True))
+    elif what == "confirm":
+        await act(memory, ada, lambda desk: desk.confirm(found.short_id))
+    else:
+        await act(memory, ada, lambda desk: desk.correct(found.short_id, "learn to sail well"))
+    expected = "learn to sail well" if what == "correct" else "learn to sail"
+    assert [m.value for m in await memory.memories(ada, limit=5)] == [expected]
+    assert [slot.value for slot in await memory.profile(ada)] == [expected]
+    clock.move(days=10 * 365)
+    assert (await sweep(memory, clock)).counts == {}
+
+
+async def test_what_changes_between_look_and_sweep_stays(memory: Service, clock: Clock) -> None:
+    """Told again, pinned, replaced or forgotten meanwhile: none of it is set aside."""
+    ada = await met(memory, clock)
+    again, held, old, gone, plain = [
+        await planted(memory, ada, value, clock, key=value) for value in ("again", "held", "old", "gone", "plain")
+    ]
+    clock.move(days=70)
+    steps = await planned(memory, ada, clock)
+
+    def meanwhile(tx: Transaction) -> None:
+        memories.reinforce(tx, again, at=clock())
+        browsing.pin(tx, held, pinned=True)
+        new = memories.insert(tx, draft(ada, "new", clock), new_id=memory._short_id, now=clock())
+        memories.supersede(tx, old, new, at=clock())
+        memories.delete(tx, [gone])
+
+    await memory._database.write(meanwhile)
+    [step] = steps
+    assert await memory._database.write(lambda tx: step.carry_out(tx, "")) == {"archived": 1}
+    rows = await memory._database.read(lambda r: r.all("select id from memories where archived_at is not null"))
+    assert [row["id"] for row in rows] == [plain]
+
+
+async def planned(memory: Service, context: Context, clock: Clock) -> list[Step]:
+    """What the job would do for one owner."""
+
+    def read(reader: Reader) -> list[Step]:
+        agent_id = context.scope.agent_id
+        night = Night(
+            agent_id=agent_id, day="2027-01-30", timezone="UTC", now=clock(), new_id=memory._short_id, model=False
+        )
+        return list(JOB.steps(reader, people.scope_of_owner(reader, context.scope.writes_to, agent_id=agent_id), night))
+
+    return await memory._database.read(read)
+
+
+async def test_many_rows_go_in_portions_and_a_broken_run_goes_on(memory: Service, clock: Clock) -> None:
+    """A writer waits for no more than one portion, and what was done stays done."""
+    ada = await met(memory, clock)
+
+    def many(tx: Transaction) -> None:
+        for n in range(1_100):
+            memories.insert(tx, draft(ada, f"note {n}", clock), new_id=memory._short_id, now=clock())
+
+    await memory._database.write(many)
+    clock.move(days=61)
+    steps = await planned(memory, ada, clock)
+    counts = [await memory._database.write(lambda tx: step.carry_out(tx, "")) for step in steps[:1]]  # noqa: B023
+    assert len(steps) == 3 and counts == [{"archived": 500}]
+    assert (await sweep(memory, clock)).counts == {"archived": 600}
+
+
+async def test_the_agent_that_serves_somebody_sweeps_for_them_and_for_groups_too(memory: Service, clock: Clock) -> None:
+    """Each owner is swept by one agent; a style of the other one is not its to touch."""
+    ada = await met(memory, clock)
+    club = await met(memory, clock, group("club", "ada"))
+    other = await met(memory, clock, private("bob", agent="other"))
+    for context in (ada, club, other):
+        await planted(memory, context, f"of {context.session.key}", clock)
+    await planted(memory, ada, "of the other agent", clock, kind="style", agent_id=other.scope.agent_id)
+    clock.move(days=61)
+    assert (await sweep(memory, clock)).counts == {"archived": 2}
+    assert await standing(memory) == {f"of {other.session.key}", "of the other agent"}
+    assert (await sweep(memory, clock, agent="other")).counts == {"archived": 1}

@@ -1,0 +1,118 @@
+"""/memory runs, run, undo and preview, and what /memory show tells of them: through the whole pipeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.policy import Rules
+from memory.store.database import Transaction
+from tests.fakes import DAY, NOON
+from tests.pipeline import World, pipeline
+
+ADA, BOB, ROOT, CLUB = "7", "8", "9", "-1001"
+_ID = re.compile(r"m_[a-z0-9]+")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    rules = Rules(allow=frozenset({ADA, BOB}), admins=frozenset({ROOT}), groups=frozenset({CLUB}))
+    async with pipeline(tmp_path, rules={"telegram": rules}) as made:
+        yield made
+
+
+async def faded(world: World, text: str, *, author: str = ADA, **more: Any) -> str:
+    """The id of something that was kept so long ago that the next night sets it aside."""
+    found = _ID.search("\n".join(await world.say(f"/remember {text}", author=author, **more)))
+    assert found is not None
+
+    def age(tx: Transaction) -> None:
+        tx.run(
+            "update memories set category = 'debug', last_reinforced_at = ? where short_id = ?",
+            (NOON - 400 * DAY, found[0]),
+        )
+
+    await world.memory._database.write(age)
+    return found[0]
+
+
+async def night(world: World) -> int:
+    """Have what is faded set aside; the number of the run."""
+    run = await world.memory.jobs.run("assistant", "decay", "2026-11-21")
+    assert run is not None and run.state == "done"
+    return run.id
+
+
+async def said(world: World, text: str, *, author: str = ADA, **more: Any) -> str:
+    return "\n".join(await world.say(text, author=author, **more))
+
+
+async def test_what_the_night_did_is_shown_and_taken_back(world: World) -> None:
+    """From the list to one run to its rows, and back; the second time there is nothing to take back."""
+    assert await said(world, "/memory runs") == "No work of the night has changed anything of what I remember here."
+    short_id = await faded(world, "the build is red")
+    number = await night(world)
+    assert await said(world, "/memory runs") == (
+        "What the work of the night has done with what I remember here, newest first:\n"
+        f"  {number}  21 Nov 2026: set aside what has faded: set aside 1\n"
+        f"/memory run {number} shows what that was, /memory undo {number} takes it back."
+    )
+    shown = await said(world, f"/memory run {number}")
+    assert shown.startswith(f"Run {number}, 21 Nov 2026: set aside what has faded\n− ")
+    assert "the build is red" in shown and shown.endswith(f"({short_id}), set aside")
+    assert "set aside, for it has faded" in await said(world, f"/memory show {short_id}")
+    undone = await said(world, f"/memory undo {number}")
+    assert "as they were before: 1;" in undone and f"({short_id})" in undone
+    assert "set aside" not in await said(world, f"/memory show {short_id}")
+    assert "(taken back)" in await said(world, "/memory runs")
+    assert await said(world, f"/memory undo {number}") == f"Run {number} was taken back before."
+
+
+async def test_a_preview_costs_nothing_without_a_model_and_changes_nothing(world: World) -> None:
+    """The night then does just that."""
+    short_id = await faded(world, "the build is red")
+    shown = await said(world, "/memory preview decay")
+    assert f"({short_id}), set aside" in shown and shown.endswith("No model was asked for that.")
+    assert "set aside" not in await said(world, f"/memory show {short_id}")
+    assert await said(world, "/memory runs") == "No work of the night has changed anything of what I remember here."
+    assert "decay (set aside what has faded)" in await said(world, "/memory preview")
+    await said(world, f"/memory pin {short_id}")
+    assert "would change nothing" in await said(world, "/memory preview decay")
+
+
+@pytest.mark.parametrize("typed", ["999", "abc", "99999999999999999999999", "-1", "1; drop table memories"])
+async def test_a_run_that_is_not_ones_own_is_answered_like_none(world: World, typed: str) -> None:
+    """Whatever is typed, nothing of others is told."""
+    await faded(world, "the build is red")
+    number = await night(world)
+    for action in ("run", "undo"):
+        refused = await said(world, f"/memory {action} {typed}")
+        assert refused == (await said(world, f"/memory {action} {number}", author=BOB)).replace(str(number), typed)
+        assert refused.startswith(f"No run {typed} has changed anything")
+
+
+async def test_in_a_group_everybody_looks_and_an_admin_takes_back(world: World) -> None:
+    """It is everybody's memory; in private none of it is shown."""
+    short_id = await faded(world, "the build is red", chat=CLUB, addressed=True)
+    number = await night(world)
+    for author in (ADA, BOB, ROOT):
+        assert short_id in await said(world, f"/memory run {number}", author=author, chat=CLUB, addressed=True)
+        assert "No run" in await said(world, f"/memory run {number}", author=author)
+    for command in (f"/memory undo {number}", "/memory preview decay"):
+        assert "only an admin" in await said(world, command, author=BOB, chat=CLUB, addressed=True)
+    undone = await said(world, f"/memory undo {number}", author=ROOT, chat=CLUB, addressed=True)
+    assert f"({short_id})" in undone and undone.startswith("Taken back")
+
+
+async def test_in_chinese_too(world: World) -> None:
+    """Every line of it."""
+    await said(world, "/profile language zh")
+    await faded(world, "the build is red")
+    number = await night(world)
+    for command in ("/memory runs", f"/memory run {number}", f"/memory undo {number}", "/memory preview decay"):
+        shown = re.sub(r"/memory \w+|the build is red|Note that", "", await said(world, command))
+        assert not re.search(r"[a-z]{3,} [a-z]{3,}", shown), shown
