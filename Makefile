@@ -1,6 +1,6 @@
 # make chat   set up .venv when there is none, then chat in the terminal (data under data/)
 # make test   set up .venv with the development tools, then lint, types and all tests
-# make check  the same checks on the environment that is already there
+# make check  lint, types and the quick tests, on the environment that is already there: for every commit
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ PEERS := bench/.peers
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers crash faults leaks requirements docs clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers crash faults fuzz leaks attack requirements docs pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -32,10 +32,12 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@touch $@
 
 test: venv
-	@$(MAKE) --no-print-directory check
-
-check: lint types
+	@$(MAKE) --no-print-directory lint types
 	$(BIN)/python -m pytest -q -n auto --dist loadfile
+
+# Not here: what kills, attacks or starts whole programs takes as long as all the rest.
+check: lint types
+	$(BIN)/python -m pytest -q -n auto --dist loadfile $(foreach slow,attack crash e2e,--ignore tests/$(slow))
 
 lint:
 	$(BIN)/ruff check .
@@ -44,9 +46,14 @@ lint:
 types:
 	$(BIN)/mypy
 
-# The page of commands, made from the table.
+# The page of commands, made from the table; the conversation in README.md, made by holding it.
 docs:
 	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m bench.conversation --write
+
+# The pictures in README.md, drawn from the program at a terminal.
+pictures: venv
+	$(BIN)/python -m bench.pictures
 
 format:
 	$(BIN)/ruff check --fix .
@@ -70,7 +77,7 @@ bench-load: venv
 
 # A simulated year of 20 people, with the work of its nights; some twenty minutes: make bench-year DATA="FILE ..."
 bench-year: venv
-	$(BIN)/python -m bench.year $(DATA) --picture docs/year.png
+	$(BIN)/python -m bench.year $(DATA) --picture docs/design/year.png
 
 # Remora beside mem0, in an environment apart: make bench-peers DATA=FILE
 bench-peers: $(PEERS)/.ready
@@ -101,15 +108,24 @@ faults: venv
 	REMORA_NTH_STRIDE=1 $(BIN)/python -m pytest -q tests/integration/test_nth_failure.py
 	REMORA_MACHINE_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_delivery_machine.py
 
+# Property tests with new random examples, a thousand each; `make check` always draws the same ones.
+fuzz: venv
+	REMORA_EXAMPLES=fuzz $(BIN)/python -m pytest -q -n auto tests/unit
+
 # People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
 leaks: venv
 	REMORA_LEAK_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_scope_machine.py
+
+# Attacks a running bot by every scenario of tests/attack; some forty minutes. Another checkout, or one scenario:
+# make attack ATTACK="--target ../other --only native" (the ordinary tests try a short form).
+attack: venv
+	@$(BIN)/python -m tests.attack $(ATTACK)
 
 # The pins cover Python 3.11 to 3.13 on every platform; run this after changing pyproject.toml.
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis

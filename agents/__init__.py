@@ -1,0 +1,1 @@
+"""Part of Remora: the agents and the language models behind them."""

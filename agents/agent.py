@@ -1,8 +1,8 @@
 """The loop of one turn: ask the model, run the tools it asks for, ask again, until it answers.
 
-Invariants: each completion is handed to `keep_step` before its tools run; stored completions are replayed instead of
-being paid for again; at most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
-ends with words; the traffic holds no call that a vendor would refuse to read back.
+Invariants: each completion is handed to `keep_step` before its tools run. Stored completions are replayed instead of
+being paid for again. At most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
+ends with words. The traffic holds no call that a vendor would refuse to read back.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agents import tools
 from agents.llm import BadCompletion, ChatMessage, Completion, OnText, Provider, Request, ToolCall
+from agents.marks import unmarked
 from agents.tools import Tool
 
 MAX_STEPS = 25
-#: Between what a model says before its tools and after them.
+#: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
-#: What vendors take as a tool's name (OpenAI: letters, digits, _ and -, at most 64).
+#: Characters that vendors refuse in a tool's name (OpenAI takes letters, digits, _ and -, at most 64).
 _NO_NAME_LETTER = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-#: A NUL as JSON escapes it, behind backslashes that stand for themselves.
+#: A NUL as JSON escapes it, after an even number of backslashes that escape each other.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-#: Of a call's arguments history keeps no more characters: the window's tokens are counted without them.
+#: Longest arguments of a call that history keeps, in characters: the window's tokens are counted without them.
 _LONGEST_ARGUMENTS = 16_000
-#: Objects and lists inside each other; some servers' parsers stop at 128.
+#: Deepest nesting of objects and lists in arguments; some servers' parsers stop at 128.
 _DEEPEST_ARGUMENTS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a turn brought: the answer, the tool traffic before it, and every completion paid for in this attempt.
+    """The result of a turn: the answer, the tool traffic before it, and every completion paid for in this attempt.
 
-    `shown` is all the person reads: what the model said on the way to its tools, and the answer.
+    `shown` is everything the person reads: the model's text before its tool calls, and the answer.
     """
 
     text: str
@@ -53,9 +55,9 @@ async def run(
     redact: Callable[[str], str],
     on_text: OnText | None,
 ) -> Reply:
-    """Run the loop from `request` to an answer. Raises `ModelError` when the model can't be brought to one.
+    """Runs the loop from `request` to an answer. Raises `ModelError` if there is none.
 
-    `redact` masks secrets in all that the model writes and tools give, before anything is done with it.
+    `redact` masks secrets in everything the model writes and the tools return, before anything is done with it.
     """
     traffic: list[ChatMessage] = []
     paid: list[Completion] = []
@@ -89,12 +91,17 @@ async def run(
         )
         for i, wanted in enumerate(completion.tool_calls):
             result = await tools.call(offered, wanted, step=n, index=i)
-            traffic.append(ChatMessage(role="tool", content=redact(result), tool_call_id=wanted.id))
-    raise BadCompletion(f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask more narrowly.")
+            traffic.append(ChatMessage(role="tool", content=unmarked(redact(result)), tool_call_id=wanted.id))
+    raise BadCompletion(
+        f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask a narrower question."
+    )
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
-    """The completion as it may be stored: no secrets and no NUL, tools' names of letters that every vendor takes."""
+    """Returns the completion as it may be stored.
+
+    It holds no secrets and no NUL, and tools' names consist of letters that every vendor takes.
+    """
     return replace(
         completion,
         text=redact(completion.text),
@@ -102,20 +109,45 @@ def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
             ToolCall(
                 id=wanted.id,
                 name=_NO_NAME_LETTER.sub("_", wanted.name[:_LONGEST_NAME]) or "_",
-                arguments=_NUL.sub(r"\1", redact(wanted.arguments)),
+                arguments=_NUL.sub(r"\1", _masked_arguments(wanted.arguments, redact)),
             )
             for wanted in completion.tool_calls
         ),
     )
 
 
+def _masked_arguments(arguments: str, redact: Callable[[str], str]) -> str:
+    """Masks the text and also the values in it: JSON may write their letters as escapes."""
+    arguments = redact(arguments)
+    try:
+        parsed = json.loads(arguments)
+        masked = _each_text(parsed, redact)
+        return arguments if masked == parsed else json.dumps(masked, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _each_text(parsed: Any, act: Callable[[str], str]) -> Any:
+    match parsed:
+        case str():
+            return act(parsed)
+        case list():
+            return [_each_text(inner, act) for inner in parsed]
+        case dict():
+            return {act(key): _each_text(inner, act) for key, inner in parsed.items()}
+    return parsed
+
+
 def _sound(wanted: ToolCall) -> ToolCall:
-    """The call as it may stand in history: arguments that are no plain JSON object would break every later request."""
+    """Returns the call as it may stand in history.
+
+    Arguments that are no plain JSON object are replaced, because they would break every later request.
+    """
     if len(wanted.arguments) <= _LONGEST_ARGUMENTS:
         try:
             parsed = json.loads(wanted.arguments)
             if isinstance(parsed, dict) and _shallow(parsed):
-                # What Python reads and others don't: NaN, numbers beyond any float, halves of a character.
+                # Refuses values that Python reads and others don't: NaN, numbers beyond any float, lone surrogates.
                 json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
                 return wanted
         except (ValueError, RecursionError):
@@ -138,7 +170,7 @@ def _shallow(parsed: object) -> bool:
 
 
 def _continued(on_text: OnText | None) -> OnText | None:
-    """Show a further step's text behind a break, once it has any."""
+    """Returns a callback that shows a further step's text after a break, once the step has any text."""
     if on_text is None:
         return None
     begun = False

@@ -1,8 +1,8 @@
-"""What a language model looks like to an agent: a request, a completion, one protocol, one tree of errors.
+"""The agent's view of a language model: a request, a completion, one protocol, one tree of errors.
 
-Invariants: a `Completion` is complete: tool calls in it have names and argument text, usage is counted; text is
-handed to `on_text` only in order and only once. Errors say whether another try can help and are translated from
-the vendor's own in the file that speaks to the vendor.
+Invariants: a `Completion` is complete: its tool calls have names and argument text, its usage is counted. Text is
+handed to `on_text` only in order and only once. Errors say whether another try can help; the module that speaks to a
+vendor translates the vendor's own errors into them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
-#: Whether anything is learned from what a person says: "off" where they talk, not from them ("out"), or by no means
-#: ("never").
+#: Whether anything is learned from a person's words: "on", "off" in this session, "out" if the person has opted out,
+#: "never" if the agent has no memory.
 Learning: TypeAlias = Literal["on", "off", "out", "never"]
 
 
@@ -30,7 +31,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A picture as it came, of a media type such as "image/png"."""
+    """A picture as it came. `media_type` is its type, such as "image/png"."""
 
     media_type: str
     data: bytes = field(repr=False)
@@ -38,7 +39,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message of the conversation as sent to a model. `pictures` belong to a person's message, after its words."""
+    """A message of the conversation as sent to a model. `pictures` belong to a person's message, after its words."""
 
     role: Role
     content: str
@@ -49,7 +50,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as offered to a model; `parameters` is a JSON schema of an object."""
+    """A tool as offered to a model. `parameters` is the JSON schema of an object."""
 
     name: str
     description: str
@@ -58,27 +59,37 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A memory that bears on the last user message, best first.
+    """A memory that bears on the last user message. A request lists the best first.
 
-    For providers that answer without a model. `when` is the date it was told, in words for a person; `said` is the
-    sentence itself, `verbatim` a quotation and not a fact; `score` is comparable within one request only, and 0 for
-    what is known but was not asked for.
+    It serves providers that answer without a model. `said` is the fact as said to the person, or with `verbatim` the
+    message itself. `when` is the day it was told, in words for a person, and `at` the moment in milliseconds UTC. A
+    fact has its `key` and `value`; `relation` is true for keys that name a relative or friend, and `about` names the
+    person it is about if that is not the asker. A fact that is `superseded` held until the day `until`. `by` names the
+    author of a message if that is not the asker.
     """
 
     said: str
     when: str
-    score: float
+    at: int = 0
     superseded: bool = False
+    until: str = ""
     verbatim: bool = False
+    key: str = ""
+    value: str = ""
+    relation: bool = False
+    about: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call of a model.
+    """A single call of a model.
 
-    `said`, `remembered` and `noted` carry the person's bare words and memory as values, beside their rendering in
-    `messages`: `noted` lists what this turn stores, `attached` what came beside the words and was not spoken, by label,
-    `learning` tells whether anything could have been noted. Vendors' adapters ignore all five.
+    The fields from `said` on carry the person's bare words and memory as values, beside their rendering in `messages`,
+    for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
+    it ends. `attached` lists the labels of what came beside the words and was not spoken. `learning` tells whether
+    anything could have been noted. `language` is the code of the language to answer in, `moment` the present time in
+    the person's zone, and `agent` the name to go by.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -89,15 +100,19 @@ class Request:
     said: str = ""
     remembered: tuple[Remembered, ...] = ()
     noted: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
     attached: tuple[str, ...] = ()
     learning: Learning = "on"
+    language: str = "en"
+    moment: datetime | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the vendor counted them; estimated where the vendor does not say.
+    """Tokens of one call, as the vendor counted them; `estimated` where the vendor gives no count.
 
-    The `cached_tokens` are among the `input_tokens`. `cost` is None where no price is known.
+    `input_tokens` include `cached_tokens`. `cost` is None if no price is known.
     """
 
     input_tokens: int = 0
@@ -129,7 +144,7 @@ class Completion:
 
 
 class ModelError(Exception):
-    """A model call failed. `str()` is written for the operator: what happened and what to do."""
+    """Raised when a model call failed. `str()` is written for the operator: what happened and what to do."""
 
     code = "model"
     retryable = False
@@ -153,7 +168,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRateLimited(ModelError):
-    """Too many requests or a spent quota; `retry_after` is the vendor's word in seconds."""
+    """Too many requests or a spent quota; `retry_after` is the wait the vendor asks for, in seconds."""
 
     code = "model_rate_limited"
     retryable = True
@@ -166,7 +181,7 @@ class ContextOverflow(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The vendor refuses this request as it stands: unknown model, unsupported parameter."""
+    """The vendor refuses this request as it is: unknown model, unsupported parameter."""
 
     code = "model_refused"
 
@@ -183,10 +198,10 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """`provider/model`, as configured; for logs, usage and /status."""
+        """`provider/model`, as configured; used in logs, usage and /status."""
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        """Run the request; `on_text` gets text as it arrives. Raises `ModelError` only."""
+        """Runs the request; `on_text` gets text as it arrives. Raises `ModelError` only."""
 
     async def aclose(self) -> None:
-        """Give back connections."""
+        """Closes the connections."""

@@ -1,8 +1,8 @@
-"""What an agent's YAML file may say, as frozen values: its voice, models, tools, window, memory, nights and routing.
+"""The options of an agent's YAML file as frozen values: voice, models, tools, window, memory, night jobs and routing.
 
-Invariants: nothing here opens files or the network (the system's timezone list aside); every number has
-bounds; an unknown option is refused; a section or list left empty means its defaults. Where its type does not
-say it, an option's `description` completes the sentence "must be ...": error messages are made of them.
+Invariants: nothing here opens files or the network, except for the system's timezone and the list of timezones. Every
+number has bounds. An unknown option is refused. An empty section or list means its defaults. Where an option's type
+does not say enough, its `description` completes the sentence "must be ...", because error messages are built from it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+import tzlocal
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -40,13 +41,13 @@ ToolName: TypeAlias = Literal[
     "memory_stats",
     "get_entity_info",
 ]
-Language: TypeAlias = Literal["en", "zh"]
+Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
-#: The type of a pydantic error whose context holds our own `message`, `fix` and `at` (see `refused`).
+#: The type of a pydantic error whose context holds Remora's own `message`, `fix` and `at` (see `refused`).
 REFUSED = "refused"
 AGENT_NAME = r"^[a-z][a-z0-9_-]{0,31}$"
 AGENT_NAME_RULE = "a name of at most 32 characters: a letter a-z, then letters a-z, digits, - or _"
-#: A window without a number of its own takes half of the model's context, never more than these tokens.
+#: The most tokens of a window whose size is not configured; such a window takes half of the model's context.
 LARGEST_DEFAULT_WINDOW = 32_000
 DEFAULT_PERSONA = """\
 You are {name}, a warm companion in a chat who remembers the people you talk with.
@@ -57,14 +58,14 @@ Answer in the language you are spoken to."""
 
 
 class Section(BaseModel):
-    """A part of a configuration file: frozen, every option known, values never repeated in error texts."""
+    """A section of a configuration file. It is frozen, refuses unknown options and hides values in error texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod
     def _empty_means_defaults(cls, data: Any) -> Any:
-        # Somebody who comments out all options of a section leaves `section:` behind, which reads as null.
+        # Commenting out all options of a section leaves `section:` behind, which YAML reads as null.
         if not isinstance(data, Mapping):
             return data
         fields = cls.model_fields
@@ -76,12 +77,12 @@ class Section(BaseModel):
 
 
 def whole(default: int | None, unit: str, low: int, high: int) -> Any:
-    """A field for a whole number of `unit`s from `low` to `high`, both allowed."""
+    """Returns a field for a whole number of `unit` from `low` to `high`, both included."""
     return Field(default=default, ge=low, le=high, description=f"a whole number of {unit} from {low} to {high}")
 
 
 def seconds(default: float, high: float, *, zero: bool = False) -> Any:
-    """A field for seconds up to `high`; `zero` tells whether 0 is allowed."""
+    """Returns a field for a number of seconds up to `high`. `zero` allows 0."""
     if zero:
         return Field(default=default, ge=0, le=high, description=f"a number of seconds from 0 to {high:g}")
     words = f"a number of seconds greater than 0, at most {high:g}"
@@ -89,12 +90,12 @@ def seconds(default: float, high: float, *, zero: bool = False) -> Any:
 
 
 def refused(message: str, fix: str, *, at: str = "") -> PydanticCustomError:
-    """The error of a validator that has its own words; `at` names an option below the validated place."""
+    """Returns a validator's error with a text of its own. `at` names an option below the validated place."""
     return PydanticCustomError(REFUSED, "{message}", {"message": message, "fix": fix, "at": at})
 
 
 def _not_bool(value: Any) -> Any:
-    # Python counts true as 1; `turn_seconds: true` is a mistake all the same.
+    # Python treats true as 1, but `turn_seconds: true` is a mistake.
     if isinstance(value, bool):
         raise ValueError("a number is needed")
     return value
@@ -138,9 +139,9 @@ _Price = Annotated[
 
 
 class PriceSpec(Section):
-    """What a million tokens cost, in any currency: read, read from the vendor's cache, written.
+    """The prices of a million tokens, in any currency: input, input from the vendor's cache, and output.
 
-    Without `cached` those cost as much as the others that are read.
+    Without `cached`, cached tokens cost as much as other input tokens.
     """
 
     input: _Price
@@ -148,17 +149,17 @@ class PriceSpec(Section):
     output: _Price
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
-        """What a call costs; `cached_tokens` are among the `input_tokens`."""
+        """Returns the price of a call. `input_tokens` include the `cached_tokens`."""
         cached = min(cached_tokens, input_tokens)
         at_cached = self.input if self.cached is None else self.cached
         return ((input_tokens - cached) * self.input + cached * at_cached + output_tokens * self.output) / 1_000_000
 
 
 class ModelSpec(Section):
-    """One language model and how to reach it. `openai` is any server with OpenAI's chat API.
+    """A language model and how to reach it. The provider `openai` is any server with OpenAI's chat API.
 
-    `sees` tells whether the model takes pictures; to one that does not they are only named. With a `price` what it
-    costs is shown.
+    `sees` is true if the model accepts pictures; for other models pictures are only named. With a `price`, the cost of
+    calls is shown.
     """
 
     provider: Literal["openai", "offline"] = Field(examples=["openai"])
@@ -166,7 +167,7 @@ class ModelSpec(Section):
         default="",
         max_length=200,
         validate_default=True,
-        description="the model's name as its server knows it",
+        description="the model's name on its server",
         examples=["gpt-4o-mini"],
     )
     base_url: str = Field(
@@ -207,7 +208,7 @@ class ModelSpec(Section):
         if not valid or re.search(r"\s", base_url):
             raise ValueError("not an address")
         if "@" in parts.netloc:
-            raise refused("has a name or password in it", "take them out of the address and use key")
+            raise refused("contains a name or password", "remove them from the address and use key")
         if parts.query or parts.fragment:
             raise refused("has a ? or # part", "end the address with its path, as in https://host/v1")
         return base_url.rstrip("/")
@@ -220,8 +221,8 @@ class ModelSpec(Section):
         text = key.get_secret_value()
         if not text or not text.isascii() or not text.isprintable() or " " in text:
             raise refused(
-                "is empty, or holds a space, a line break or a character that is not plain ASCII",
-                "copy the key again, without anything around it, or take the line out",
+                "is empty, or contains a space, a line break or a character that is not plain ASCII",
+                "copy the key again, with nothing around it, or remove the line",
             )
         return key
 
@@ -232,23 +233,23 @@ class ModelSpec(Section):
         if max_tokens is not None and context is not None and max_tokens >= context:
             raise refused(
                 f"leaves no room for the question in a context of {context} tokens",
-                "give fewer tokens to the answer, or the model's true context",
+                "allow fewer tokens for the answer, or set the model's true context",
             )
         return max_tokens
 
 
 class WindowSpec(Section):
-    """How much of the conversation is sent to the model; what is older is left to summary and recall."""
+    """The size of the window sent to the model. Summary and recall cover older messages."""
 
     tokens: Whole | None = whole(None, "tokens", 500, 10_000_000)
     messages: Whole = whole(100, "messages", 1, 10_000)
 
 
 class MemorySpec(Section):
-    """What this agent remembers and how much of it enters a prompt. `enabled: false` keeps history only.
+    """An agent's memory and how much of it enters a prompt. `enabled: false` keeps history only.
 
-    With `patterns_while_down` patterns read in the model's place while it can't be reached; else it is waited for. With
-    `manner` the agent learns how each person and group likes to be talked to.
+    With `patterns_while_down`, patterns read messages for memories while the model can't be reached; otherwise the
+    messages wait for the model. With `manner`, the agent learns how each person and group likes to be talked to.
     """
 
     enabled: bool = True
@@ -261,9 +262,9 @@ class MemorySpec(Section):
 
 
 class BackgroundSpec(Section):
-    """The models that read conversations for memories, and their tokens a day in the agent's timezone.
+    """The models that read conversations for memories, and their tokens per day (a day in the agent's timezone).
 
-    An empty list means the agent's own models.
+    An empty list of models means the agent's own models.
     """
 
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
@@ -287,14 +288,14 @@ WeeklyTime = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTime:
-    """When a job is to run in the agent's timezone; `weekday` counts from Monday as 0, None is every day."""
+    """The time of a job in the agent's timezone. `weekday` counts from 0 for Monday; None means every day."""
 
     at: time
     weekday: int | None = None
 
 
 class JobsSpec(Section):
-    """When the work of the night is done, in the agent's timezone. `tidy` is of a database, so its first agent's."""
+    """The times of the night jobs, in the agent's timezone. `tidy` is per database and follows its first agent."""
 
     enrich: DailyTime = "02:00"
     compress: DailyTime = "03:00"
@@ -306,7 +307,7 @@ class JobsSpec(Section):
 
     @property
     def times(self) -> dict[str, JobTime]:
-        """The jobs that are on, by their names."""
+        """The times of the jobs that are not off, by job name."""
         times = {}
         for name in type(self).model_fields:
             *weekday, clock = str(getattr(self, name)).lower().split()
@@ -318,7 +319,7 @@ class JobsSpec(Section):
 
 
 class RoutingSpec(Section):
-    """Where this agent answers. People win over threads, these over chats, channels, `default`, in order."""
+    """The places where an agent answers. Precedence, highest first: people, threads, chats, channels, `default`."""
 
     people: tuple[PersonRule, ...] = Field(default_factory=tuple, max_length=10_000)
     threads: tuple[ThreadRule, ...] = Field(default_factory=tuple, max_length=10_000)
@@ -327,8 +328,18 @@ class RoutingSpec(Section):
     default: bool = False
 
 
+def machine_timezone() -> str:
+    """Returns the name of this machine's timezone, by TZ or its settings; "UTC" if that is none of the IANA list."""
+    try:
+        name = tzlocal.get_localzone_name()
+        ZoneInfo(name or "")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "UTC"
+    return "UTC" if name == "Etc/UTC" else name
+
+
 class AgentSpec(Section):
-    """One agent. The first of `models` is used, the rest are its fallbacks; an empty list configures none."""
+    """An agent. The first of `models` is used and the others are its fallbacks; an empty list means no model."""
 
     name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["assistant"])
     persona: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
@@ -343,14 +354,17 @@ class AgentSpec(Section):
     tools: tuple[ToolName, ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
     language: Language = "en"
     timezone: str = Field(
-        default="UTC", max_length=64, description="a timezone of the IANA list, such as Europe/Lisbon"
+        default="system",
+        validate_default=True,
+        max_length=64,
+        description="an IANA timezone, such as Europe/Lisbon, or system for this machine's",
     )
     window: WindowSpec = Field(default_factory=WindowSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)
     jobs: JobsSpec = Field(default_factory=JobsSpec)
     routing: RoutingSpec = Field(default_factory=RoutingSpec)
-    # Lower case only: on macOS and Windows `A.db` and `a.db` are one file, and two stores would share it.
+    # Lower case only: on macOS and Windows `A.db` and `a.db` are the same file, which two stores would then share.
     database: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9][a-z0-9_-]{0,60}\.db$",
@@ -368,14 +382,16 @@ class AgentSpec(Section):
     @field_validator("timezone")
     @classmethod
     def _timezone_is_known(cls, timezone: str) -> str:
+        if timezone == "system":
+            return machine_timezone()
         try:
             ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            # ValueError: an absolute path or ".."; OSError: a folder of the list, such as "Europe".
+            # ValueError: an absolute path or "..". OSError: a folder of the timezone list, such as "Europe".
             zones = {zone.lower(): zone for zone in available_timezones()}
             close = difflib.get_close_matches(timezone.lower().replace(" ", "_"), zones, n=1)
             example = zones[close[0]] if close else "Europe/Lisbon"
-            raise refused("must be a timezone of the IANA list", f"write for example timezone: {example}") from None
+            raise refused("must be an IANA timezone", f"write for example timezone: {example}") from None
         return timezone
 
     @field_validator("window")
@@ -385,24 +401,19 @@ class AgentSpec(Section):
         if window.tokens is not None and models and window.tokens > models[0].context:
             raise refused(
                 f"is more than the first model's context of {models[0].context} tokens",
-                "make the window smaller, or give the model's true context",
+                "make the window smaller, or set the model's true context",
                 at="tokens",
             )
         return window
 
     @property
     def window_tokens(self) -> int:
-        """Tokens of conversation sent: as configured, or half of the first model's context, capped."""
+        """The window in tokens: as configured, else half of the first model's context, capped."""
         if self.window.tokens is not None:
             return self.window.tokens
         if not self.models:
             return LARGEST_DEFAULT_WINDOW
         return min(self.models[0].context // 2, LARGEST_DEFAULT_WINDOW)
-
-    @property
-    def persona_text(self) -> str:
-        """The persona with `{name}` filled in; any other braces are left as they are."""
-        return self.persona.replace("{name}", self.name)
 
 
 def _is_host(host: str) -> bool:

@@ -27,16 +27,18 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import httpx
+from pydantic import SecretStr
 
 from agents.llm import ChatMessage, ModelError, Request
 from agents.providers.openai import OpenAIProvider
+from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 from memory.learn.answer import Unreadable, read_answer
 from memory.learn.ask import Stretch, ask
 from memory.learn.extract import findings, propose
-from memory.recall.words import stop_tokens, tokens
 from memory.scope import Scope
 from memory.store.history import Message
+from memory.text.words import stop_tokens, tokens
 
 TODAY: Final = int(datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp() * 1000)
 SPEAKER: Final = 1
@@ -144,10 +146,16 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         failures: Counter[str] = Counter()
         extractors: dict[str, Extract] = {"patterns": by_patterns}
         if options.model:
-            provider = OpenAIProvider(
-                client, base_url=options.base_url, model=options.model, key=os.environ.get(options.key_env),
-                temperature=0.0, max_tokens=None, timeout=90.0, count_tokens=count_tokens,
-            )  # fmt: skip
+            key = os.environ.get(options.key_env)
+            model = ModelSpec(
+                provider="openai",
+                base_url=options.base_url,
+                model=options.model,
+                key=SecretStr(key) if key else None,
+                temperature=0.0,
+                timeout=90.0,
+            )
+            provider = OpenAIProvider(client, model, count_tokens=count_tokens)
             extractors[options.model] = by_model(provider, failures)
         for path in sorted(options.data.glob("dataset*.jsonl")):
             texts = {row["id"]: row["text"] for row in _lines(path)[: options.limit]}

@@ -25,10 +25,12 @@ from pathlib import Path
 import trustme
 
 from channels.base import Capabilities, Channel, Inbound, Outbound, Place
-from gateway import app, config, telemetry
-from gateway.router import Router
-from tests import faultserver
-from tests.faultserver import FaultServer
+from gateway import app
+from gateway.config import loading
+from gateway.ops import telemetry
+from gateway.pipeline.router import Router
+from tests.kit import faultserver
+from tests.kit.faultserver import FaultServer
 
 #: Seconds by which a turn may outlast its deadline: what delivery and a busy machine take.
 GRACE = 1.0
@@ -193,7 +195,7 @@ async def say(router: Router, person: str, text: str, number: int) -> None:
     await router.settled(inbound.place)
 
 
-def configured(folder: Path, base_url: str, deadline: float) -> config.Config:
+def configured(folder: Path, base_url: str, deadline: float) -> loading.Config:
     """A configuration in `folder` with one model at `base_url` and turns of at most `deadline` seconds."""
     agents = folder / "agents"
     agents.mkdir(exist_ok=True)
@@ -206,7 +208,7 @@ def configured(folder: Path, base_url: str, deadline: float) -> config.Config:
         f"name: assistant\nmodels: [{{provider: openai, model: gpt-4o, base_url: '{base_url}', key: sk-local}}]\n",
         "utf-8",
     )
-    return config.load(folder / "config.yaml", {}, folder)
+    return loading.load(folder / "config.yaml", {}, folder)
 
 
 def _untrusted(folder: Path) -> ssl.SSLContext:

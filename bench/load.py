@@ -28,9 +28,11 @@ from pathlib import Path
 from typing import Literal
 
 from channels.base import Capabilities, Channel, ChatKind, Inbound, Outbound
-from gateway import app, config, telemetry
-from gateway.policy import Rules
-from gateway.router import Router
+from gateway import app
+from gateway.config import loading
+from gateway.ops import telemetry
+from gateway.pipeline.policy import Rules
+from gateway.pipeline.router import Router
 from memory.service import Service
 
 #: What the model says, whatever it is asked; another text that is shown is the product's own.
@@ -147,7 +149,7 @@ class Bench:
     def sized(self, number: int) -> int:
         return max(2, round(number * self.size))
 
-    def configured(self, folder: Path, model: str, *, hangs_for: Sequence[Person] = ()) -> config.Config:
+    def configured(self, folder: Path, model: str, *, hangs_for: Sequence[Person] = ()) -> loading.Config:
         """A configuration with all defaults and one agent; another one, whose model hangs, serves `hangs_for`."""
         agents = folder / "agents"
         agents.mkdir(parents=True)
@@ -161,14 +163,14 @@ class Bench:
             (agents / "stuck.yaml").write_text(
                 self._agent("stuck", "hang") + f"routing: {{people: [{people}]}}\n", "utf-8"
             )
-        return config.load(folder / "config.yaml", {}, folder)
+        return loading.load(folder / "config.yaml", {}, folder)
 
     def _agent(self, name: str, model: str) -> str:
         return f"name: {name}\nmodels: [{{provider: openai, model: {model}, base_url: '{self.address}', key: sk-1}}]\n"
 
     @asynccontextmanager
     async def running(
-        self, settings: config.Config, platform: Platform, people: Sequence[Person] | None = None
+        self, settings: loading.Config, platform: Platform, people: Sequence[Person] | None = None
     ) -> AsyncIterator[Router]:
         """The product with these people on its lists; with None whoever speaks may, as much as they like."""
         parties = {platform.id: platform}
@@ -191,7 +193,7 @@ async def backlog(bench: Bench, folder: Path) -> Mapping[str, float]:
     platform, talkers = Platform(), _talkers(bench)
     settings = bench.configured(folder, "after-300")
     async with app.opened(settings, {}) as parts:
-        memory = parts.stores["assistant"].memory
+        memory = parts.roster.stores["assistant"].memory
         for person, text in _pending(bench, talkers):
             await _leave(memory, platform.said(person, text, seconds_ago=60))
     start = time.perf_counter()
@@ -368,7 +370,7 @@ def _pending(bench: Bench, talkers: Sequence[Person]) -> Iterator[tuple[Person, 
 
 async def _leave(memory: Service, inbound: Inbound) -> None:
     """What a process has committed that ended before it could answer."""
-    await memory.mail.receive(
+    await memory.mailbox.receive(
         platform=inbound.platform,
         bot_id=inbound.bot_id,
         update_key=inbound.update_key,
@@ -490,7 +492,7 @@ class Counting(logging.Handler):
 
 @contextmanager
 def counting(word: str) -> Iterator[Counting]:
-    """Count within the block. Our own log lines come by here once `gateway.telemetry` is configured."""
+    """Count within the block. Our own log lines come by here once `gateway.ops.telemetry` is configured."""
     handler = Counting(word)
     logging.getLogger().addHandler(handler)
     try:

@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from memory.learn.patterns import extract
+from memory.learn.offline.patterns import extract
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data"
 TODAY: Final = date(2026, 11, 21)
@@ -116,14 +116,16 @@ class Score:
         )
 
 
-def disclosures(language: Literal["en", "zh"], *, folder: Path = DATA) -> list[Disclosure]:
-    """The labelled messages of one language. Raises pydantic's `ValidationError` on another shape."""
-    return TypeAdapter(list[Disclosure]).validate_python(_read(folder / f"disclosures_{language}.yaml"))
+def disclosures(
+    language: Literal["en", "zh"], *, kind: Literal["disclosures", "talk"] = "disclosures", folder: Path = DATA
+) -> list[Disclosure]:
+    """The labelled messages of one language: introductions, or careless talk. Raises pydantic's `ValidationError`."""
+    return TypeAdapter(list[Disclosure]).validate_python(_read(folder / f"{kind}_{language}.yaml"))
 
 
-def negatives(*, folder: Path = DATA) -> list[Negative]:
+def negatives(*, kind: Literal["negatives", "talk_negatives"] = "negatives", folder: Path = DATA) -> list[Negative]:
     """The messages without any fact, both languages. Raises pydantic's `ValidationError` on another shape."""
-    return TypeAdapter(list[Negative]).validate_python(_read(folder / "negatives.yaml"))
+    return TypeAdapter(list[Negative]).validate_python(_read(folder / f"{kind}.yaml"))
 
 
 def score(lines: Iterable[Disclosure | Negative], predict: Predict) -> Score:
@@ -182,17 +184,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "en": score(disclosures("en"), by_patterns),
         "zh": score(disclosures("zh"), by_patterns),
         "negatives": score(negatives(), by_patterns),
+        "talk en": score(disclosures("en", kind="talk"), by_patterns),
+        "talk zh": score(disclosures("zh", kind="talk"), by_patterns),
+        "talk negatives": score(negatives(kind="talk_negatives"), by_patterns),
     }
     if options.json:
         print(json.dumps({name: _figures(one, options.verbose) for name, one in scores.items()}, ensure_ascii=False))
         return
     for name, one in scores.items():
-        if name == "negatives":
+        if name.endswith("negatives"):
             print(f"{name}  {one.lines} lines without facts, {len(one.wrong)} facts predicted")
         else:
             labelled = len(one.right) + len(one.missed)
             print(
-                f"{name}         {one.lines} lines, {labelled} facts: "
+                f"{name:<9}  {one.lines} lines, {labelled} facts: "
                 f"precision {one.precision:.3f}, recall {one.recall:.3f} "
                 f"({len(one.right)} right, {len(one.wrong)} wrong, {len(one.missed)} missed)"
             )

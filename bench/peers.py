@@ -36,10 +36,11 @@ import structlog
 
 from bench.convert import Asked, Dataset, load
 from bench.recall import Scored, contexts_of, figures, mark, named, sources_of
-from gateway import app, recording
-from gateway.config import load as load_config
-from gateway.replay import RecordedTime, record
-from memory.recall.embedders.minilm import MiniLM
+from gateway import app
+from gateway.cli import recording
+from gateway.cli.replay import RecordedTime, record
+from gateway.config.loading import load as load_config
+from memory.recall.embedders.local import Local, LocalTokens
 
 K: Final = 10
 
@@ -81,7 +82,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
     async with app.opened(config, {}, now=clock) as parts:
         setup = app.replaying(config, parts)
         await record(setup, lines, clock, lambda _count: None)
-        memory = next(iter(setup.stores.values())).memory
+        memory = next(iter(setup.roster.stores.values())).memory
         await memory.indexed()
         sources, contexts = sources_of(folder), await contexts_of(memory, dataset)
         _say("Remora holds everything")
@@ -106,12 +107,13 @@ async def _mem0(dataset: Dataset, folder: Path) -> Find:
     """mem0 with all messages of the set, one user a chat."""
     # Both are read when the package is imported.
     os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "mem0")}
+    model = await Local("minilm").tokens()
     peer = importlib.import_module("mem0")
     memory = peer.Memory.from_config(
         {
             "vector_store": {
                 "provider": "qdrant",
-                "config": {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": MiniLM.dimension},
+                "config": {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": model.dimension},
             },
             "history_db_path": str(folder / "history.db"),
             # Both are made at once and never called: messages are kept as they are, and vectors come from below.
@@ -119,7 +121,7 @@ async def _mem0(dataset: Dataset, folder: Path) -> Find:
             "embedder": {"provider": "openai", "config": {"api_key": "none"}},
         }
     )
-    memory.embedding_model = _SameModel(await MiniLM.open(), asyncio.get_running_loop())
+    memory.embedding_model = _SameModel(model, asyncio.get_running_loop())
 
     def add() -> None:
         for i, row in enumerate(dataset.rows):
@@ -146,7 +148,7 @@ async def _mem0(dataset: Dataset, folder: Path) -> Find:
 class _SameModel:
     """What mem0 expects of an embedder, by the model that Remora uses."""
 
-    def __init__(self, model: MiniLM, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, model: LocalTokens, loop: asyncio.AbstractEventLoop) -> None:
         self._model = model
         self._loop = loop
 

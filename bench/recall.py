@@ -35,10 +35,11 @@ import structlog
 from numpy.typing import NDArray
 
 from bench.convert import Asked, Dataset, load
-from gateway import app, recording
-from gateway.config import Config
-from gateway.config import load as load_config
-from gateway.replay import RecordedTime, record
+from gateway import app
+from gateway.cli import recording
+from gateway.cli.replay import RecordedTime, record
+from gateway.config.loading import Config
+from gateway.config.loading import load as load_config
 from memory.recall.rank import CLASSIC, HYBRID, Weights
 from memory.service import Context, Hit, Service, Where, Who
 
@@ -118,7 +119,7 @@ async def measure(dataset: Dataset, folder: Path, *, seeds: bool) -> dict[str, d
     async with app.opened(_config(folder), {}, now=clock) as parts:
         setup = app.replaying(_config(folder), parts)
         tally = await record(setup, lines, clock, _progress(dataset.name, "stored", len(lines.lines)))
-        memory = next(iter(setup.stores.values())).memory
+        memory = next(iter(setup.roster.stores.values())).memory
         _say(f"{dataset.name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")
         await memory.indexed()
         _say(f"{dataset.name}: ready after {time.monotonic() - began:.1f} s, {tally.memories} memories learned")

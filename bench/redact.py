@@ -2,12 +2,15 @@
 
     python -m bench.redact time [--size 1000000] [--worst 20]
     python -m bench.redact chats FILE_OR_FOLDER… [--lines 2000] [--show]
+    python -m bench.redact --formats FILE --ordinary FILE [--json]
 
 `time` fills a text of `--size` characters with every opening that the masker knows, with halves of them, with
 secrets, with signs and with mixtures, each alone, and prints the slowest. `chats` reads sets of conversations (any
 shape that `bench.convert` knows; a JSON array of strings serves as well) and prints how many of their lines change;
 with `--show` each such line. Nobody pasted a secret into a published set, so each is a mistake, or a secret that
-its author made up.
+its author made up. `--formats` reads lines of JSON with `id`, `text` and `secrets`, none of which may be left;
+`--ordinary` such with `id` and `text`, which may not change. Printed are how many were caught, how many false alarms
+there are, and the ids of those that failed.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import convert
-from memory.learn.redact import openings as known
-from memory.learn.redact import redact
+from memory.text.secrets.redact import openings as known
+from memory.text.secrets.redact import redact
 
 #: Rounds of which the fastest counts: what else runs on the machine only ever adds. Texts that are fast at once get
 #: no second one.
@@ -87,7 +90,10 @@ def units() -> Iterator[tuple[str, str]]:
 def main() -> int:
     """What is asked on the command line; 1 when nothing could be read."""
     parser = argparse.ArgumentParser(prog="python -m bench.redact", description=__doc__.split("\n", 1)[0])
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--formats", type=Path, help="texts that hold secrets")
+    parser.add_argument("--ordinary", type=Path, help="texts that hold none")
+    parser.add_argument("--json", action="store_true", help="print the counts only, as JSON")
+    commands = parser.add_subparsers(dest="command")
     timed = commands.add_parser("time", help="the slowest texts")
     timed.add_argument("--size", type=int, default=1_000_000, help="characters of each text")
     timed.add_argument("--worst", type=int, default=20, help="how many are printed")
@@ -98,7 +104,31 @@ def main() -> int:
     given = parser.parse_args()
     if given.command == "time":
         return _time(given.size, given.worst)
-    return _chats(given.paths, given.lines, show=given.show)
+    if given.command == "chats":
+        return _chats(given.paths, given.lines, show=given.show)
+    if not given.formats and not given.ordinary:
+        parser.error("give a command, --formats or --ordinary")
+    return _judged(given.formats, given.ordinary, only_counts=given.json)
+
+
+def _judged(formats: Path | None, ordinary: Path | None, *, only_counts: bool) -> int:
+    held, plain = (
+        [json.loads(line) for line in path.open(encoding="utf-8")] if path else [] for path in (formats, ordinary)
+    )
+    passed = [row["id"] for row in held if any(secret in redact(row["text"]) for secret in row["secrets"])]
+    alarmed = [row["id"] for row in plain if redact(row["text"]) != row["text"]]
+    if only_counts:
+        counts = {
+            "caught": len(held) - len(passed),
+            "formats": len(held),
+            "alarms": len(alarmed),
+            "ordinary": len(plain),
+        }
+        print(json.dumps(counts))
+        return 0
+    print(f"{len(held) - len(passed)} of {len(held)} caught; passed: {' '.join(passed)}")
+    print(f"{len(alarmed)} of {len(plain)} false alarms: {' '.join(alarmed)}")
+    return 0
 
 
 def _time(size: int, worst: int) -> int:

@@ -19,8 +19,8 @@ from collections.abc import Callable
 
 from channels.supervision import supervise
 from channels.telegram import TelegramChannel
-from gateway import telemetry
-from tests.hosts import QuietHost
+from gateway.ops import telemetry
+from tests.kit.hosts import QuietHost
 from tests.platforms.telegram import serving
 
 RED, RECOVERY = 120.0, 60.0

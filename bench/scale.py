@@ -1,4 +1,4 @@
-"""What recall costs as a store grows: time, vectors' recall and memory, size on disk, from 1k to a million rows.
+"""Measures recall as a store grows: time, vectors' recall, size on disk, from 1k to a million rows.
 
 Invariants: seeded; every table that a search reads holds what the product would have written (of ten rows one is a
 fact, nine are messages of one sitting, and people take turns sitting by sitting); all sizes stand open side by side and
@@ -13,14 +13,13 @@ Words follow Zipf's law over English function words and invented ones; vectors a
 `bench.vectors`. A question is up to eight neighbouring words of a message of the one who asks. `recall_*` is a whole
 search for 16 results, `vector_*` its part that finds the 400 nearest, `numpy_*` the same by brute force over the
 asker's own vectors held in memory as float32, `vector_recall10` the share of numpy's first ten among the first ten.
-`bytes` is the whole database, `vector_rss_mb` what the first search by vectors adds to the process.
+`bytes` is the whole database.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import hashlib
 import json
 import logging
@@ -37,23 +36,23 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from bench.vectors import DIMENSION, Clusters, Points, resident
-from memory.recall import index, words
+from bench.vectors import DIMENSION, NEAREST, Clusters, Points
+from memory.recall import index
 from memory.recall.cues import cues
 from memory.recall.embed import Tokens, normalised
-from memory.recall.embedding import Embedding
+from memory.recall.embedding import ORDINARY, Embedders, Embedding
 from memory.recall.search import Search
-from memory.recall.vectors import Vectors, matrix, stored
 from memory.scope import Scope, partitions_of
 from memory.store import documents, driver, people
 from memory.store.database import Database, Reader, Transaction
+from memory.store.vectors import Vectors, rounded
+from memory.text import words
 
 AGENT: Final = "assistant"
 #: Rows of one sitting: the first is a fact learned from the second, a message.
 SITTING: Final = 10
 VOCABULARY: Final = 30_000
-#: As many as the search asks for, and results as many as a turn asks for.
-NEAREST: Final = 400
+#: As many as a turn asks for.
 RESULTS: Final = 16
 START: Final = 1_700_000_000_000
 DAY: Final = 86_400_000
@@ -142,8 +141,8 @@ class LookedUp:
     def __init__(self, known: Mapping[str, Points]) -> None:
         self._known = known
 
-    def split(self, text: str) -> list[str]:
-        return [text]
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        return [[text] for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> Points:
         return np.stack([self._known[text] for text in texts])
@@ -164,8 +163,8 @@ class LookedUpTokens:
     def suits(self, text: str) -> bool:
         return True
 
-    def split(self, text: str) -> list[str]:
-        return [text]
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        return [[text] for text in texts]
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
         return [self._known[text] for text in texts]
@@ -194,7 +193,6 @@ class Store:
     embedding: Embedding
     search: Search
     questions: Sequence[Asked]
-    rss: int = 0
     recall: list[float] = field(default_factory=list)
     vector: list[float] = field(default_factory=list)
     brute: list[float] = field(default_factory=list)
@@ -210,7 +208,6 @@ class Store:
             "vector_p50_ms": round(statistics.median(self.vector), 3),
             "numpy_p50_ms": round(statistics.median(self.brute), 3),
             "vector_recall10": round(statistics.mean(self.met), 4),
-            "vector_rss_mb": round(self.rss / 1e6, 1),
             "bytes": self.path.stat().st_size,
         }
 
@@ -228,12 +225,6 @@ async def run(sizes: Sequence[Size], folder: Path, *, searches: int, say: Any = 
             say(f"{size}: filled in {time.monotonic() - began:.0f} s, {path.stat().st_size / 1e6:.0f} MB")
     stores = [await opened(folder / f"{size}.db", size, language, searches) for size in sizes]
     try:
-        for store in stores:
-            # The first search of a large owner reads its vectors into memory; numpy's own copy must not count as ours.
-            gc.collect()
-            before = resident()
-            await nearest(store, store.questions[0])
-            store.rss = max(resident() - before, 0)
         for store in stores:
             await search(store, store.questions[0])
             await brute(store, store.questions[0])
@@ -297,7 +288,9 @@ async def opened(path: Path, size: Size, language: Language, searches: int) -> S
     random = np.random.default_rng(size.rows + size.people)
     made = Clusters(clusters=1_000, spread=0.5, seed=1)
     questions = await database.read(lambda reader: _questions(reader, size, language, made, random, 2 * searches + 2))
-    embedder = LookedUp({asked.text: asked.vector for asked in questions})
+    # That the mean of these is the centre is what the rows were made with.
+    ordinary = dict.fromkeys(ORDINARY, made.centre)
+    embedder = LookedUp({asked.text: asked.vector for asked in questions} | ordinary)
     tokens = LookedUpTokens({asked.text: asked.tokens for asked in questions})
 
     async def open_embedder() -> LookedUp:
@@ -308,8 +301,7 @@ async def opened(path: Path, size: Size, language: Language, searches: int) -> S
 
     embedding = Embedding(
         database,
-        embedder=open_embedder,
-        token_embedder=open_tokens,
+        embedders=Embedders(vectors=open_embedder, tokens=open_tokens),
         text_of=index.text_of,
         now=lambda: START,
     )
@@ -324,7 +316,7 @@ async def fill(path: Path, size: Size, language: Language) -> None:
     database = await Database.open(path, now=START)
     try:
         await index.Mending(database).begin()
-        await database.write(_vectors().prepare)
+        await database.write(_vectors(Clusters(clusters=1_000, spread=0.5, seed=1).centre).prepare)
         persons = await database.write(lambda tx: [_person(tx, n) for n in range(size.people)])
     finally:
         await database.close()
@@ -368,7 +360,8 @@ class _Rows:
         self._language = language
         self._random = random
         self._made = Clusters(clusters=1_000, spread=0.5, seed=1)
-        self._messages, self._memories, self._numbers = count(1), count(1), count(1)
+        self._vectors = _vectors(self._made.centre)
+        self._messages, self._memories = count(1), count(1)
         self._entities: dict[tuple[int, str], int] = {}
         self._cues = " ".join(words.tokens(f"likes {cues('likes')}"))
 
@@ -441,11 +434,11 @@ class _Rows:
         places: NDArray[np.int64],
         point: Points,
     ) -> None:
-        number = next(self._numbers)
         scope = " ".join(f"o{one}" if one > 0 else f"s{-one}" for one in partitions)
         rows[_WORDS].append((doc, scope, tokens))
-        rows[_EMBEDDED].append((number, doc, hashlib.sha256(tokens.encode()).digest()))
-        rows[_VECTOR] += [(partition, number, doc, stored(point)) for partition in partitions]
+        rows[_EMBEDDED].append((doc, hashlib.sha256(tokens.encode()).digest()))
+        rows[_VECTOR] += [(partition, doc, rounded(point)) for partition in partitions]
+        rows[_SIGNS] += [(partition, doc, self._vectors.signs(point)) for partition in partitions]
         bits = self._language.token_bits(places)
         rows[_BITS].append((doc, partitions[0], partitions[1] if len(partitions) > 1 else None, bits))
 
@@ -465,17 +458,18 @@ _ENTITY: Final = (
 )
 _NAMES: Final = "insert into memory_entities values (?, ?)"
 _WORDS: Final = "insert into words (rowid, scope, tokens) values (?, ?, ?)"
-_EMBEDDED: Final = "insert into embedded (number, doc, hash) values (?, ?, ?)"
-_VECTOR: Final = "insert into vectors (partition, number, chunk, doc, vector) values (?, ?, 0, ?, ?)"
+_EMBEDDED: Final = "insert into embedded (doc, hash) values (?, ?)"
+_VECTOR: Final = "insert into vectors (partition, doc, chunk, vector) values (?, ?, 0, ?)"
+_SIGNS: Final = "insert into vector_signs (partition, doc, chunk, signs) values (?, ?, 0, ?)"
 _BITS: Final = "insert into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?)"
-_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _WORDS, _EMBEDDED, _VECTOR, _BITS)
+_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _WORDS, _EMBEDDED, _VECTOR, _SIGNS, _BITS)
 
 
-def _vectors() -> Vectors:
+def _vectors(centre: Points) -> Vectors:
     """As the search will open them."""
     return Vectors(
         model=LookedUp.name,
-        dimension=LookedUp.dimension,
+        centre=centre,
         token_model=LookedUpTokens.name,
         token_dimension=LookedUpTokens.dimension,
     )
@@ -516,19 +510,23 @@ def _all(reader: Reader, partitions: Sequence[int]) -> tuple[Points, list[int]]:
         fresh = [row for row in rows if row["doc"] not in seen]
         seen.update(row["doc"] for row in fresh)
         docs += [row["doc"] for row in fresh]
-        found.append(matrix([row["vector"] for row in fresh], DIMENSION))
+        found.append(normalised(_read([row["vector"] for row in fresh])))
     return np.concatenate(found), docs
 
 
 def _blocks(reader: Reader, partitions: Sequence[int]) -> Iterator[Sequence[Any]]:
     for partition in partitions:
-        number = 0
+        doc = 0
         while rows := reader.all(
-            "select number, doc, vector from vectors where partition = ? and number > ? order by number limit 10000",
-            (partition, number),
+            "select doc, vector from vectors where partition = ? and doc > ? order by doc limit 10000",
+            (partition, doc),
         ):
             yield rows
-            number = rows[-1]["number"]
+            doc = rows[-1]["doc"]
+
+
+def _read(blobs: Sequence[bytes]) -> Points:
+    return np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(-1, DIMENSION).astype(np.float32)
 
 
 def _size(text: str) -> Size:

@@ -21,8 +21,10 @@ from itertools import count
 from pathlib import Path
 
 from channels.base import Capabilities, Channel, Inbound, Outbound
-from gateway import app, config, telemetry
-from gateway.router import Router
+from gateway import app
+from gateway.config import loading
+from gateway.ops import telemetry
+from gateway.pipeline.router import Router
 
 _SAYINGS = (
     "I live in Lisbon",
@@ -77,7 +79,7 @@ async def measure(
     `mode` is that of recall: in `hybrid` the embedding models run, too, for each question and each message.
     """
     channel = Silent()
-    settings = config.load(_config(folder, concurrent, mode), {}, folder)
+    settings = loading.load(_config(folder, concurrent, mode), {}, folder)
     chance = random.Random(seed)
     numbers = count(1)
 

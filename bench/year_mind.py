@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 
 from bench.year_facts import Fact
 from memory import keys
-from memory.learn.ask import Ask, Told
-from memory.recall.words import stop_tokens, tokens
+from memory.learn.model import ModelAnswer, ModelRequest
 from memory.store.usage import Spent
+from memory.text.words import stop_tokens, tokens
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ _SMALL: Final = ("conversation", "temp", "happening")
 
 
 class Mind:
-    """Answers each `Ask` of the year. `facts` are what is planted; `seed` decides what is left to chance.
+    """Answers each `ModelRequest` of the year. `facts` are what is planted; `seed` decides what is left to chance.
 
     `repeat` and `lossy` are shares: of nights on which something known is repeated, of merges that lose half.
     """
@@ -75,18 +75,18 @@ class Mind:
         self._values = [frozenset(tokens(value)) for fact, _ in self._told.values() for value in values(fact)]
         self.asked: dict[str, int] = {}
 
-    async def __call__(self, ask: Ask) -> Told:
-        kind, answer = next((kind, answer) for sign, kind, answer in self._answers if sign in ask.instructions)
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        kind, answer = next((kind, answer) for sign, kind, answer in self._answers if sign in request.instructions)
         self.asked[kind] = self.asked.get(kind, 0) + 1
-        text = json.dumps(answer(_rows(ask.material)), ensure_ascii=False)
+        text = json.dumps(answer(_rows(request.material)), ensure_ascii=False)
         spent = Spent(
             model="scripted",
-            input_tokens=(len(ask.instructions) + len(ask.material)) // 4,
+            input_tokens=(len(request.instructions) + len(request.material)) // 4,
             output_tokens=len(text) // 4,
             cached_tokens=0,
             estimated=True,
         )
-        return Told(text=text, spent=spent)
+        return ModelAnswer(text=text, spent=spent)
 
     @property
     def _answers(self) -> Sequence[tuple[str, str, Callable[[Sequence[Row]], Mapping[str, Any]]]]:

@@ -1,9 +1,9 @@
-"""What every chat platform looks like to the gateway: values in, values out, one protocol.
+"""The gateway's view of a chat platform: values in, values out, one protocol.
 
-Invariants: updates never leave `channels/`; an `Inbound` is plain data that round-trips through JSON, so that it
-can wait in the mailbox across a restart; `Host.on_inbound` returns only after the message is committed, and only
-then may a channel acknowledge it to its platform; what a channel raises tells whether the message was surely not
-shown.
+Invariants: updates never leave `channels/`. An `Inbound` is plain data that round-trips through JSON, so that it can
+wait in the mailbox across a restart. `Host.on_inbound` returns only after the message is committed, and only then may
+a channel acknowledge the message to its platform. An error raised by a channel tells whether the message was surely
+not shown.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 ChatKind: TypeAlias = Literal["private", "group"]
-#: "other" is what has no bytes, or none that say anything: a place on a map, a poll, a sticker.
+#: "other" is an attachment without bytes, or without bytes that say anything: a place on a map, a poll, a sticker.
 AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other"]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1
-#: Stands for "no thread" in a session key; a thread that is really called so is escaped.
+#: Stands for "no thread" in a session key; a thread with that very name is escaped.
 NO_THREAD = "-"
 
 
 class ChannelError(Exception):
-    """Something a platform refused or could not do. `str()` is written for the operator.
+    """Raised when a platform refused something or could not do it. `str()` is written for the operator.
 
-    `certain` tells whether the message was surely *not* shown: a row whose send failed with `certain=False`
-    becomes `unknown` and is never blindly repeated.
+    `certain` is True if the message was surely *not* shown. A row whose send failed with `certain=False` becomes
+    `unknown` and is never blindly repeated.
     """
 
     code = "channel"
@@ -61,19 +61,19 @@ class Blocked(ChannelError):
 
 
 class PlaceGone(ChannelError):
-    """The chat is there but its thread is closed or deleted. Nothing of it may be said elsewhere in the chat."""
+    """The chat exists but its thread is closed or deleted. Its messages must not be shown elsewhere in the chat."""
 
     code = "place_gone"
 
 
 class EditGone(ChannelError):
-    """The message to be edited is not there any more, or can't be edited; saying it anew is safe."""
+    """The message to be edited no longer exists, or can't be edited; saying it anew is safe."""
 
     code = "edit_gone"
 
 
 class TooLarge(ChannelError):
-    """A file or attachment has more bytes than are allowed; nothing of it is kept or shown."""
+    """A file or attachment has more bytes than allowed; no part of it is kept or shown."""
 
     code = "too_large"
 
@@ -89,9 +89,9 @@ class Moved(ChannelError):
 
 
 class NotTaken(ChannelError):
-    """The gateway could not commit a message. It must not be acknowledged to the platform; where that means
+    """The gateway could not commit a message. The channel must not acknowledge it to the platform.
 
-    nothing, the person is shown `str()`, which is written for them.
+    If the platform has no acknowledgement, the channel shows `str()` to the person; it is written for them.
     """
 
     code = "not_taken"
@@ -100,7 +100,7 @@ class NotTaken(ChannelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a message is said: a chat on a configured channel, perhaps a thread inside it."""
+    """The place of a message: a chat on a configured channel, perhaps a thread inside it."""
 
     channel: str
     chat: str
@@ -108,13 +108,13 @@ class Place:
 
     @property
     def session_key(self) -> str:
-        """`channel:chat:thread`, parts percent-escaped so that any platform id round-trips."""
+        """`channel:chat:thread`, with each part percent-escaped so that any platform id round-trips."""
         thread = NO_THREAD if self.thread is None else _escape(self.thread)
         return f"{_escape(self.channel)}:{_escape(self.chat)}:{thread}"
 
     @classmethod
     def from_session_key(cls, key: str) -> Place:
-        """The inverse of `session_key`; raises `ValueError` for anything else."""
+        """Returns the place of a `session_key`; raises `ValueError` for anything else."""
         parts = key.split(":")
         if len(parts) != 3 or not all(parts):
             raise ValueError(f"not a session key: {key!r} (expected channel:chat:thread)")
@@ -128,11 +128,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """Something that came beside the words of a message.
+    """An attachment of a message: a file, a voice message, a place on a map.
 
-    `name` is the file's name, or says in a word or two what it is. `size` is in bytes, as the platform tells it, None
-    where it does not. `reference` is what `Channel.fetch` finds the bytes by; empty where there are none. `spoken`
-    marks a voice message: what it says is what the person said.
+    `name` is the file's name, or a word or two that say what it is. `size` is in bytes as the platform tells it, or
+    None. `reference` is what `Channel.fetch` needs to find the bytes; it is empty if there are none. `spoken` is True
+    for a voice message: its words are the person's own.
     """
 
     kind: AttachmentKind
@@ -145,14 +145,15 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
-    """One message from a person, in the words every platform shares.
+    """A message from a person, in terms that all platforms share.
 
-    `update_key` is unique per (platform, bot) and is what makes a delivery repeat harmless. `sent_at` is the
-    platform's own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot.
-    `author_id` is empty where no person speaks: an anonymous admin, a channel's post. With `edited` this is the new
-    text of the message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text
-    is empty then. `server` is the larger place that the chat belongs to, where a platform has such. `ticket` is what
-    lets its channel answer this very message in place or in private: opaque, and a secret.
+    `update_key` is unique per (platform, bot), which makes a repeated delivery harmless. `sent_at` is the platform's
+    own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot. `author_id` is
+    empty if no person speaks: an anonymous admin, a channel's post. With `edited` the text is the new text of the
+    message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text is then
+    empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
+    channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
+    language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say.
     """
 
     channel: str
@@ -176,6 +177,7 @@ class Inbound:
     attachments: tuple[Attachment, ...] = ()
     server: str | None = None
     ticket: str = ""
+    language: str = ""
 
     @property
     def place(self) -> Place:
@@ -188,7 +190,7 @@ class Inbound:
 
     @classmethod
     def from_json(cls, text: str) -> Inbound:
-        """Raises `ValueError` for another version: a newer Remora wrote it."""
+        """Reads the form that `to_json` writes. Raises `ValueError` for another version: a newer Remora wrote it."""
         fields = json.loads(text)
         version = fields.pop("version", None)
         if version != INBOUND_VERSION:
@@ -201,7 +203,7 @@ class Inbound:
 class Chunk:
     """A text that fits in one physical message, as it is read there.
 
-    `markup` is how it is formatted, in words only its channel understands (JSON); empty for plain text.
+    `markup` is its formatting as JSON that only its channel understands; it is empty for plain text.
     """
 
     text: str
@@ -210,7 +212,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """Something to press under a message. `data` comes back as `Inbound.pressed`; at most 64 bytes of ASCII."""
+    """A button under a message. `data` comes back as `Inbound.pressed`; it is at most 64 bytes of ASCII."""
 
     label: str
     data: str
@@ -218,7 +220,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file to show to people; `name` ends in what kind it is."""
+    """A file to show to people. The ending of `name` tells its type."""
 
     name: str
     data: bytes
@@ -226,15 +228,15 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbound:
-    """One physical message to show: one outbox row.
+    """A physical message to show: one outbox row.
 
-    `id` is the outbox row's id and stable across restarts, so platforms that know idempotency keys get it.
-    `turn` names the turn whose stream this row completes. `earlier_run` is set when the row was written by a
-    process that has since ended: the person may already have seen it. `edits` is the platform's id of a message
-    that is to become this one; repeating such an edit changes nothing. `reply_to` is the platform's id of the
-    message that is answered. `ticket` is that of the `Inbound` it answers, `chunk` counts the messages of one answer
-    from 0, `made_at` is when the row was made (milliseconds UTC), and with `retried` it may have been shown before.
-    `file` is shown with the text; such a row edits nothing.
+    `id` is the outbox row's id and stable across restarts, so platforms with idempotency keys get it. `turn` names
+    the turn whose stream this row completes. `earlier_run` is True if a process that has since ended wrote the row:
+    the person may already have seen it. `edits` is the platform's id of a message that is to become this one;
+    repeating such an edit changes nothing. `reply_to` is the platform's id of the message that is answered. `ticket`
+    is that of the `Inbound` it answers. `chunk` counts the messages of one answer from 0. `made_at` is when the row
+    was made (milliseconds UTC). With `retried` it may have been shown before. `file` is shown with the text; a row
+    with a file edits nothing.
     """
 
     id: int
@@ -255,10 +257,11 @@ class Outbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One thing that may stand behind a command's name, in the order of the table.
+    """An option after a command's name, in the order of the table.
 
-    `help` is in the installation's language, `translated` holds it by language code ("en", "zh"). With `choices` it is
-    one of these words; with `suggests` the host completes what is typed. The last option takes the rest of the line.
+    `help` is in the installation's language; `translated` holds it by language code ("en", "zh", …). With `choices` the
+    value is one of these words. With `suggests` the host completes what is typed. The last option takes the rest of
+    the line.
     """
 
     name: str
@@ -273,8 +276,9 @@ class Option:
 class CommandSpec:
     """A command as a channel offers it to people: `/name` with a one-line help, in languages as in `Option`.
 
-    One for an `admin` is offered to them alone, and a `private` one only in private chats. The answer is for the
-    asker's eyes, where the platform can, unless it is `shared`. With `forms` the host may ask for what is missing.
+    A command for an `admin` is offered to admins alone, a `private` command only in private chats. The answer is for
+    the asker's eyes if the platform can hide it, unless the command is `shared`. With `forms` the host may ask for
+    what is missing.
     """
 
     name: str
@@ -290,7 +294,7 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """One way to complete an option: what is put in, and what is shown for it."""
+    """A completion of an option: `value` is put in, `label` is shown for it."""
 
     value: str
     label: str
@@ -298,7 +302,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """One text field to fill in, at most `limit` characters. What is entered is put behind the command it is for."""
+    """A form with one text field of at most `limit` characters. What is entered is put after the command it is for."""
 
     title: str
     label: str
@@ -308,10 +312,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A path at which a platform delivers updates over HTTP: bodies of at most `limit` bytes.
+    """A path at which a platform delivers updates over HTTP, in bodies of at most `limit` bytes.
 
-    `take` gets the headers, names in lower case, and the body, and gives the status to answer with; it returns only
-    when what came in is committed.
+    `take` gets the headers, with names in lower case, and the body, and returns the status to answer with. It returns
+    only when the delivery is committed.
     """
 
     path: str
@@ -321,17 +325,17 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a platform can do; delivery decides by these, never by a platform's name.
+    """The capabilities of a platform. Delivery decides by these, never by a platform's name.
 
     `stream` is "append" where shown text can only grow (a terminal), "edit" where a placeholder is edited while the
-    answer grows, and "none" where answers come whole. `resend` says what to do with a row whose fate is unknown:
-    "mark" shows it once more, marked as earlier; "same" sends it again, for the channel knows a message by its row's
-    id; "never" does not guess, and offers to show it again. `buttons` tells whether people can press
+    answer grows, and "none" where answers come whole. `resend` decides about a row whose fate is unknown: "mark"
+    shows it once more, marked as earlier; "same" sends it again, because the channel recognises a message by its
+    row's id; "never" does not guess, and offers to show it again. `buttons` is True if people can press
     `Outbound.buttons`; elsewhere they type. `revise_seconds` is the least time between two edits of one placeholder.
     `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
-    `introduces` is True where the first answer may be followed by a word about the bot. `hidden` tells that the answer
-    to a command given in a group can be for the asker's eyes alone; `direct` that a person's private chat has their
-    user id. Files of at most `file_bytes` can be shown; none where it is 0.
+    `introduces` is True if the first answer may be followed by a word about the bot. `hidden` is True if the answer
+    to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
+    chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -347,10 +351,11 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """How a channel stands.
+    """The state of a channel.
 
-    `contact` is when its platform last answered a request for updates (milliseconds UTC), None before the first time
-    or where nobody is asked for any; `trouble` says, for the operator, what is wrong now, and is else empty.
+    `contact` is when its platform last answered a request for updates (milliseconds UTC); it is None before the first
+    answer, or if the channel makes no such requests. `trouble` tells the operator what is wrong now; it is empty if
+    all is well.
     """
 
     contact: int | None = None
@@ -358,55 +363,61 @@ class Health:
 
 
 class Host(Protocol):
-    """What the gateway offers a channel."""
+    """The gateway's services for a channel."""
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
-        """All commands there are, those for admins marked as such."""
+        """All commands; those for admins are marked as such."""
 
     def admins(self, channel: str) -> Sequence[str]:
-        """The user ids of a channel's admins."""
+        """Returns the user ids of a channel's admins."""
 
     async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
-        """Completions of the command's option that is being typed, best first, at most 25; a read.
+        """Returns completions of the command's option that is being typed, best first, at most 25. It only reads.
 
-        `inbound` is the command as far as it stands, and is not kept. Nothing for who may not speak here.
+        `inbound` is the command as far as it is typed; it is not kept. A person who may not speak here gets none.
         """
 
     async def form(self, inbound: Inbound) -> Form | None:
-        """What to ask for before this command, which is not kept, can be done; None when it can be done as it is."""
+        """Returns the form to fill in before this command can be run, or None if it can be run as it is.
+
+        The command is not kept.
+        """
 
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
-        """What the channel had `keep` remember under names with that prefix. Raises `NotTaken`."""
+        """Returns the values kept for the channel under names with that prefix. Raises `NotTaken`."""
 
     async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
-        """Remember these for the channel with this id, across restarts; None drops a name. Raises `NotTaken`."""
+        """Keeps these values for the channel with this id, across restarts; None drops a name. Raises `NotTaken`."""
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        """Take a message; returns after it is committed (or refused with a reply of its own).
+        """Takes a message; returns after it is committed (or refused with a reply of its own).
 
         Raises `NotTaken` when it could not be committed.
         """
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
-        """The chat `chat` of the channel with the id `channel` goes on as `new_chat`. Raises `NotTaken`."""
+        """Tells that `chat` of the channel with the id `channel` goes on as `new_chat`. Raises `NotTaken`."""
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
-        """The bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
+        """Tells that the bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
-        """These messages were deleted on the platform. Raises `NotTaken`."""
+        """Tells that these messages were deleted on the platform. Raises `NotTaken`."""
+
+    async def stop(self, place: Place) -> bool:
+        """Stops the answer that is being made at `place`, as /stop does. Returns False if none is being made."""
 
     async def settled(self, place: Place) -> None:
-        """Wait until everything said at `place` so far is answered and delivered."""
+        """Waits until everything said at `place` so far is answered and delivered."""
 
 
 class Channel(Protocol):
-    """An adapter to one chat platform. Where it says so, a channel that inherits from here need not do more."""
+    """An adapter to one chat platform. A channel that inherits from here keeps the methods whose default suffices."""
 
     @property
     def id(self) -> str:
-        """The configured channel's id; first part of its session keys."""
+        """The configured channel's id, which is the first part of its session keys."""
 
     @property
     def platform(self) -> str:
@@ -416,67 +427,76 @@ class Channel(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def reachable(self, place: Place) -> bool:
-        """Whether rows for `place` can be shown by this run; others wait in the outbox. Every place of this channel."""
+        """Returns whether this run can show rows for `place`; rows it can't show wait in the outbox.
+
+        By default every place of this channel is reachable.
+        """
         return place.channel == self.id
 
     def health(self) -> Health:
-        """Nothing to complain of."""
+        """Returns the state of the channel; by default without any trouble."""
         return Health()
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
-        """`text` as the physical messages it takes here, at least one; a pure function.
+        """Returns `text` as the physical messages it takes here, at least one. A pure function.
 
-        With `markdown` its formatting is turned into the platform's, else every character is shown as it is. One
-        message of any length.
+        With `markdown` its formatting is turned into the platform's, else every character is shown as it is. By
+        default it is one message of any length.
         """
         return [Chunk(text=text)]
 
     async def run(self, host: Host) -> None:
-        """Receive until the platform ends it or the task is cancelled. Raises `ChannelError`."""
+        """Receives until the platform ends it or the task is cancelled. Raises `ChannelError`."""
         return
 
     async def append(self, place: Place, turn: int, text: str) -> None:
-        """Show the next piece of a growing answer. Only called where `capabilities.stream` is "append"."""
+        """Shows the next piece of a growing answer. Called only if `capabilities.stream` is "append"."""
         return
 
     def drafts(self, place: Place) -> bool:
-        """Whether a growing answer is shown here without a message of its own: then `revise` needs no placeholder."""
+        """Returns whether a growing answer is shown here without a message of its own.
+
+        If so, `revise` needs no placeholder.
+        """
         return False
 
     def hook(self) -> Hook | None:
-        """Where updates come in over HTTP while `run` runs; None where they don't."""
+        """Returns the path at which updates come in over HTTP while `run` runs; None if they don't."""
         return None
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
-        """The bytes of an attachment of `inbound`. Raises `TooLarge` above `limit` bytes, else `ChannelError`."""
+        """Returns the bytes of an attachment of `inbound`.
+
+        Raises `TooLarge` above `limit` bytes, else `ChannelError`.
+        """
         raise ChannelError("this channel has no attachments")
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
-        """Show `text`, Markdown as far as the answer has come, in place of the placeholder `reference`.
+        """Shows `text`, the Markdown of the answer so far, in place of the placeholder `reference`.
 
-        Only called where `capabilities.stream` is "edit". Where it `drafts` the reference is the turn's id in digits.
-        A piece may be left out; nothing is raised.
+        Called only if `capabilities.stream` is "edit". If the channel `drafts`, the reference is the turn's id in
+        digits. A piece may be left out; nothing is raised.
         """
         return
 
     def link(self, place: Place, message_id: str) -> str | None:
-        """The address under which people who can see the place find one of its messages; None where there is none."""
+        """Returns the address at which people who can see the place find one of its messages; None if there is none."""
         return None
 
     async def typing(self, place: Place) -> None:
-        """Show for some seconds that an answer is being made, where the platform can. Raises nothing."""
+        """Shows for some seconds that an answer is being made, if the platform can. Raises nothing."""
         return
 
     async def send(self, outbound: Outbound) -> str:
-        """Show one message, or turn the message `outbound.edits` into it; returns the platform's id for it.
+        """Shows one message, or turns the message `outbound.edits` into it; returns the platform's id for it.
 
-        Raises `ChannelError` with `certain` False when it may have been shown nevertheless.
+        Raises `ChannelError` with `certain` False if it may have been shown nevertheless.
         """
         ...
 
 
 def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
-    """`buttons` as rows that stay readable on a phone: at most five in one, and about thirty letters."""
+    """Returns `buttons` as rows that stay readable on a phone: at most five in a row, and about thirty letters."""
     laid: list[list[Button]] = []
     for button in buttons:
         row = laid[-1] if laid else []

@@ -1,25 +1,21 @@
 """The terminal as a chat platform: one person's lines in, answers out.
 
-Invariants: what a stream has shown is not shown again by the row that completes it; a late message never
-lands in the middle of a line being typed; no text can move the cursor, change colours or talk to the
-terminal; nothing that was typed is kept in a file, and no file is overwritten; prompt_toolkit is loaded only when
-somebody is prompted.
+Invariants: text that a stream has shown is not shown again by the outbox row that completes it. A late message never
+lands in the middle of a line being typed. No text can move the cursor, change colours or control the terminal. Typed
+text is never kept in a file and never left to the shell, and no file is overwritten. prompt_toolkit and the Markdown
+parser are loaded only if there is a prompt.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
-import signal
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path, PurePath
-from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from channels.base import (
@@ -27,6 +23,7 @@ from channels.base import (
     Channel,
     ChannelError,
     ChannelUnavailable,
+    Chunk,
     File,
     Health,
     Host,
@@ -35,31 +32,62 @@ from channels.base import (
     Outbound,
     Place,
 )
+from channels.console_keys import interrupts, typed_ahead, unechoed
+from channels.console_pipe import lines_of
+from channels.console_text import PlainText, printable
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-_CHUNK = 1 << 20  # bytes asked of one read; a pipe gives at most its 64 KiB at a time, a file all of it
-_STREAMS = 8  # turns whose shown text is remembered; a place has one stream at a time, so older ones were given up
-_BLANK = " \t\n"  # around a message these are not shown; other white space, such as a Chinese indent, is text
-#: C0, DEL and C1 (ECMA-48) except tab and newline: with these a text could drive the terminal.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+    from channels.console_live import LiveText
+
+_STREAMS = 8  # turns whose shown text is remembered; a place has one stream at a time, so older streams were abandoned
+_BLANK = " \t\n"  # stripped around a message; other white space, such as a Chinese indent, is text
 _EARLIER = "(from earlier)"
-_FILE_LIMIT = 1 << 30  # bytes; what is shown here is held in memory whole
+#: `Chunk.markup` of a row whose text is Markdown.
+_MARKDOWN = "markdown"
+#: Lines that leave, and the line that asks for help. Without a slash they must be the whole line.
+_LEAVE = frozenset({"/quit", "/exit", "quit", "exit"})
+_HELP = "help"
+_STOP = "/stop"
+_LEAVES = "(Ctrl-C again leaves, and so does /quit.)"
+_NO_STOP = "(There is nothing to stop. Ctrl-C again leaves.)"
+_UNCHANGED = "(Nothing was changed.)"
+_YOU = "you> "
+_SIZE = os.terminal_size((80, 24))
+_DOUBLE = 1.0  # seconds within which a second Ctrl-C leaves, whatever the first one did
+_WAIT = 0.7  # seconds without a word until a sign stands where the answer will be
+_FILE_LIMIT = 1 << 30  # bytes; a file that is shown here is held in memory as a whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streams:
+    """The streams to read and write. `env` is checked for NO_COLOR (https://no-color.org) and TERM."""
+
+    stdin: TextIO
+    stdout: TextIO
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """The texts around the prompt: `greeting` is printed before the first prompt, `status` is the line below it."""
+
+    agent_name: str = "remora"
+    greeting: str = ""
+    status: Callable[[], str] | None = None
 
 
 class ConsoleChannel(Channel):
     """The terminal chat of one `person`, whose name is both the chat and its author.
 
-    With `once` the run is that one message. Otherwise the channel prompts where `stdin` and `stdout` are both
-    terminals (TERM=dumb is none), and else reads one message per line until the end of input and prints bare
+    With `once`, the run consists of that one message. Otherwise the channel prompts if `stdin` and `stdout` are both
+    terminals (TERM=dumb is none). If they are not, it reads one message per line until the end of input and prints bare
     answers.
 
-    `now` gives milliseconds since 1970 UTC; `new_id` gives a fresh id for every line and every shown message.
-    `greeting` is printed before the first prompt and `status` fills the line below the prompt. Files are put into the
-    folder `files`, made when it is needed, and their paths are printed; without it none are shown. `env` is asked
-    for NO_COLOR (https://no-color.org) and TERM. Writing to `stdout` blocks while its reader is behind.
+    `now` returns milliseconds since 1970 UTC, and `new_id` a fresh id for every line and every shown message. Files are
+    put into the folder `files`, which is made when needed, and their paths are printed; without a folder no files are
+    shown. Writing to `stdout` blocks while its reader is behind.
     """
 
     id = ""
@@ -74,26 +102,21 @@ class ConsoleChannel(Channel):
         once: str | None = None,
         now: Callable[[], int],
         new_id: Callable[[], str],
-        stdin: TextIO,
-        stdout: TextIO,
-        greeting: str = "",
-        status: Callable[[], str] | None = None,
-        agent_name: str = "remora",
+        streams: Streams,
+        looks: Looks | None = None,
         files: Path | None = None,
-        env: Mapping[str, str] | None = None,
     ) -> None:
         self.id = id
         self._place = Place(channel=id, chat=person)
         self._once = once
         self._now = now
         self._new_id = new_id
-        self._stdin = stdin
-        self._stdout = stdout
-        self._greeting = greeting
-        self._status = status
+        self._stdin = streams.stdin
+        self._stdout = streams.stdout
+        self._looks = looks or Looks()
         self._files = files
-        env = env or {}
-        terminals = stdin.isatty() and stdout.isatty() and env.get("TERM") != "dumb"
+        env = streams.env
+        terminals = self._stdin.isatty() and self._stdout.isatty() and env.get("TERM") != "dumb"
         self._interactive = once is None and terminals
         self.capabilities = Capabilities(
             stream="append",
@@ -104,36 +127,61 @@ class ConsoleChannel(Channel):
             file_bytes=0 if files is None else _FILE_LIMIT,
         )
         self._coloured = self._interactive and not env.get("NO_COLOR")
-        self._header = self._styled("1", f"{_printable(agent_name)}>") + " " if self._interactive else ""
+        self._text = self._formatted() if self._interactive else PlainText(self._write)
+        self._remarks: list[str] = []
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._answering = False
+        self._stopping = False  # the person has asked to stop the answer that is being made
+        self._warned = False  # the person has been told that the next Ctrl-C leaves
+        self._form = False  # the prompt asks for what a command lacks
+        self._interrupted_at = -_DOUBLE
         self._streams: dict[int, _Stream] = {}
-        self._open: int | None = None  # the turn whose text ends the last line, which has no newline yet
+        self._open: int | None = None  # the turn whose text the last, unfinished line ends with
         self._leaving = asyncio.Event()
-        self._lost: OSError | None = None  # why stdout takes no more
+        self._lost: OSError | None = None  # the error that made stdout unusable
         # Set while the person is typing: runs a function with the input line out of the way.
         self._above_prompt: Callable[[Callable[[], None]], Awaitable[None]] | None = None
 
     @property
     def place(self) -> Place:
-        """Where this terminal's talk stands: one session a person."""
+        """The place of this terminal: one session per person."""
         return self._place
 
+    @property
+    def interactive(self) -> bool:
+        """True if a person is at the terminal, False for pipes and single messages."""
+        return self._interactive
+
     def reachable(self, place: Place) -> bool:
-        """Only this person's terminal, and only while its output can be written."""
+        """Returns True only for this person's terminal, and only while its output can be written."""
         return place == self._place and self._lost is None
 
     def health(self) -> Health:
-        """A terminal asks nobody for updates."""
+        """Returns the health of a terminal, which polls nobody for updates."""
         return Health(trouble="" if self._lost is None else f"standard output can't be written: {self._lost.strerror}")
 
-    async def run(self, host: Host) -> None:
-        """Talk until the person leaves, the input ends, or nobody reads the output any more; then return.
+    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+        return [Chunk(text=text, markup=_MARKDOWN if markdown else "")]
 
-        At a prompt Ctrl-D, and Ctrl-C on an empty line, leave. Ctrl-C during an answer stops waiting for it
-        and leaves as well: `run` returns, and what is still under way is the caller's to finish or to keep.
-        Where there is no prompt, Ctrl-C is not handled here: the cancellation reaches the caller unchanged.
+    def remark(self, text: str) -> None:
+        """Shows a line beside the conversation. During an answer it waits for the end of the answer."""
+        line = printable(" ".join(text.split()))
+        if line not in self._remarks:
+            self._remarks.append(line)
+        if self._above_prompt is not None:
+            self._start(self._above_prompt(self._show_remarks))
+        elif not self._answering:
+            self._show_remarks()
+
+    async def run(self, host: Host) -> None:
+        """Talks until the person leaves, the input ends, or nobody reads the output any more.
+
+        At a prompt, Ctrl-D and /quit leave. Ctrl-C stops the running answer or clears the line that is being typed,
+        and pressed once more it leaves: `run` returns, and the caller finishes or keeps the running work. Without a
+        prompt, Ctrl-C is not handled here: the cancellation reaches the caller unchanged.
 
         A broken pipe is an ordinary end. Any other failure to write, such as a full disk, raises
-        `ChannelUnavailable`; what the host raises passes through.
+        `ChannelUnavailable`. The host's errors pass through.
         """
         talk = asyncio.create_task(self._talk(host))
         leaving = asyncio.create_task(self._leaving.wait())
@@ -149,13 +197,17 @@ class ConsoleChannel(Channel):
         if self._lost is not None and not isinstance(self._lost, BrokenPipeError):
             raise ChannelUnavailable(
                 f"standard output can't be written: {self._lost.strerror}; "
-                "answers not shown yet wait for the next terminal chat"
+                "answers not shown yet are kept for the next terminal chat"
             )
 
-    async def append(self, place: Place, turn: int, text: str) -> None:
-        """Show the next piece of the answer of `turn`; while the person types, leave it to the row.
+    def keyboard(self) -> AbstractContextManager[None]:
+        """Keeps keys that are typed outside a prompt off the screen, and away from the shell that runs afterwards."""
+        return unechoed(self._stdin) if self._interactive else nullcontext()
 
-        The rows of a turn are expected to begin, one after the other, with what was appended.
+    async def append(self, place: Place, turn: int, text: str) -> None:
+        """Shows the next piece of the answer of `turn`. While the person types, the outbox row shows it instead.
+
+        The outbox rows of a turn are expected to begin, one after the other, with the appended text.
         """
         if not self.reachable(place):
             return
@@ -167,7 +219,7 @@ class ConsoleChannel(Channel):
         stream.muted = stream.muted or self._above_prompt is not None
         if stream.muted:
             return
-        text = stream.held + _printable(text)
+        text = stream.held + printable(text)
         if not stream.shown:
             text = text.lstrip(_BLANK)
         body = text.rstrip(_BLANK)
@@ -176,21 +228,21 @@ class ConsoleChannel(Channel):
             return
         if self._open != turn:
             self._end_line()
-            self._write(self._header)
-        self._write(body)
+            self._text.begin()
+        self._text.add(body)
         self._open = turn
         stream.shown.append(body)
 
     async def send(self, outbound: Outbound) -> str:
-        """Print what the stream of the row's turn has not shown of it; returns a fresh message id.
+        """Prints the part of an outbox row that its turn's stream has not shown. Returns a fresh message id.
 
-        Raises `ChannelUnavailable` for another person's row, and when stdout can't be written; `ChannelError` when its
-        file can't.
+        Raises `ChannelUnavailable` if the row is for another person or stdout can't be written, and `ChannelError` if
+        the row's file can't be written.
         """
         if outbound.place != self._place:
             raise ChannelUnavailable(
-                f"row {outbound.id} is for {outbound.place.session_key}, but this terminal shows only "
-                f"{self._place.session_key}; it waits for a run that reaches its person"
+                f"message {outbound.id} is for {outbound.place.session_key}, but this terminal shows only "
+                f"{self._place.session_key}; it is kept until that person chats"
             )
         if self._lost is None:
             if outbound.file is not None:
@@ -206,8 +258,8 @@ class ConsoleChannel(Channel):
             certain = True
         if self._lost is not None:
             raise ChannelUnavailable(
-                f"row {outbound.id} was not shown, standard output can't be written: {self._lost.strerror}; "
-                f"the next terminal chat of {outbound.place.chat} shows it, marked",
+                f"message {outbound.id} was not shown: standard output can't be written ({self._lost.strerror}); "
+                f"the next terminal chat of {outbound.place.chat} shows it, marked as earlier",
                 certain=certain,
             )
         return self._new_id()
@@ -218,14 +270,24 @@ class ConsoleChannel(Channel):
         elif self._interactive:
             await self._prompt(host)
         else:
-            async for line in _lines(self._stdin):
+            async for line in lines_of(self._stdin):
                 await self._say(host, line)
 
     async def _say(self, host: Host, text: str) -> None:
         if not text.strip():
             return
+        try:
+            await host.on_inbound(self._inbound(text))
+        except NotTaken as exc:
+            # No platform would deliver the line again; only the person can repeat it.
+            self._end_line()
+            self._text.show(printable(str(exc)), markdown=False)
+            return
+        await host.settled(self._place)
+
+    def _inbound(self, text: str) -> Inbound:
         key = self._new_id()
-        inbound = Inbound(
+        return Inbound(
             channel=self.id,
             platform=self.platform,
             bot_id="local",
@@ -238,36 +300,98 @@ class ConsoleChannel(Channel):
             text=_well_formed(text),
             sent_at=self._now(),
         )
-        try:
-            await host.on_inbound(inbound)
-        except NotTaken as exc:
-            # There is no platform that would deliver the line again: only the person can.
-            self._end_line()
-            self._write(f"{self._header}{_printable(str(exc))}\n")
-            return
-        await host.settled(self._place)
 
     async def _prompt(self, host: Host) -> None:
-        # Here and not above: it costs a tenth of a second that pipes and single messages need not pay.
-        from prompt_toolkit.application import run_in_terminal
+        # Imported here, because it takes a tenth of a second, which pipes and single messages need not pay.
         from prompt_toolkit.patch_stdout import patch_stdout
 
         session = self._session(host)
-        you: StyleAndTextTuples = [("bold" if self._coloured else "", "you> ")]
-        if self._greeting:
-            self._write(_printable(self._greeting).rstrip(_BLANK) + "\n")
-        # patch_stdout keeps what others print, such as warnings, off the input line; ours know the way.
-        with patch_stdout(raw=True), _interrupts(self._leaving.set), _unechoed(self._stdin):
-            while True:
-                self._end_line()
-                self._above_prompt = run_in_terminal
-                try:
-                    text = await session.prompt_async(you)
-                except EOFError:
+        if self._looks.greeting:
+            self._write(printable(self._looks.greeting).rstrip(_BLANK) + "\n")
+        # patch_stdout keeps other output, such as warnings, off the input line. The channel's own avoids it anyway.
+        with patch_stdout(raw=True), interrupts(partial(self._interrupt, host)), self.keyboard():
+            while (text := await self._typed(session, _YOU)) is not None:
+                said = text.strip().lower()
+                if said in _LEAVE:
                     return
-                finally:
-                    self._above_prompt = None
+                if said.startswith("/"):
+                    text = await self._completed(host, session, text)
+                await self._answered(host, session, f"/{_HELP}" if said == _HELP else text)
+
+    async def _typed(self, session: PromptSession[str], label: str, value: str = "") -> str | None:
+        """Returns what the person types, beginning with `value`; None if they leave."""
+        from prompt_toolkit.application import run_in_terminal
+
+        self._end_line()
+        self._show_remarks()
+        self._warned = False
+        self._above_prompt = run_in_terminal
+        try:
+            return await session.prompt_async([("bold" if self._coloured else "", label)], default=value)
+        except EOFError:
+            return None
+        finally:
+            self._above_prompt = None
+
+    async def _completed(self, host: Host, session: PromptSession[str], text: str) -> str:
+        """Returns a command with what it lacks, if it lacks something that the person can type in; else as it is."""
+        form = await host.form(self._inbound(text))
+        if form is None:
+            return text
+        self._form = True
+        try:
+            value = await self._typed(session, f"{printable(form.label)}: ", form.value)
+        finally:
+            self._form = False
+        if not (value or "").strip() or value == form.value:
+            self.remark(_UNCHANGED)
+            return ""
+        return f"{text} {value}"
+
+    async def _answered(self, host: Host, session: PromptSession[str], text: str) -> None:
+        """Says `text` and waits for its answer. Keys typed meanwhile wait for the next prompt."""
+        self._answering, self._stopping = True, False
+        output = session.app.output
+        output.enable_bracketed_paste()  # a text pasted now is one message, too
+        output.flush()
+        sign = asyncio.get_running_loop().call_later(_WAIT, self._wait)
+        try:
+            with typed_ahead(session.input, _STOP, partial(self._stop, host)):
                 await self._say(host, text)
+        finally:
+            self._answering = False
+            sign.cancel()
+            output.disable_bracketed_paste()
+            output.flush()
+
+    def _wait(self) -> None:
+        """Shows that an answer is being made, unless some of it is there already."""
+        if self._open is None:
+            self._text.wait()
+
+    def _interrupt(self, host: Host) -> None:
+        """Handles Ctrl-C during an answer."""
+        now = asyncio.get_running_loop().time()
+        if self._stopping or now - self._interrupted_at < _DOUBLE:
+            self._leaving.set()
+        else:
+            self._interrupted_at = now
+            self._stop(host)
+
+    def _stop(self, host: Host) -> None:
+        """Stops the answer that is being made."""
+        self._stopping = True
+        self._start(self._stopped(host))
+
+    async def _stopped(self, host: Host) -> None:
+        if not await host.stop(self._place):
+            self._end_line()
+            self._text.aside(_NO_STOP)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _session(self, host: Host) -> PromptSession[str]:
         from prompt_toolkit import PromptSession
@@ -290,69 +414,103 @@ class ConsoleChannel(Channel):
         @keys.add("c-c")
         @keys.add("<sigint>")
         def clear_or_leave(event: KeyPressEvent) -> None:
-            if event.current_buffer.text:
+            again = asyncio.get_running_loop().time() - self._interrupted_at < _DOUBLE
+            if self._form:
+                event.app.exit(result="")
+            elif event.current_buffer.text:
                 event.current_buffer.reset()
-            else:
+            elif self._warned or again:
                 event.app.exit(exception=EOFError())
+            else:
+                self._warned = True
+                self.remark(_LEAVES)
 
-        status = self._status
-        commands = {f"/{_printable(spec.name)}": _printable(spec.help) for spec in host.commands if not spec.admin}
-        return PromptSession(
+        def changed(_buffer: object) -> None:
+            self._warned = False
+
+        status = self._looks.status
+        commands = {f"/{printable(spec.name)}": printable(spec.help) for spec in host.commands if not spec.admin}
+        commands["/quit"] = "leave"
+        session: PromptSession[str] = PromptSession(
             input=create_input(self._stdin),
             output=create_output(self._stdout),
             color_depth=None if self._coloured else ColorDepth.DEPTH_1_BIT,
             key_bindings=keys,
             multiline=True,
-            # A file would keep words that the person may later want forgotten.
+            # A history file would keep text that the person may later want forgotten.
             history=InMemoryHistory(),
             completer=WordCompleter(list(commands), meta_dict=commands, ignore_case=True, sentence=True),
             reserve_space_for_menu=4,
-            bottom_toolbar=None if status is None else lambda: _printable(status()),
+            bottom_toolbar=None if status is None else lambda: printable(status()),
         )
+        session.default_buffer.on_text_changed += changed
+        return session
+
+    def _formatted(self) -> LiveText:
+        # Imported here, because the Markdown parser takes a tenth of a second, which pipes need not pay.
+        from channels.console_live import LiveText
+
+        name = f"{printable(self._looks.agent_name)}>"
+        return LiveText(self._write, self._size, name=name, coloured=self._coloured)
+
+    def _size(self) -> os.terminal_size:
+        """Returns the size of the terminal, or the usual one where it is not known."""
+        try:
+            size = os.get_terminal_size(self._stdout.fileno())
+        except OSError:
+            return _SIZE
+        return size if size.columns > 1 and size.lines else _SIZE
 
     def _put_down(self, file: File) -> Path:
-        """Where a file lies from now on: beside what has its name, unless that is the same, shown by an earlier try."""
+        """Stores a file and returns its path.
+
+        It gets a free name if its own is taken, unless the existing file is the same, stored by an earlier try.
+        """
         if self._files is None:
             raise ChannelError(f"this terminal shows no files, so {file.name} was not shown")
-        name = PurePath(_printable(file.name).replace("\\", "/")).name or "file"
+        name = PurePath(printable(file.name).replace("\\", "/")).name or "file"
         try:
             self._files.mkdir(mode=0o700, parents=True, exist_ok=True)
             return _put_down(file.data, self._files.resolve() / name)
         except OSError as error:
             raise ChannelError(
-                f"the file {name} can't be written to {self._files}: {error.strerror}; make room or give the right to "
-                "write there, and ask for it again"
+                f"the file {name} can't be written to {self._files}: {error.strerror}; free some space or allow "
+                "writing there, then ask again"
             ) from None
 
     def _show(self, outbound: Outbound) -> None:
-        row = _printable(outbound.text).strip(_BLANK)
+        row = printable(outbound.text).strip(_BLANK)
         stream = None if outbound.turn is None else self._streams.pop(outbound.turn, None)
         shown = "" if stream is None else "".join(stream.shown)
         if outbound.earlier_run:
             self._end_line()
-            self._write(self._styled("2", _EARLIER) + "\n")
+            self._text.aside(_EARLIER)
             shown = ""
         going_on = bool(shown) and self._open == outbound.turn
+        markdown = outbound.markup == _MARKDOWN
         if stream is not None and outbound.turn is not None and row != shown and shown.startswith(row):
-            # The stream is ahead of this row: the surplus is the start of the turn's next one.
+            # The stream is ahead of this row. The surplus is the start of the turn's next row.
             stream.shown = [shown[len(row) :].lstrip(_BLANK)]
             self._streams[outbound.turn] = stream
         elif row.startswith(shown) and going_on:
-            self._write(row[len(shown) :])
-            self._end_line()
+            self._text.add(row[len(shown) :])
+            self._end_line(markdown=markdown)
         else:
             self._end_line()
-            rest = row.removeprefix(shown).lstrip(_BLANK)
-            if rest:
-                self._write(f"{self._header}{rest}\n")
+            if rest := row.removeprefix(shown).lstrip(_BLANK):
+                self._text.show(rest, markdown=markdown)
 
-    def _end_line(self) -> None:
+    def _show_remarks(self) -> None:
+        self._end_line()
+        for remark in self._remarks:
+            self._text.aside(remark)
+        self._remarks.clear()
+
+    def _end_line(self, *, markdown: bool = True) -> None:
+        self._text.clear()
         if self._open is not None:
             self._open = None
-            self._write("\n")
-
-    def _styled(self, sgr: str, text: str) -> str:
-        return f"\x1b[{sgr}m{text}\x1b[0m" if self._coloured else text
+            self._text.end(markdown=markdown)
 
     def _write(self, text: str) -> None:
         if self._lost is not None:
@@ -370,9 +528,9 @@ class ConsoleChannel(Channel):
 
 @dataclass(slots=True, kw_only=True)
 class _Stream:
-    """What a turn has shown and no row has claimed yet.
+    """The text that a turn has shown and no outbox row has claimed yet.
 
-    `held` is blank text that waits until something follows it; a muted stream shows no more.
+    `held` is blank text that waits until other text follows it. A muted stream shows nothing more.
     """
 
     shown: list[str] = field(default_factory=list)
@@ -381,7 +539,7 @@ class _Stream:
 
 
 def _put_down(data: bytes, wanted: Path) -> Path:
-    """Write a new file at `wanted`, or under the first free name after it; the one there if it is the same."""
+    """Writes a file at `wanted` or under the next free name. Returns its path, or that of an identical file there."""
     path = wanted
     for number in count(2):
         try:
@@ -393,128 +551,23 @@ def _put_down(data: bytes, wanted: Path) -> Path:
                 break
             path = wanted.with_stem(f"{wanted.stem}-{number}")
         except OSError:
-            path.unlink(missing_ok=True)  # a part of a file is worse than none
+            path.unlink(missing_ok=True)  # a partial file is worse than none
             raise
     return path
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read: it may hold what somebody told in confidence."""
+    """Opens a file that only its owner may read, because it may hold what somebody said in confidence."""
     return os.open(path, flags, 0o600)
 
 
-def _printable(text: str) -> str:
-    """`text` without control characters. One by one, so that pieces of a text give pieces of the result."""
-    return _CONTROLS.sub("", text)
-
-
 def _well_formed(text: str) -> str:
-    """`text` with U+FFFD for lone surrogates, which stand for undecodable bytes and fit in no database."""
+    """Returns `text` with U+FFFD for lone surrogates, which stand for undecodable bytes and fit in no database."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-async def _lines(stdin: TextIO) -> AsyncIterator[str]:
-    """The lines of `stdin` without their ends, of any length; undecodable bytes become U+FFFD."""
-    read = _reader(stdin)
-    pieces: list[bytes] = []
-    while chunk := await _in_thread(read):
-        head, *rest = chunk.split(b"\n")
-        pieces.append(head)
-        for piece in rest:
-            yield _decoded(pieces)
-            pieces = [piece]
-    yield _decoded(pieces)
-
-
-def _decoded(pieces: list[bytes]) -> str:
-    return b"".join(pieces).removesuffix(b"\r").decode("utf-8", "replace")
-
-
-def _reader(stdin: TextIO) -> Callable[[], bytes]:
-    """A blocking read of some bytes; b"" at the end.
-
-    It goes past Python's buffer where it can: a thread still inside a buffered read would hold its lock, and
-    the interpreter aborts on that lock at exit.
-    """
-    try:
-        descriptor = stdin.fileno()
-    except OSError:  # text that is no file, such as a StringIO
-        return lambda: stdin.read(_CHUNK).encode("utf-8", "surrogatepass")
-    return lambda: os.read(descriptor, _CHUNK)
-
-
-async def _in_thread(read: Callable[[], bytes]) -> bytes:
-    """`read()` in a daemon thread: the loop's pool is waited for at the end, and a read may never end.
-
-    Raises `ChannelUnavailable` when the input can't be read. When cancelled, the thread stays behind in its
-    read, and the bytes it gets are lost.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[bytes] = loop.create_future()
-
-    def settle(result: bytes | OSError) -> None:
-        if done.done():
-            return
-        if isinstance(result, OSError):
-            done.set_exception(
-                ChannelUnavailable(
-                    f"standard input can't be read: {result.strerror}; "
-                    "give a terminal, a pipe or a file with one message per line"
-                )
-            )
-        else:
-            done.set_result(result)
-
-    def work() -> None:
-        result: bytes | OSError
-        try:
-            result = read()
-        except OSError as error:
-            result = error
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, result)
-
-    threading.Thread(target=work, name="console-read", daemon=True).start()
-    return await done
-
-
-@contextmanager
-def _interrupts(leave: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C call `leave` in the loop, not cancel the main task. No effect outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-
-    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(leave)
-
-    previous = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
-@contextmanager
-def _unechoed(stdin: TextIO) -> Iterator[None]:
-    """Keep keys typed during an answer out of it, and keep them all, Ctrl-D too, for the next prompt."""
-    try:
-        import termios  # not on Windows, whose console does neither harm
-        import tty
-    except ImportError:
-        yield
-        return
-    before = termios.tcgetattr(stdin)
-    tty.setcbreak(stdin, termios.TCSANOW)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(stdin, termios.TCSADRAIN, before)
-
-
 def _discard(stdout: TextIO) -> None:
-    """Point a broken `stdout` at the null device: the interpreter flushes it at exit and would complain."""
+    """Points a broken `stdout` at the null device, because the interpreter flushes it at exit and would complain."""
     with suppress(OSError):
         descriptor = stdout.fileno()
         null = os.open(os.devnull, os.O_WRONLY)

@@ -1,12 +1,12 @@
 """A model's Markdown in each platform's own form, cut into messages that fit. Pure: text in, chunks out.
 
-Invariants: no letter or digit a reader would see is lost, whatever is not understood is shown as it was written; a
-chunk is never over its platform's limit and never empty for the eye; formatting is whole within each chunk, so code
-that is cut in two is code twice; text as it stands while an answer still grows is as good an input as any.
+Invariants: no letter or digit that a reader would see is lost; markup that is not understood is shown as it was
+written. A chunk is never over its platform's limit and never empty for the eye. Formatting is whole within each
+chunk, so code that is cut in two is code twice. The text of an answer that still grows is as good an input as any.
 
-Markdown is CommonMark with tables, strikethrough, task lists and math (shown as code), read by markdown-it-py.
-Left out on purpose: raw HTML (shown as text), reference definitions (they would vanish), underlined headings (a list
-that has only begun to arrive would flash as one).
+Markdown is CommonMark with tables, strikethrough, task lists and math (shown as code), read by markdown-it-py. Left
+out on purpose: raw HTML (shown as text), reference definitions (they would vanish), underlined headings (a list that
+has only begun to arrive would flash as one).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block.state_block import StateBlock
@@ -29,29 +30,31 @@ from wcwidth import grapheme_boundary_before, wcswidth
 
 from channels.base import Chunk
 
-#: https://core.telegram.org/bots/api#sendmessage; counted here in UTF-16 units, which is never too much.
+#: https://core.telegram.org/bots/api#sendmessage; counted here in UTF-16 units, which never undercounts.
 TELEGRAM_LIMIT = 4_096
 #: Telegram ignores more: MAX_USER_ENTITY_COUNT in TDLib's MessageEntity.cpp.
 TELEGRAM_ENTITIES = 100
 #: https://discord.com/developers/docs/resources/message#create-message, counted in UTF-16 units as well.
 DISCORD_LIMIT = 2_000
-#: What is shown where a text has nothing to see: platforms refuse empty messages.
+#: Shown instead of a text with nothing to see: platforms refuse empty messages.
 NOTHING = "…"
 
 #: Longer texts are shown as they are. The library's time grows with length, but at up to 40 µs a character for
 #: hostile text, and the process waits meanwhile; models are asked for less than this.
 _LONGEST_PARSED = 32_768
-#: Quotes and lists inside each other; the library drops what is deeper, so such a text is shown as it is.
+#: Deepest nesting of quotes and lists; the library drops deeper text, so such a text is shown as it is.
 _DEEPEST = 20
 #: A longer address stays text: with Discord's marks around it, one letter and its link must fit in a message.
 _LONGEST_URL = 1_500
 _ZERO_WIDTH = "\u200b"
+_WORD_JOINER = "\u2060"
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), 127], " ")
-#: Letters to Unicode, but nothing to see: https://www.unicode.org/reports/tr44/ has no property for it.
+#: Characters that are letters in Unicode but invisible: https://www.unicode.org/reports/tr44/ has no property for them.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
 _Kind: TypeAlias = Literal["quote", "pre", "link", "code", "heading", "bold", "strike", "italic", "marker"]
-#: In this order the outer of two spans over the same words is told, and the more important ones are kept.
+#: The order decides which of two spans over the same words is the outer one, and which spans are important enough to
+#: keep.
 _RANK: dict[str, int] = {
     kind: rank
     for rank, kind in enumerate(("quote", "pre", "heading", "bold", "link", "code", "strike", "italic", "marker"))
@@ -70,26 +73,30 @@ _TELEGRAM_TYPES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Style:
-    """What differs between platforms while Markdown is read: list bullets by depth; widest table shown as one."""
+    """The differences between platforms in reading Markdown.
+
+    `bullets` are a list's bullets by depth; `table_columns` is the width of the widest table shown as a table.
+    """
 
     bullets: tuple[str, ...]
     table_columns: int
 
 
-#: A telephone shows about forty columns of fixed-width text before it wraps.
+#: A phone shows about forty columns of fixed-width text before it wraps.
 _TELEGRAM = _Style(bullets=("•", "◦", "▪"), table_columns=40)
 _DISCORD = _Style(bullets=("-",), table_columns=60)
 
 
 def telegram(text: str) -> list[Chunk]:
-    """Markdown as Telegram messages of at most 4,096 UTF-16 units, at least one.
+    """Returns Markdown as Telegram messages of at most 4,096 UTF-16 units, at least one.
 
     `Chunk.markup` is JSON: a list of `MessageEntity` objects (type, offset, length, url or language) with offsets in
     UTF-16 units, sorted, properly nested, at most 100; when there are more, the less important kinds are left out.
-    Nesting follows https://core.telegram.org/bots/api#messageentity, except that links and code stand inside a
-    blockquote too, as TDLib's `fix_entities` allows. Edges are trimmed as TDLib's `fix_formatted_text` would.
+    Nesting follows https://core.telegram.org/bots/api#messageentity, except that links and code are allowed inside a
+    blockquote too, as TDLib's `fix_entities` allows. Edges are trimmed as TDLib's `fix_formatted_text` would. The
+    text holds no mention: see `_calmed`.
     """
-    page = _read(_clean(text), _TELEGRAM)
+    page = _calmed(_read(_clean(text), _TELEGRAM))
     chunks = [
         Chunk(text=page.text[start:stop], markup=_entities(page, start, stop))
         for start, stop in _pieces(page, TELEGRAM_LIMIT)
@@ -98,11 +105,11 @@ def telegram(text: str) -> list[Chunk]:
 
 
 def discord(text: str, *, markdown: bool = True) -> list[Chunk]:
-    """Markdown as Discord messages of at most 2,000 UTF-16 units, at least one.
+    """Returns Markdown as Discord messages of at most 2,000 UTF-16 units, at least one.
 
     `Chunk.text` is Discord's own Markdown, to be sent as it is; without `markdown` every character of `text` is shown
-    as it stands. Nothing in it is a mention, bare addresses are in angle brackets (no previews), code fences are
-    closed and reopened within the limit.
+    literally. The text holds no mention, bare addresses are in angle brackets (no previews), code fences are closed
+    and reopened within the limit.
     """
     cleaned = _clean(text)
     page = _read(cleaned, _DISCORD) if markdown else _verbatim(cleaned, _DISCORD)
@@ -115,14 +122,69 @@ def discord(text: str, *, markdown: bool = True) -> list[Chunk]:
 
 
 def plain(text: str, limit: int) -> list[Chunk]:
-    """`text` with every character as it is, in chunks of at most `limit` UTF-16 units, at least one."""
-    page = _verbatim(_clean(text), _TELEGRAM)
+    """Returns `text` with every character as it is, in chunks of at most `limit` UTF-16 units, at least one.
+
+    The text holds no mention: see `_calmed`.
+    """
+    # An address means the same with %40 in place of @.
+    page = _calmed(_verbatim(_CALL_IN_URL.sub(r"\1%40", _clean(text)), _TELEGRAM))
     return [Chunk(text=page.text[start:stop]) for start, stop in _pieces(page, limit)] or [Chunk(text=NOTHING)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Styled:
+    """A stretch of text in one formatting. `kinds` names its formatting, such as "bold", "pre" or "address"."""
+
+    text: str
+    kinds: frozenset[str] = frozenset()
+
+
+def terminal(text: str, columns: int) -> list[Styled]:
+    """Returns Markdown as stretches of text for a terminal that is `columns` wide.
+
+    The address of a link follows its words, so that nobody opens what they have not read.
+    """
+    page = _read(_clean(text), replace(_TELEGRAM, table_columns=columns))
+    shown = page.text
+    begun: dict[int, list[_Span]] = {}
+    ended: dict[int, list[_Span]] = {}
+    for span in page.spans:
+        begun.setdefault(span.start, []).append(span)
+        ended.setdefault(span.end, []).append(span)
+    runs: list[Styled] = []
+    here: Counter[str] = Counter()
+    for start, end in pairwise(sorted({0, len(shown), *begun, *ended})):
+        here.update(span.kind for span in begun.get(start, ()))
+        kinds = frozenset(+here)
+        runs.append(Styled(text=shown[start:end], kinds=kinds))
+        runs += [
+            Styled(text=f" ({span.value})", kinds=kinds - {"link"} | {"address"})
+            for span in ended.get(end, ())
+            if span.kind == "link" and not _spells(shown[span.start : end], span.value)
+        ]
+        here.subtract(span.kind for span in ended.get(end, ()))
+    return runs
+
+
+def _spells(words: str, url: str) -> bool:
+    """Returns whether a link's words are its address."""
+    return unquote(words).rstrip("/") in {unquote(url).rstrip("/"), unquote(url.partition("://")[2]).rstrip("/")}
+
+
+def unmentioning(text: str) -> str:
+    """Returns a Telegram text that lost its formatting, with its length unchanged.
+
+    Names that were in code mention nobody.
+    """
+    return _CALL.sub("\uff20", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A stretch of a page, in code points; `value` is a link's address, a code's language or a heading's level."""
+    """A stretch of a page, in code points.
+
+    `value` is a link's address, a code block's language or a heading's level.
+    """
 
     start: int
     end: int
@@ -138,10 +200,10 @@ class _List:
 
 @dataclass(slots=True)
 class _Page:
-    """Readable text under construction, and the spans that are formatted in it.
+    """Readable text under construction, and its formatted spans.
 
     Blank lines between blocks are kept as their author set them, at most one. Spans never overlap in part, and
-    nothing but a quote holds code: a style is ended before it and begun again behind.
+    nothing but a quote holds code: a style is ended before code and begun again after it.
     """
 
     style: _Style
@@ -152,11 +214,12 @@ class _Page:
     lists: list[_List] = field(default_factory=list)
     indents: list[str] = field(default_factory=list)
     quotes: list[int] = field(default_factory=list)
-    #: Styles as they were opened, None for one that was on already; and those that are on, with value and start.
+    #: Styles as they were opened, None for a style that was on already; and the styles that are on, with value and
+    #: start.
     opened: list[_Kind | None] = field(default_factory=list)
     styles: dict[_Kind, tuple[str, int]] = field(default_factory=dict)
     gap: int = 0
-    #: Right behind a bullet or at the start of a quote: the next block goes on in this line.
+    #: True right after a bullet or at the start of a quote: the next block goes on in this line.
     fresh: bool = True
 
     @property
@@ -166,13 +229,13 @@ class _Page:
         return self.parts[0] if self.parts else ""
 
     def block(self, token: Token) -> None:
-        """A block begins; it stands one line lower, or two where its author left a blank line."""
+        """Begins a block one line lower, or two lines if its author left a blank line."""
         line = token.map[0] if token.map else 0
         if not self.fresh:
             self.gap = 1 if line == 0 or self.lines[line - 1].strip(" \t>") else 2
 
     def here(self, *, indented: bool = True) -> int:
-        """Where the next character will stand."""
+        """Returns the position of the next character."""
         if self.gap:
             self._add("\n" * self.gap + ("".join(self.indents) if indented else ""))
             self.gap = 0
@@ -185,7 +248,7 @@ class _Page:
             self._add(text.translate(_CONTROLS).replace("\n", "\n" + "".join(self.indents)))
 
     def marker(self, text: str) -> None:
-        """A list's bullet or number; the lines of its item are indented by its length."""
+        """Writes a list's bullet or number; the lines of its item are indented by its length."""
         start = self.here()
         self._add(text)
         self.spans.append(_Span(start=start, end=self.length, kind="marker"))
@@ -193,7 +256,7 @@ class _Page:
         self.fresh = True
 
     def pre(self, text: str, language: str = "") -> None:
-        """A block of code, on lines of its own and at the margin."""
+        """Writes a block of code, on lines of its own and at the margin."""
         text = text.translate(_CONTROLS).expandtabs(4).strip("\n").rstrip()
         if not text.strip():
             return
@@ -205,7 +268,7 @@ class _Page:
         self.fresh = False
 
     def code(self, text: str) -> None:
-        """Code in a line. Inside a link it is plain: neither may hold the other."""
+        """Writes code in a line. Inside a link it is plain: neither may hold the other."""
         if "link" in self.styles:
             self.write(text)
             return
@@ -240,8 +303,36 @@ class _Page:
         self.length += len(text)
 
 
+def _calmed(page: _Page) -> _Page:
+    """Returns `page` with an invisible word joiner after each @ with which Telegram would mention somebody.
+
+    Code that Telegram takes as formatting stays as it is, because Telegram looks for no mentions there.
+    """
+    formatted = sorted((span for span in page.spans if span.kind in _TELEGRAM_TYPES), key=_outer_first)
+    kept = sorted(formatted, key=lambda span: _RANK[span.kind])[:TELEGRAM_ENTITIES]
+    code = sorted((span.start, span.end) for span in kept if span.kind in {"pre", "code"})
+    text, calls = page.text, []
+    for match in _CALL.finditer(text):
+        nearest = bisect_right(code, (match.start(), len(text))) - 1
+        if nearest < 0 or code[nearest][1] <= match.start():
+            calls.append(match.end())
+    if calls:
+        page.parts = [_WORD_JOINER.join(text[start:end] for start, end in pairwise([0, *calls, len(text)]))]
+        page.length += len(calls)
+        page.spans = [
+            replace(
+                # A joiner stays outside a span that begins or ends beside its @.
+                span,
+                start=span.start + bisect_right(calls, span.start),
+                end=span.end + bisect_left(calls, span.end),
+            )
+            for span in page.spans
+        ]
+    return page
+
+
 def _clean(text: str) -> str:
-    """Line ends as `\\n`, and no half of a surrogate pair: it could not be sent."""
+    """Returns `text` with line ends as `\\n`, and without lone surrogates, which could not be sent."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -253,7 +344,7 @@ def _verbatim(text: str, style: _Style) -> _Page:
 
 
 def _read(text: str, style: _Style) -> _Page:
-    """Markdown → page. A text too long or too deep to be read safely becomes a page without formatting."""
+    """Returns Markdown as a page. A text too long or too deep to be read safely becomes a page without formatting."""
     if len(text) > _LONGEST_PARSED:
         return _verbatim(text, style)
     tokens = _PARSER.parse(text)
@@ -308,7 +399,7 @@ def _quote_open(page: _Page, token: Token) -> None:
 
 def _quote_close(page: _Page, token: Token) -> None:
     start = page.quotes.pop()
-    # Telegram has no quote in a quote: the outermost stands for all.
+    # Telegram has no quote in a quote: the outermost quote covers the others.
     if not page.quotes and start < page.length:
         page.spans.append(_Span(start=start, end=page.length, kind="quote"))
     page.fresh = page.length == 0
@@ -329,7 +420,7 @@ def _item_open(page: _Page, token: Token) -> None:
     here = page.lists[-1]
     if token.info:
         written = int(token.info)
-        # Numbers stay as written, except where the same one stands before every item.
+        # Numbers stay as written, except where every item has the same number.
         number = written if here.first != written else written + here.items
         here.first = written if here.first is None else here.first
         page.marker(f"{number}{token.markup} {box}")
@@ -360,7 +451,7 @@ def _code_block(page: _Page, token: Token) -> None:
     page.pre(f"{rest}\n{token.content}" if rest else token.content, language)
 
 
-#: What is made of each token of the library; the others need nothing.
+#: Handlers of the library's tokens; other tokens need nothing.
 _BLOCKS: dict[str, Callable[[_Page, Token], None]] = {
     "paragraph_open": _paragraph,
     "inline": _inline_block,
@@ -387,7 +478,7 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,32}")
 
 
 def _inline(page: _Page, block: Token, *, one_line: bool = False) -> None:
-    """The words of a block. `one_line` keeps them in the line they began in."""
+    """Writes the words of a block. `one_line` keeps them on the line they began on."""
     for token in block.children or ():
         if token.type == "text":
             page.write(token.content)
@@ -416,7 +507,7 @@ def _close_link(page: _Page) -> None:
     if page.opened[-1] == "link":
         url, start = page.styles["link"]
         if url.startswith("mailto:"):
-            # Neither platform makes a link of it, but both do so of an address in the text.
+            # Neither platform links mailto: addresses, but both link an address in the text.
             address = url.removeprefix("mailto:").partition("?")[0]
             if address not in page.text[start:]:
                 page.write(f" ({address})" if page.length > start else address)
@@ -424,11 +515,27 @@ def _close_link(page: _Page) -> None:
             del page.styles["link"]
         elif page.length == start:
             page.write(url)
+        elif _misleads(page.text[start:], url):
+            page.opened[-1] = None
+            del page.styles["link"]
+            page.write(" (")
+            page.open("link", url)
+            page.write(url)
+            page.close()
+            page.write(")")
     page.close()
 
 
+def _misleads(label: str, url: str) -> bool:
+    """Returns whether a link's words read like an address of another host than the one it leads to."""
+    seen = "".join(char for char in unicodedata.normalize("NFKC", label) if unicodedata.category(char) != "Cf").strip()
+    named = _NAMED.findall(seen) or _HOST.findall(seen)
+    leads_to = (urlsplit(url).hostname or "").removeprefix("www.")
+    return any(host.lower().removeprefix("www.") != leads_to for host in named)
+
+
 def _table(page: _Page, tokens: Sequence[Token]) -> None:
-    """A narrow table in fixed width; a wide one, or one with links, as `header: value` lines, a row at a time."""
+    """Writes a narrow table in fixed width; a wide one, or one with links, as `header: value` lines, row by row."""
     rows: list[list[Token]] = []
     right: list[bool] = []
     for token in tokens:
@@ -487,19 +594,25 @@ def _cell(style: _Style, token: Token) -> _Page:
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:
-    """To `width` columns of fixed-width text, in which Chinese characters and emoji take two."""
+    """Returns `text` padded to `width` columns of fixed-width text, in which Chinese characters and emoji take two."""
     fill = " " * (width - wcswidth(text))
     return fill + text if right else text + fill
 
 
+#: A host after a scheme or `www.`, and a host that is the whole text except for a path.
+_NAMED = re.compile(r"(?:://(?:[^\s/@]*@)?|(?<!\w)(?=www\.))([^\s/?#:<>()\[\]\"']+)", re.IGNORECASE)
+_HOST = re.compile(r"\A((?:[\w-]+\.)+[^\W\d_]{2,})(?::\d+)?(?:[/?#]\S*)?\Z")
 _PIPE = re.compile(r"(?<!\\)\|")
 
 
 class _Markdown(MarkdownIt):
-    """The library with our idea of what may be a link; other links stay as they are written."""
+    """The library with Remora's rule for what may be a link; other links stay as they are written."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802
-        """Addresses people may open. `tg://user` would be a mention: a model must not be able to call anybody."""
+        """Returns whether people may open `url`.
+
+        `tg://user` would be a mention, and a model must not be able to mention anybody.
+        """
         if len(url) > _LONGEST_URL:
             return False
         try:
@@ -514,7 +627,7 @@ class _Markdown(MarkdownIt):
 
 
 def _emphasis(state: StateInline, silent: bool) -> bool:
-    """The library's rule, except that `*` next to a Chinese, Japanese or Korean character may open and close.
+    """Applies the library's rule, except that `*` next to a Chinese, Japanese or Korean character may open and close.
 
     CommonMark decides by blanks and punctuation, and those languages write no blanks: `**“词”**是` would show its
     stars. After https://github.com/tats-u/markdown-cjk-friendly, simplified.
@@ -549,7 +662,7 @@ def _is_cjk(character: str) -> bool:
 
 
 def _bare_url(state: StateInline, silent: bool) -> bool:
-    """An address in the text, so that the `_` and `~` in it are no markup."""
+    """Reads an address in the text, so that the `_` and `~` in it are no markup."""
     found = _URL_REST.match(state.src, state.pos, state.posMax) if state.src[state.pos] == ":" else None
     begun = _SCHEME.search(state.pending[-6:]) if found and not silent else None
     if not found or not begun:
@@ -570,7 +683,7 @@ def _bare_url(state: StateInline, silent: bool) -> bool:
 
 
 def _line_break(state: StateInline, silent: bool) -> bool:
-    """`<br>`, the one HTML tag that models write in tables."""
+    """Reads `<br>`, the one HTML tag that models write in tables."""
     found = _BR.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "<" else None
     if not found:
         return False
@@ -581,7 +694,7 @@ def _line_break(state: StateInline, silent: bool) -> bool:
 
 
 def _math_inline(state: StateInline, silent: bool) -> bool:
-    """`\\(…\\)`, `\\[…\\]` and `$$…$$` as code; a single `$` is money more often than math."""
+    """Reads `\\(…\\)`, `\\[…\\]` and `$$…$$` as code; a single `$` is money more often than math."""
     closer = _MATH.get(state.src[state.pos : state.pos + 2])
     end = state.src.find(closer, state.pos + 2, min(state.posMax, state.pos + 1_000)) if closer else -1
     inside = state.src[state.pos + 2 : end].strip() if end >= 0 else ""
@@ -594,7 +707,7 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Math that begins a line and ends one, at most forty lines on, as a block of code."""
+    """Reads math as a block of code if it begins a line and ends a line at most forty lines on."""
     position = state.bMarks[start] + state.tShift[start]
     closer = _MATH.get(state.src[position : position + 2])
     if closer is None or closer == "\\)" or state.is_code_block(start):
@@ -638,9 +751,10 @@ _PARSER = _parser()
 
 
 def _pieces(page: _Page, limit: int, weigh: Callable[[int, int], int] | None = None) -> Iterator[tuple[int, int]]:
-    """Where to cut: ranges of the page that fit in `limit` UTF-16 units, or by `weigh` when given, and show something.
+    """Yields the ranges of the page that become messages.
 
-    White space at their edges is left out, but for the indentation that a block of code begins with.
+    Each range fits in `limit` UTF-16 units, or by `weigh` when given, and shows something. White space at its edges
+    is left out, except the indentation that a block of code begins with.
     """
     text = page.text
     blocks = sorted((span.start, span.end) for span in page.spans if span.kind == "pre")
@@ -673,7 +787,7 @@ def _skip_blank(text: str, blocks: list[tuple[int, int]], position: int) -> int:
 
 
 def _reach(text: str, start: int, limit: int) -> int:
-    """The furthest end, at least one character on, of a text of at most `limit` UTF-16 units."""
+    """Returns the furthest end, at least one character on, of a text of at most `limit` UTF-16 units."""
     window = text[start : start + limit]
     units = window.encode("utf-16-le")
     if len(units) > 2 * limit:
@@ -682,9 +796,10 @@ def _reach(text: str, start: int, limit: int) -> int:
 
 
 def _break(text: str, blocks: list[tuple[int, int]], start: int, end: int) -> int:
-    """The best place to cut at or before `end`: before a block of code, at a blank line, a line's or a sentence's
+    """Returns the best place to cut at or before `end`.
 
-    end, a space, and only then inside a word, but not inside what is seen as one character.
+    That is before a block of code, at a blank line, at the end of a line or a sentence, at a space, and only then
+    inside a word, but not inside what is seen as one character.
     """
     half = start + (end - start) // 2
     at = bisect_right(blocks, (end, -1)) - 1
@@ -700,16 +815,18 @@ def _break(text: str, blocks: list[tuple[int, int]], start: int, end: int) -> in
     found = text.rfind(" ", start + (end - start) // 4, end + 1)
     if found > start:
         return found
-    # From where the piece begins, because flags are pairs; a cluster as long as half a message is cut.
+    # Counted from the piece's beginning, because flags are pairs; a cluster as long as half a message is cut.
     cluster = start + grapheme_boundary_before(text[start : end + 1], end + 1 - start)
-    return cluster if cluster > half else end
+    cut = cluster if cluster > half else end
+    # The character before an @ makes the @ part of a mail address: without it, the @ would mention somebody.
+    return cut - 1 if text[cut : cut + 1] == "@" and cut - 1 > start else cut
 
 
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]?(?=\s)|[。！？][”’」』）]?")
 
 
 def _visible(text: str) -> bool:
-    """Whether the eye would find anything in it: platforms refuse messages of blanks and invisible marks."""
+    """Returns whether the eye would find anything in it: platforms refuse messages of blanks and invisible marks."""
     return any(
         unicodedata.category(character) not in {"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"}
         and character not in _BLANK_LETTERS
@@ -722,7 +839,7 @@ def _units(text: str) -> int:
 
 
 def _clipped(page: _Page, start: int, stop: int) -> list[_Span]:
-    """The spans inside a piece, outer ones first, without white space at their edges."""
+    """Returns the spans inside a piece, outer spans first, without white space at their edges."""
     found = []
     for span in page.spans:
         first, last = max(span.start, start), min(span.end, stop)
@@ -771,7 +888,7 @@ def _entities(page: _Page, start: int, stop: int) -> str:
 
 
 def _discord_source(page: _Page, start: int, stop: int) -> str:
-    """A piece of a page in Discord's Markdown: https://support.discord.com/hc/en-us/articles/210298617."""
+    """Returns a piece of a page in Discord's Markdown: https://support.discord.com/hc/en-us/articles/210298617."""
     text = page.text
     opening: dict[int, list[_Span]] = {}
     edges = {start, stop}
@@ -800,7 +917,7 @@ def _discord_source(page: _Page, start: int, stop: int) -> str:
 
 
 def _put(out: list[str], words: str) -> None:
-    """Backticks of two neighbours must not run together."""
+    """Appends `words` to `out`; backticks of two neighbours must not run together."""
     if words:
         if out and words[0] == "`" and out[-1][-1] == "`":
             out.append(_ZERO_WIDTH)
@@ -812,7 +929,7 @@ def _new_line(held: list[_Span]) -> str:
 
 
 def _discord_marks(text: str, held: list[_Span]) -> tuple[str, str]:
-    """What stands before and behind the words of the innermost span."""
+    """Returns the marks before and after the words of the innermost span."""
     span = held[-1]
     if span.kind == "pre":
         line = _new_line(held)
@@ -848,8 +965,12 @@ def _discord_words(words: str, inner: _Span | None) -> str:
 
 
 _DISCORD_MARKS = {ord(mark): f"\\{mark}" for mark in "\\*_~|`[]"}
-#: What would begin a heading, a quote or a list.
+#: Characters that would begin a heading, a quote or a list.
 _DISCORD_LINE = re.compile(r"^([ ]{0,9}\d{0,9})([#>+.)-])", re.MULTILINE)
 _THIRD_TICK = re.compile(r"``(?=`)")
 _SECOND_TICK = re.compile(r"`(?=`)")
+#: An @ that begins a mention on Telegram by `match_mentions` in TDLib's MessageEntity.cpp, or would begin one once
+#: TDLib has removed the characters after it (`clean_input_string` in misc.cpp removes direction marks and others).
+_CALL = re.compile(r"(?<!\w)@(?![ \n\u2060]|\Z)")
+_CALL_IN_URL = re.compile(r"(https?://\S{1,200}?/)@(?=\w)")
 _MENTION = re.compile(r"@(?=everyone|here|[!&]?\d)")

@@ -1,7 +1,7 @@
-"""Keeps a channel running: whatever ends its run short of a shutdown, it is started again after a wait.
+"""Keeps a channel running: unless the program shuts down, a run that has ended is started again after a wait.
 
-Invariants: only cancellation, or a run that returns by itself, ends the supervision; nothing a channel does wrong
-reaches another channel or the process; waits grow, and grow anew after a run that went well for a while.
+Invariants: only cancellation, or a run that returns by itself, ends the supervision. A channel's errors never reach
+another channel or the process. Waits grow, and start over after a run that went well for a while.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import random as dice
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 
 import structlog
 
@@ -17,52 +18,67 @@ from channels.base import Channel, ChannelError, ChannelRefused, Host
 
 log = structlog.get_logger(__name__)
 
-#: A run of this many seconds was a good one: the next failure is a new one.
+#: Seconds after which a run counts as good, so that the next failure is a new one.
 _GOOD_RUN = 300.0
-#: Crashes over one update after which it is left out.
+#: Crashes over one update after which it is skipped.
 _MOST_CRASHES = 3
 
 
-class Backoff:
-    """Waits that double from `first` to `most` seconds, each up to a quarter shorter by chance.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """A channel's waiting times: for the answer to a request, for updates, and between tries.
 
-    Shorter only, so that `most` is a promise; by chance, so that several processes don't come back in step.
+    `poll_seconds` is how long a polled platform may wait for an update before it answers that there is none. `random`
+    returns numbers in [0, 1).
+    """
+
+    request_seconds: float = 30
+    poll_seconds: float = 30
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Callable[[], float] = dice.random
+
+
+class Backoff:
+    """Waits that double from `first` to `most` seconds, each shortened at random by up to a quarter.
+
+    Waits are only shortened, so that `most` is guaranteed. They are random, so that several processes don't come back
+    in step.
     """
 
     def __init__(self, first: float, most: float, random: Callable[[], float]) -> None:
-        """`random` gives numbers in [0, 1)."""
+        """Takes bounds in seconds, and `random`, which returns numbers in [0, 1)."""
         self._first = first
         self._most = most
         self._random = random
         self._next = first
 
     def wait(self) -> float:
-        """How many seconds to wait now."""
+        """Returns the seconds to wait now."""
         now, self._next = self._next, min(self._next * 2, self._most)
         return now * (1 - self._random() / 4)
 
     def reset(self) -> None:
-        """All is well again: start from `first`."""
+        """Starts over from `first`, after a recovery."""
         self._next = self._first
 
 
 class Endurance:
-    """Lets a channel get over an update that a bug keeps it from handling, which would else come again for ever."""
+    """Lets a channel skip an update that a bug keeps it from handling, and that would otherwise come again for ever."""
 
     def __init__(self, channel: str) -> None:
         self._channel = channel
         self._crashes: dict[str, int] = {}
 
     async def endure(self, key: str, work: Coroutine[None, None, None]) -> None:
-        """Do `work` on the update `key`. A crash is raised, and after `_MOST_CRASHES` of one update logged instead.
+        """Does `work` on the update `key`. Raises a crash; after `_MOST_CRASHES` over one update, logs it instead.
 
-        `ChannelError` always passes: it tells of the platform or the gateway, not of the update.
+        `ChannelError` always passes through, because it concerns the platform or the gateway, not the update.
         """
         try:
             await work
         except ChannelError:
             raise
-        # The boundary of this module, at its smallest: one update that nobody can handle must not silence the rest.
+        # This module's narrowest boundary: one update that can't be handled must not block the others.
         except Exception:
             self._crashes[key] = self._crashes.get(key, 0) + 1
             if self._crashes[key] < _MOST_CRASHES:
@@ -79,10 +95,10 @@ async def supervise(
     random: Callable[[], float] = dice.random,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run `channel` until it returns by itself (the terminal was closed) or this task is cancelled.
+    """Runs `channel` until it returns by itself (the terminal was closed) or this task is cancelled.
 
-    A failed run is repeated after 1 s, doubling to 60 s; after `ChannelRefused`, which only the operator can mend,
-    after 60 s, doubling to 5 min. `clock` gives seconds that never run backwards.
+    A failed run is repeated after 1 s, doubling to 60 s. After `ChannelRefused`, which only the operator can resolve,
+    it is repeated after 60 s, doubling to 5 min. `clock` returns seconds that never run backwards.
     """
     failing = Backoff(1, 60, random)
     refused = Backoff(60, 300, random)

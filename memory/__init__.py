@@ -1,0 +1,1 @@
+"""Part of Remora: what is remembered of people, groups and events."""

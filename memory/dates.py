@@ -1,7 +1,8 @@
 """Relative date words, English and Chinese, made absolute: "next Friday" stays true after it was said.
 
-Invariants: pure, the day is given; text is only added to, never changed; what already carries its date in brackets is
-left alone, so anchoring twice is anchoring once, whatever day the second time is. Weeks start on Monday.
+Invariants: The functions are pure: the day is given. Text is only added to, never changed. A word that already carries
+its date in brackets is left alone, so anchoring twice equals anchoring once, whatever day the second time is. Weeks
+start on Monday.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 Unit: TypeAlias = Literal["day", "days", "week", "month", "year"]
-#: First and last day, both included, and what they make up.
+#: The first and last day, both included, and the unit they make up.
 Span: TypeAlias = tuple[date, date, Unit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A date word at `text[start:end]`, meaning the days `first` to `last`, both included."""
+    """A date word at `text[start:end]` that means the days `first` to `last`, both included."""
 
     start: int
     end: int
@@ -30,10 +31,11 @@ class Mention:
 
 
 def anchor(text: str, today: date, *, ahead: bool = False) -> str:
-    """`text` with the absolute date behind every relative date word: "tomorrow (2026-11-22)", "下个月 (2026-12)".
+    """Returns `text` with the absolute date added behind every relative date word.
 
-    Days are written `YYYY-MM-DD`, weeks by their Monday, months `YYYY-MM`, years `YYYY`. With `ahead` the text is known
-    to speak of the future, so bare weekdays and days without a year are dated too.
+    Examples are "tomorrow (2026-11-22)" and "下个月 (2026-12)". Days are written `YYYY-MM-DD`, weeks by their Monday,
+    months `YYYY-MM`, years `YYYY`. With `ahead` the text is known to speak of the future, so bare weekdays and days
+    without a year are dated too.
     """
     pieces: list[str] = []
     done = 0
@@ -44,11 +46,11 @@ def anchor(text: str, today: date, *, ahead: bool = False) -> str:
 
 
 def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention]:
-    """Every relative date word of `text` in order, as the days it means when said on `today`.
+    """Yields every relative date word of `text` in order, with the days it means when said on `today`.
 
-    "Next Friday" is the Friday of the next calendar week, as 下周五 is; "last Friday" the latest one before today.
-    With `ahead` also bare weekdays ("on Friday", 周五) and days without a year ("June 5", 6月5日): the coming ones.
-    Words that already carry a date in brackets, and dates outside the calendar, are left out.
+    "Next Friday" is the Friday of the next calendar week, as is 下周五. "last Friday" is the latest one before
+    today. With `ahead`, bare weekdays ("on Friday", 周五) and days without a year ("June 5", 6月5日) are included:
+    the coming ones. Words that already carry a date in brackets, and dates outside the calendar, are left out.
     """
     for match in (_AHEAD if ahead else _RELATIVE).finditer(text):
         if _DATED.match(text, match.end()):
@@ -62,29 +64,29 @@ def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention
 
 
 def local_date(moment: int, timezone: str) -> date:
-    """The date it is at `moment` (milliseconds UTC) where the clock is `timezone`."""
+    """Returns the date at `moment` (milliseconds UTC) in `timezone`."""
     return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
 
 
 def midnight(moment: int, timezone: str) -> int:
-    """When the day of `moment` began where the clock is `timezone`, both in milliseconds UTC."""
+    """Returns when the day of `moment` began in `timezone`, both in milliseconds UTC."""
     return int(datetime.combine(local_date(moment, timezone), time(), ZoneInfo(timezone)).timestamp() * 1000)
 
 
 def week_at(today: date, weeks: int) -> Span:
-    """The calendar week, Monday to Sunday, that lies `weeks` after the one of `today`."""
+    """Returns the calendar week, Monday to Sunday, that is `weeks` after the week of `today`."""
     monday = today - timedelta(days=today.weekday()) + timedelta(weeks=weeks)
     return monday, monday + timedelta(days=6), "week"
 
 
 def weekend_at(today: date, weeks: int) -> Span:
-    """The Saturday and Sunday of `week_at(today, weeks)`."""
+    """Returns the Saturday and Sunday of `week_at(today, weeks)`."""
     monday = week_at(today, weeks)[0]
     return monday + timedelta(days=5), monday + timedelta(days=6), "days"
 
 
 def month_at(today: date, months: int) -> Span:
-    """The calendar month that lies `months` after the one of `today`; raises `ValueError` outside the calendar."""
+    """Returns the calendar month `months` after the month of `today`; raises `ValueError` outside the calendar."""
     index = today.year * 12 + today.month - 1 + months
     first = date(index // 12, index % 12 + 1, 1)
     after = date((index + 1) // 12, (index + 1) % 12 + 1, 1)
@@ -92,17 +94,42 @@ def month_at(today: date, months: int) -> Span:
 
 
 def year_at(year: int) -> Span:
-    """January 1 to December 31; raises `ValueError` outside the calendar."""
+    """Returns January 1 to December 31 of a year; raises `ValueError` outside the calendar."""
     return date(year, 1, 1), date(year, 12, 31), "year"
 
 
+def latest_weekday(today: date, weekday: int) -> date:
+    """Returns the last such weekday before today."""
+    return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
+
+
+def coming_weekday(today: date, weekday: int) -> date:
+    """Returns the first such weekday after today: whoever means today says "today"."""
+    return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+
+
+def month_en(name: str) -> int:
+    """Returns the number of a month that is written out or abbreviated."""
+    return MONTHS_EN.index(name.lower()[:3]) + 1
+
+
+def weekday_zh(char: str) -> int:
+    """Returns the index of a weekday, 0 for Monday, by the last character of its name."""
+    return 6 if char in "日天" else "一二三四五六".index(char)
+
+
+def years_zh(char: str) -> int:
+    """Returns how many years from now a year is, by the first character of its name (明年, 大前年)."""
+    return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2, "大": -3}[char]
+
+
 def number_en(word: str) -> int:
-    """Digits or an English number word up to twelve ("a" is one); raises `ValueError` for anything else."""
+    """Reads digits or an English number word up to twelve ("a" is 1); raises `ValueError` for anything else."""
     return NUMBERS_EN[word] if word in NUMBERS_EN else int(word)
 
 
 def number_zh(text: str) -> int:
-    """Digits or Chinese numerals up to 99 (二十八) as a number; raises `ValueError` for anything else."""
+    """Reads digits or Chinese numerals up to 99 (二十八); raises `ValueError` for anything else."""
     if text.isdecimal():
         return int(text)
     tens, ten, ones = text.partition("十")
@@ -145,9 +172,11 @@ _PARTS_RELATIVE = (
     ),
     rf"(?P<weekday>\b(?:next|last|this|coming) {WEEKDAY_EN}\b)",
     r"(?P<period>\b(?:next|last|this) (?:week(?:end)?|month|year)\b)",
-    rf"(?P<later>\bin {NUMBER_EN} (?:day|week|month|year)s?\b|\b{NUMBER_EN} (?:day|week|month|year)s? from now\b)",
-    rf"(?P<earlier>\b{NUMBER_EN} (?:day|week|month|year)s? ago\b)",
-    # Words like 目前天气 and 今后天天 hold 前天 and 后天 by accident.
+    (
+        rf"(?P<shift>\bin {NUMBER_EN} (?:day|week|month|year)s?\b"
+        rf"|\b{NUMBER_EN} (?:day|week|month|year)s? (?:from now|ago)\b)"
+    ),
+    # Words like 目前天气 and 今后天天 contain 前天 and 后天 by accident.
     r"(?P<near_zh>大[前后後]天|(?<![目以之])前天(?!天)|(?<![今以之])[后後]天(?!天)|[今明昨]天|[今明昨]晚|[今明]早)",
     r"(?P<monthday_zh>(?:下下?个?|下下?個?|这个|這個|本|上个?|上個?)月\d{1,2}[号號日])",
     rf"(?P<weekday_zh>(?:下下?个?|下下?個?|上上?个?|上上?個?|这个?|這個?|本){WEEK_ZH}[一二三四五六日天末])",
@@ -171,7 +200,7 @@ _PARTS_AHEAD = (
 _RELATIVE = re.compile("|".join(_PARTS_RELATIVE), re.IGNORECASE)
 _AHEAD = re.compile("|".join(_PARTS_RELATIVE + _PARTS_AHEAD), re.IGNORECASE)
 _DATED = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}")
-_NEAR_DAYS = {
+NEAR_DAYS = {
     "the day before yesterday": -2, "yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0,
     "this afternoon": 0, "this evening": 0, "tomorrow": 1, "tmrw": 1, "the day after tomorrow": 2,
     "大前天": -3, "前天": -2, "昨天": -1, "昨晚": -1, "今天": 0, "今晚": 0, "今早": 0, "明天": 1, "明晚": 1,
@@ -200,7 +229,7 @@ def _day(day: date) -> Span:
 
 
 def _shifted(today: date, amount: int, unit: str) -> Span:
-    """An exact day for days and weeks; months and years are said more loosely and stay months and years."""
+    """Returns an exact day for days and weeks; months and years are meant more loosely, so they stay whole spans."""
     if unit == "day":
         return _day(today + timedelta(days=amount))
     if unit == "week":
@@ -209,22 +238,17 @@ def _shifted(today: date, amount: int, unit: str) -> Span:
 
 
 def _near(match: re.Match[str], today: date) -> Span:
-    return _day(today + timedelta(days=_NEAR_DAYS[match.group().lower()]))
+    return _day(today + timedelta(days=NEAR_DAYS[match.group().lower()]))
 
 
 def _weekday(match: re.Match[str], today: date) -> Span:
     which, _, name = match.group().lower().partition(" ")
     wanted = WEEKDAYS_EN.index(name)
     if which == "last":
-        return _day(today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1))
+        return _day(latest_weekday(today, wanted))
     if which == "coming":
-        return _day(_coming(today, wanted))
+        return _day(coming_weekday(today, wanted))
     return _day(week_at(today, int(which == "next"))[0] + timedelta(days=wanted))
-
-
-def _coming(today: date, weekday: int) -> date:
-    """The first such weekday after today: one who means today says "today"."""
-    return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
 def _period(match: re.Match[str], today: date) -> Span:
@@ -240,22 +264,13 @@ def _by_unit(today: date, steps: int, unit: str) -> Span:
     return month_at(today, steps) if unit == "month" else year_at(today.year + steps)
 
 
-def _later(match: re.Match[str], today: date) -> Span:
-    words = match.group().lower().removeprefix("in ").split()
-    return _shifted(today, number_en(words[0]), words[1].removesuffix("s"))
-
-
-def _earlier(match: re.Match[str], today: date) -> Span:
-    words = match.group().lower().split()
-    return _shifted(today, -number_en(words[0]), words[1].removesuffix("s"))
+def _shift(match: re.Match[str], today: date) -> Span:
+    number, unit, *rest = match.group().lower().removeprefix("in ").split()
+    return _shifted(today, number_en(number) * (-1 if rest == ["ago"] else 1), unit.removesuffix("s"))
 
 
 def _steps_zh(text: str) -> int:
     return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
-
-
-def _near_zh(match: re.Match[str], today: date) -> Span:
-    return _near(match, today)
 
 
 def _monthday_zh(match: re.Match[str], today: date) -> Span:
@@ -268,29 +283,21 @@ def _weekday_zh(match: re.Match[str], today: date) -> Span:
     weeks = _steps_zh(text)
     if text.endswith("末"):
         return weekend_at(today, weeks)
-    return _day(week_at(today, weeks)[0] + timedelta(days=_weekday_index_zh(text)))
-
-
-def _weekday_index_zh(text: str) -> int:
-    return 6 if text[-1] in "日天" else "一二三四五六".index(text[-1])
+    return _day(week_at(today, weeks)[0] + timedelta(days=weekday_zh(text[-1])))
 
 
 def _period_zh(match: re.Match[str], today: date) -> Span:
     return _by_unit(today, _steps_zh(match.group()), "month" if match.group().endswith("月") else "week")
 
 
-def _years_zh(text: str) -> int:
-    return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2}[text[0]]
-
-
 def _month_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
     month = number_zh(text[2 : text.index("月")])
-    return month_at(date(today.year + _years_zh(text), month, 1), 0)
+    return month_at(date(today.year + years_zh(text[0]), month, 1), 0)
 
 
 def _year_zh(match: re.Match[str], today: date) -> Span:
-    return year_at(today.year + _years_zh(match.group()))
+    return year_at(today.year + years_zh(match.group()[0]))
 
 
 def _shift_zh(match: re.Match[str], today: date) -> Span:
@@ -303,20 +310,20 @@ def _shift_zh(match: re.Match[str], today: date) -> Span:
 
 
 def _bare(match: re.Match[str], today: date) -> Span:
-    return _day(_coming(today, WEEKDAYS_EN.index(match.group().lower().removeprefix("on "))))
+    return _day(coming_weekday(today, WEEKDAYS_EN.index(match.group().lower().removeprefix("on "))))
 
 
 def _bare_zh(match: re.Match[str], today: date) -> Span:
     text = match.group()
     if text.endswith("末"):
         return weekend_at(today, 0)
-    return _day(_coming(today, _weekday_index_zh(text)))
+    return _day(coming_weekday(today, weekday_zh(text[-1])))
 
 
 def _dated(match: re.Match[str], today: date) -> Span:
     text = match.group().lower()
-    month = next(i for i, name in enumerate(MONTHS_EN, start=1) if re.search(rf"\b{name}", text))
-    return _day(_coming_date(today, month, int(re.sub(r"\D", "", text))))
+    (name,) = re.findall(MONTH_EN, text)
+    return _day(_coming_date(today, month_en(name), int(re.sub(r"\D", "", text))))
 
 
 def _dated_zh(match: re.Match[str], today: date) -> Span:
@@ -339,9 +346,8 @@ _MEANINGS: dict[str, Callable[[re.Match[str], date], Span]] = {
     "near": _near,
     "weekday": _weekday,
     "period": _period,
-    "later": _later,
-    "earlier": _earlier,
-    "near_zh": _near_zh,
+    "shift": _shift,
+    "near_zh": _near,
     "monthday_zh": _monthday_zh,
     "weekday_zh": _weekday_zh,
     "period_zh": _period_zh,

@@ -1,10 +1,10 @@
-"""What can go wrong in memory. `str(error)` is written for the operator: what happened and what to do."""
+"""Errors of memory. `str(error)` is written for the operator: it says what happened and what to do."""
 
 from __future__ import annotations
 
 
 class MemoryFault(Exception):
-    """Base of the tree."""
+    """Base class of all errors of memory."""
 
     code = "memory"
 
@@ -28,19 +28,19 @@ class StoreUnwritable(StorageError):
 
 
 class StoreDamaged(StorageError):
-    """Pages that hold what people said are damaged: nothing is written any more, what can be read is."""
+    """Pages that hold what people said are damaged: nothing more is written, and what is readable is still read."""
 
     code = "store_damaged"
 
 
 class IndexDamaged(StorageError):
-    """An index is damaged. It is made again from the rows, which are whole."""
+    """An index is damaged. It is rebuilt from the rows, which are intact."""
 
     code = "index_damaged"
 
 
 class StoreBusy(StorageError):
-    """Another program keeps the file locked, or a read took too long; the same may work later."""
+    """Another program keeps the file locked, or a read took too long; the same call may work later."""
 
     code = "store_busy"
 
@@ -52,37 +52,37 @@ class SchemaTooNew(StorageError):
 
 
 class NotFound(MemoryFault):
-    """No such row in this scope; another owner's row looks exactly the same."""
+    """The row does not exist in this scope; another owner's row looks exactly the same."""
 
     code = "not_found"
 
 
 class Withdrawn(MemoryFault):
-    """The messages of a turn were taken back before it began; there is nothing to answer."""
+    """The messages of a turn were withdrawn before it began; there is nothing to answer."""
 
     code = "withdrawn"
 
 
 class NotYours(MemoryFault):
-    """The row can be seen here, but only the one who said it, or whom it is about, may change it."""
+    """The row is visible here, but only the person who said it, or whom it is about, may change it."""
 
     code = "not_yours"
 
 
 class NotCurrent(MemoryFault):
-    """The row is an old version; what holds now has another id."""
+    """The row is an old version; the current one has another id."""
 
     code = "not_current"
 
 
 class NotWished(MemoryFault):
-    """Somebody concerned wants nothing of the kind kept, or had it forgotten since it was said."""
+    """A person concerned does not want such a thing kept, or had it forgotten since it was said."""
 
     code = "not_wished"
 
 
 class Derived(MemoryFault):
-    """The row is made from others, so it is those that can be changed. `short_ids` names them."""
+    """The row is derived from others, which must be changed instead. `short_ids` names them."""
 
     code = "derived"
 

@@ -1,7 +1,7 @@
-"""The vocabulary of facts: categories with their half-lives, known keys, and what makes two keys or values equal.
+"""The vocabulary of facts: categories with their half-lives, known keys, and when two keys or values are equal.
 
-Invariants: every key that leaves `normalise_key` is lower case, hyphenated and at most `KEY_LIMIT` characters;
-normalising twice changes nothing; the list of single-valued keys is closed, every other key holds many values.
+Invariants: Every key that `normalise_key` returns is lower case, hyphenated and at most `KEY_LIMIT` characters long.
+Normalising twice changes nothing. The list of single-valued keys is closed; every other key holds many values.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-#: Longest key and longest value of a fact, in characters.
+#: The longest key and the longest value of a fact, in characters.
 KEY_LIMIT: Final = 128
 VALUE_LIMIT: Final = 2048
 
-#: Every category of a fact and the days in which it loses half its strength; None never fades.
+#: The categories of facts and their half-lives in days; a category with None never fades.
 CATEGORIES: Final[Mapping[str, float | None]] = MappingProxyType(
     {
         "identity": None,
@@ -45,7 +45,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-#: Relation words as keys, for both languages.
+#: Words for relations as keys, for both languages.
 RELATIONS: Final = _set(
     "partner wife husband mother father fiance girlfriend boyfriend sibling sister brother twin son daughter child"
     " grandmother grandfather grandson granddaughter aunt uncle cousin niece nephew mother-in-law"
@@ -54,17 +54,17 @@ RELATIONS: Final = _set(
 )
 
 #: Keys for which a new value replaces the old one. Favourites (`favourite-…`) are the only open family. Relatives are
-#: not among them: "my mother is a doctor" must not replace her name.
+#: not included: "my mother is a doctor" must not replace her name.
 SINGLE_VALUED: Final = _set(
     "name called home hometown birthday age native-language language timezone occupation employer"
 )
 
 #: The category of each known key. "note" (what followed "remember that") is filed under decisions: the person chose to
-#: have it kept, and it should outlive a conversation without standing for ever.
+#: have it kept, and it should outlive a conversation without lasting forever.
 KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(
-            _set("name called birthday age nationality native-language language speaks timezone"), "identity"
+            _set("name called birthday age nationality native-language language speaks timezone religion"), "identity"
         ),
         **dict.fromkeys(("home", "hometown"), "place"),
         **dict.fromkeys(("occupation", "employer", "studies"), "work"),
@@ -82,14 +82,14 @@ KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSlot:
-    """What feeds one slot of a profile: these keys whatever their category, and every other key of these categories."""
+    """The input of one profile slot: these keys whatever their category, and all other keys of these categories."""
 
     keys: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
 
 
 #: The slots of a profile in the order they are shown. A key named by one slot never feeds another through its category.
-#: Health has no slot of its own: an allergy or a diet bounds what may be suggested, so it stands with the boundaries.
+#: Health has no slot of its own: an allergy or a diet limits what may be suggested, so it belongs to the boundaries.
 PROFILE_SLOTS: Final[Mapping[str, ProfileSlot]] = MappingProxyType(
     {
         "name": ProfileSlot(keys=frozenset({"name", "called"})),
@@ -128,9 +128,10 @@ _SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "
 
 
 def normalise_key(text: str) -> str:
-    """A key as it is stored: lower case, letters and digits of any script joined by single hyphens, `KEY_LIMIT` long.
+    """Returns a key as it is stored: lower case, letters and digits of any script joined by single hyphens.
 
-    British and American spellings of the vocabulary become one. Empty when the text holds no letter or digit.
+    It is at most `KEY_LIMIT` characters long. British and American spellings of the vocabulary become one. The result
+    is empty if the text holds no letter or digit.
     """
     folded = _fold(text)
     words = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in folded).split()
@@ -138,16 +139,17 @@ def normalise_key(text: str) -> str:
 
 
 def vocabulary_key(text: str) -> str:
-    """As `normalise_key`, with the other common names of single-valued keys brought to the vocabulary's own.
+    """Returns `normalise_key(text)`, with synonyms of single-valued keys replaced by the vocabulary's own.
 
-    For keys that a model makes up: "current-city" and "home" must meet, or somebody lives in two places.
+    It is for keys that a model makes up: "current-city" and "home" must become one key, or somebody lives in two
+    places.
     """
     key = normalise_key(text)
     return _SYNONYMS.get(key, key)
 
 
 def normalise_value(text: str) -> str:
-    """A value as it is compared, not as it is shown: NFKC, case folded, single spaces, no punctuation around it."""
+    """Returns a value as it is compared, not shown: NFKC, case-folded, single spaces, no punctuation around it."""
     folded = " ".join(_fold(text).split())
     start, end = 0, len(folded)
     while start < end and _is_edge(folded[start]):
@@ -158,17 +160,17 @@ def normalise_value(text: str) -> str:
 
 
 def category_of(key: str) -> str | None:
-    """The category of a known normalised key; None for a key outside the vocabulary."""
+    """Returns the category of a known normalised key; None for a key outside the vocabulary."""
     return "preference" if key.startswith("favourite-") else KEY_CATEGORIES.get(key)
 
 
 def is_single_valued(key: str) -> bool:
-    """Whether a new value of this normalised key replaces the old one."""
+    """Returns whether a new value of this normalised key replaces the old one."""
     return key in SINGLE_VALUED or key.startswith("favourite-")
 
 
 def profile_slot(*, category: str, key: str) -> str | None:
-    """The profile slot a fact feeds, or None."""
+    """Returns the profile slot that a fact feeds, or None."""
     for name, slot in PROFILE_SLOTS.items():
         if key in slot.keys:
             return name
@@ -179,11 +181,11 @@ def profile_slot(*, category: str, key: str) -> str | None:
 
 
 def _fold(text: str) -> str:
-    # Twice, because folding can leave characters that NFKC changes once more (Unicode 3.13, D146).
+    # Twice, because folding can leave characters that NFKC changes again (Unicode 3.13, D146).
     once = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
     return unicodedata.normalize("NFKC", once.casefold())
 
 
 def _is_edge(character: str) -> bool:
-    # Signs that carry meaning at the edge of a value ("C++", "C#", "€5", "-3") are not punctuation to lose.
+    # Signs that carry meaning at the edge of a value ("C++", "C#", "€5", "-3") must not be stripped as punctuation.
     return character.isspace() or (unicodedata.category(character)[0] == "P" and character not in "#%-@&*")

@@ -1,9 +1,9 @@
-"""The time a question asks about, English and Chinese: "what did I say last week", 上周五我说了什么 → days.
+"""The time that a question asks about, English and Chinese: "what did I say last week", 上周五我说了什么 → days.
 
-Invariants: pure, the day is given; questions look back, so a bare month, weekday or day is the latest past one;
-ranges are in the order of the text and never overlap in it; what is said vaguely is widened, and the wider the
-longer ago it is; words that only look like a time ("may I", "march on", 目前天气) give none. Weeks start on Monday,
-seasons are those of the northern half of the earth, by whole months.
+Invariants: The functions are pure: the day is given. Questions look back, so a bare month, weekday or day is the latest
+past one. Ranges are in the order of the text and their words never overlap. A vague time is widened, the more so the
+longer ago it is. Words that only look like a time ("may I", "march on", 目前天气) give no range. Weeks start on
+Monday. Seasons are those of the northern hemisphere, by whole months.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ from zoneinfo import ZoneInfo
 
 from memory.dates import (
     MONTH_EN,
-    MONTHS_EN,
+    NEAR_DAYS,
     NUMBER_EN,
     NUMBER_ZH,
     WEEK_ZH,
     WEEKDAY_EN,
     WEEKDAYS_EN,
+    coming_weekday,
+    latest_weekday,
     month_at,
+    month_en,
     number_en,
     number_zh,
     week_at,
+    weekday_zh,
     weekend_at,
     year_at,
+    years_zh,
 )
 
-#: How much of a text is read at each of its ends, in characters: dates inside a long paste are not asked about.
+#: The number of characters read at each end of a text: dates inside a long paste are not asked about.
 READ_CHARS: Final = 2_000
-#: How far back "recently", "the other day" and their like reach, in days.
+#: How far back "recently" and "the other day", with words like them, reach, in days.
 RECENT_DAYS: Final = 21
 OTHER_DAY_DAYS: Final = 7
 
@@ -43,8 +48,8 @@ OTHER_DAY_DAYS: Final = 7
 class Range:
     """The days `first` to `last`, both included, that the words `text[start:end]` mean.
 
-    `date.min` and `date.max` stand for no bound ("before May"). `vague` is set where the words name no time at all
-    ("recently", 前阵子) and the days are a guess: fit to weigh by, not to leave anything out by.
+    `date.min` and `date.max` stand for no bound ("before May"). `vague` is True if the words name no time at all
+    ("recently", 前阵子), so the days are a guess: good enough for weighing, not for leaving anything out.
     """
 
     first: date
@@ -55,19 +60,19 @@ class Range:
 
 
 def ranges(text: str, today: date) -> list[Range]:
-    """The times `text` asks about when said on `today`, in the order of the text; empty when it names none.
+    """Returns the times that `text` asks about when said on `today`, in the order of the text; empty if it names none.
 
-    The spans hold the words of the time and nothing else ("last week", "since Monday", 上个月), so that a caller may
-    drop them from a query, and see by what is left whether the question asks for anything but the time.
+    The spans hold the words of the time and nothing else ("last week", "since Monday", 上个月). So a caller may drop
+    them from a query, and see from the rest whether the question asks for anything but the time.
     """
     atoms = [atom for begin, end in _windows(len(text)) for atom in _atoms(text, begin, end, today)]
     return list(_bounded(text, _joined(text, _narrowed(text, _longest(atoms))), today))
 
 
 def moments(period: Range, timezone: str) -> tuple[int, int]:
-    """`period` as milliseconds UTC, from its first midnight in `timezone` up to the one after its last day (excluded).
+    """Returns `period` in milliseconds UTC: its first midnight in `timezone` and, excluded, the one after its end.
 
-    A midnight that a clock change skips is the moment of the change; one that comes twice is the first.
+    A midnight that a clock change skips is the moment of the change. Of a midnight that comes twice, the first counts.
     """
     zone = ZoneInfo(timezone)
     after = period.last + timedelta(days=1) if period.last < date.max else date.max
@@ -85,10 +90,10 @@ _Read: TypeAlias = Callable[[re.Match[str], date], _Days]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """How one form of words reads.
+    """A rule for one form of words.
 
-    `cycle` is set, in days, where for want of a year or week the latest past one was taken; beside words that say it
-    ("in May last year", "from Monday to Friday") it is read again.
+    `cycle`, in days, is set if the rule takes the latest past date because no year or week is given. Such a date is
+    read again beside words that give it ("in May last year", "from Monday to Friday").
     """
 
     pattern: re.Pattern[str]
@@ -107,7 +112,7 @@ class _Atom:
 
     @property
     def cycle(self) -> int:
-        """The rule's, unless the year was said."""
+        """The rule's cycle; 0 if the year was given."""
         said = self.match.groupdict()
         return 0 if said.get("year") or said.get("rel") else self.rule.cycle
 
@@ -138,7 +143,7 @@ def _longest(atoms: list[_Atom]) -> list[_Atom]:
 
 
 def _narrowed(text: str, atoms: list[_Atom]) -> list[_Atom]:
-    """One of two neighbours where one lies inside the other: "on Friday last week", "in May last year", 去年的5月."""
+    """Merges neighbours of which one lies inside the other: "on Friday last week", "in May last year", 去年的5月."""
     done: list[_Atom] = []
     for atom in atoms:
         if done and _BESIDE.fullmatch(text, done[-1].end, atom.start):
@@ -158,7 +163,7 @@ def _inside(inner: _Atom, outer: _Atom) -> _Atom | None:
 
 
 def _surer(before: _Atom, after: _Atom) -> _Atom | None:
-    """The date of a weekday and a date side by side that don't agree: "Friday, May 7"."""
+    """Returns the date, not the weekday, if the two stand side by side and disagree: "Friday, May 7"."""
     for weekday, other in ((before, after), (after, before)):
         if weekday.cycle == _A_WEEK and other.cycle != _A_WEEK and other.first == other.last:
             return other
@@ -166,8 +171,9 @@ def _surer(before: _Atom, after: _Atom) -> _Atom | None:
 
 
 def _again(atom: _Atom, day: date, fits: Callable[[date, date], bool]) -> _Atom | None:
-    """`atom` as the latest one up to `day`, if that fits."""
-    # Weekdays are those strictly before the day they are read on, months and days are not.
+    """Returns `atom` read again as the latest one up to `day`, if that fits."""
+    # A weekday is read as strictly before the day, so it is read a day later first; months and days may fall on the
+    # day.
     for ahead in (1, 0):
         try:
             first, last = atom.rule.read(atom.match, day + timedelta(days=ahead))
@@ -179,7 +185,7 @@ def _again(atom: _Atom, day: date, fits: Callable[[date, date], bool]) -> _Atom 
 
 
 def _joined(text: str, atoms: list[_Atom]) -> list[_Atom]:
-    """Two ends made one: "from Monday to Friday", "between May and July", 5月到7月."""
+    """Merges the two ends of a span: "from Monday to Friday", "between May and July", 5月到7月."""
     done: list[_Atom] = []
     for atom in atoms:
         if done and (gap := _TO.fullmatch(text, done[-1].end, atom.start)):
@@ -214,7 +220,7 @@ def _bounded(text: str, atoms: list[_Atom], today: date) -> Iterator[Range]:
 
 
 def _meant(text: str, atom: _Atom, today: date, floor: int, ceiling: int) -> Range:
-    """The atom with the words around it that say how it is meant: since, before, 以来, early, the first week of."""
+    """Returns the atom's range, changed by the words around it: since, before, 以来, early, the first week of."""
     first, last, start = atom.first, atom.last, atom.start
     if part := _PART.search(text, max(floor, start - 40), start):
         first, last = _part(part["part"].lower(), first, last)
@@ -245,7 +251,7 @@ _LEAD_DAYS: Final = {"day": 1, "night": 1, "week": 7, "weekend": 7, "month": 31,
 
 
 def _shift(day: date, days: int) -> date:
-    """`days` later, or the end of the calendar."""
+    """Returns the day `days` later, or the end of the calendar."""
     return date.fromordinal(min(max(day.toordinal() + days, date.min.toordinal()), date.max.toordinal()))
 
 
@@ -253,7 +259,7 @@ _PART_OF = r"early|mid|middle|late|start|beginning|end|(?:first|second|third|fou
 
 
 def _part(word: str, first: date, last: date) -> _Days:
-    """A third of a span for early, mid and late; a week or weekend of it by its number."""
+    """Returns a third of a span for early, mid and late; a week or weekend of it by its number."""
     which, _, unit = word.partition(" ")
     if unit:
         number = {"first": 0, "second": 1, "third": 2, "fourth": 3}.get(which, -1)
@@ -284,7 +290,7 @@ _UNIT_ZH = r"(?:小时|小時|分钟|分鐘|天|周|週|个?星期|個?星期|�
 _SEASON_ZH = r"(?:[春夏秋冬][天季])"
 _CALLED_ZH = r"(?![亮饼餅球光嫂子薪天龄齡票租费費经經供考报報活])"
 
-#: ASCII keeps letters that merely fold to ours, such as the long s, from matching.
+#: With ASCII, letters that merely fold to ours, such as the long s, don't match.
 _FLAGS: Final = re.IGNORECASE | re.ASCII
 
 _BESIDE = re.compile(r"\s{0,2}(?:的|,|，|(?:on|of|in)(?: the)?)?\s{0,2}", _FLAGS)
@@ -323,17 +329,13 @@ def _near(match: re.Match[str], today: date) -> _Days:
 
 
 # A night that began yesterday ends today.
-_NEAR: Final = {
-    "the day before yesterday": (-2, -2), "the night before last": (-2, -1), "yesterday": (-1, -1),
-    "last night": (-1, 0), "today": (0, 0), "earlier today": (0, 0), "tonight": (0, 0), "this morning": (0, 0),
-    "this afternoon": (0, 0), "this evening": (0, 0), "tomorrow": (1, 1), "tmrw": (1, 1),
-    "the day after tomorrow": (2, 2), "the other day": (-OTHER_DAY_DAYS, -1), "the other night": (-OTHER_DAY_DAYS, -1),
+_NEAR: Final = {word: (day, day) for word, day in NEAR_DAYS.items()} | {
+    "the night before last": (-2, -1), "last night": (-1, 0), "earlier today": (0, 0),
+    "the other day": (-OTHER_DAY_DAYS, -1), "the other night": (-OTHER_DAY_DAYS, -1),
     "recently": (-RECENT_DAYS, 0), "lately": (-RECENT_DAYS, 0), "of late": (-RECENT_DAYS, 0),
     "these days": (-RECENT_DAYS, 0),
-    "大前天": (-3, -3), "前天": (-2, -2), "前日": (-2, -2), "前晚": (-2, -1), "昨天": (-1, -1), "昨日": (-1, -1),
-    "昨晚": (-1, 0), "昨夜": (-1, 0), "昨早": (-1, -1), "今天": (0, 0), "今日": (0, 0), "今晚": (0, 0), "今早": (0, 0),
-    "今晨": (0, 0), "明天": (1, 1), "明日": (1, 1), "明晚": (1, 1), "明早": (1, 1), "后天": (2, 2), "後天": (2, 2),
-    "大后天": (3, 3), "大後天": (3, 3),
+    "前日": (-2, -2), "前晚": (-2, -1), "昨日": (-1, -1), "昨晚": (-1, 0), "昨夜": (-1, 0), "昨早": (-1, -1),
+    "今日": (0, 0), "今晨": (0, 0), "明日": (1, 1),
     "最近": (-RECENT_DAYS, 0), "近来": (-RECENT_DAYS, 0), "近來": (-RECENT_DAYS, 0), "近期": (-RECENT_DAYS, 0),
     "近日": (-RECENT_DAYS, 0), "这阵子": (-RECENT_DAYS, 0), "這陣子": (-RECENT_DAYS, 0),
     "这段时间": (-RECENT_DAYS, 0), "這段時間": (-RECENT_DAYS, 0), "前几天": (-OTHER_DAY_DAYS, -1),
@@ -342,7 +344,7 @@ _NEAR: Final = {
     "前不久": (-30, -1), "不久前": (-30, -1),
 }  # fmt: skip
 _VAGUE: Final = frozenset(word for word, (first, _) in _NEAR.items() if first <= -4)
-#: Words such as 目前天气 and 今后天天 hold 前天 and 后天 by accident; 最近的车站 is the nearest one.
+#: Words such as 目前天气 and 今后天天 contain 前天 and 后天 by accident; 最近的车站 is the nearest station.
 _GUARDED: Final = {
     "前天": r"(?<![目以之])前天(?!天)", "后天": r"(?<![今以之])后天(?!天)", "後天": r"(?<![今以之])後天(?!天)",
     "最近": r"最近(?!的)",
@@ -353,7 +355,7 @@ _NEAR_ZH = "|".join(_GUARDED.get(word, word) for word in _NEAR_LONGEST if not wo
 
 
 def _ago(match: re.Match[str], today: date) -> _Days:
-    """From the larger number and its slack to the smaller one's; hours and minutes may have begun yesterday."""
+    """Returns the days from the larger number to the smaller, with slack; hours and minutes may start yesterday."""
     least, most = _amount(match)
     unit = _unit(match["unit"])
     if unit in {"hour", "minute"}:
@@ -374,7 +376,7 @@ def _hence(match: re.Match[str], today: date) -> _Days:
 
 
 def _rolling(match: re.Match[str], today: date) -> _Days:
-    """The last N days reach N days back: who says it in the evening does not mean midnights."""
+    """Reads the last N days as reaching N days back: whoever says it in the evening does not mean midnights."""
     most = _amount(match)[1]
     unit = _unit(match["unit"])
     if unit in {"hour", "minute"}:
@@ -385,7 +387,7 @@ def _rolling(match: re.Match[str], today: date) -> _Days:
 
 
 def _amount(match: re.Match[str]) -> tuple[float, float]:
-    """The least and the most that a number, or "a few", 几 or 两三, may mean."""
+    """Returns the least and the most that a number, or "a few", 几 or 两三, may mean."""
     groups = match.groupdict()
     word = (groups.get("loose") or "").lower()
     if word:
@@ -422,7 +424,7 @@ def _unit(word: str) -> str:
 
 
 def _back(today: date, amount: float, unit: str) -> date:
-    """The day `amount` units before (after, when negative)."""
+    """Returns the day `amount` units before today; after today if negative."""
     if unit == "fortnight":
         amount, unit = amount * 2, "week"
     if unit in {"day", "week"} or amount != int(amount):
@@ -435,7 +437,7 @@ def _back(today: date, amount: float, unit: str) -> date:
 
 
 def _slack(amount: float, unit: str) -> int:
-    """How many days off, at most, "N units ago" is taken to be: chosen, not measured."""
+    """Returns the number of days that "N units ago" may be off, at most; the figures are chosen, not measured."""
     if unit == "day":
         return int(amount // 5)
     if unit in {"week", "fortnight"}:
@@ -446,7 +448,7 @@ def _slack(amount: float, unit: str) -> int:
 
 
 def _calendar(match: re.Match[str], today: date) -> _Days:
-    """ "last week", "this Friday", "next May", "last summer"."""
+    """Reads "last week", "this Friday", "next May", "last summer"."""
     which = " ".join(match["which"].lower().split())
     unit = match["unit"].lower()
     if which != "last" and match["unit"] in {"may", "march", "mar", "sun", "sat", "mon", "wed"}:
@@ -468,14 +470,14 @@ def _named(unit: str, steps: int, today: date, *, past: bool = False) -> _Days:
         return _yearly(today, steps, lambda year: _season(unit, year))
     weekday = _weekday_index(unit)
     if weekday is None:
-        return _yearly(today, steps, lambda year: month_at(date(year, MONTHS_EN.index(unit[:3]) + 1, 1), 0)[:2])
+        return _yearly(today, steps, lambda year: month_at(date(year, month_en(unit), 1), 0)[:2])
     if steps < 0:
-        return _day(_latest_weekday(today, weekday))
+        return _day(latest_weekday(today, weekday))
     return _day(week_at(today, steps)[0] + timedelta(days=weekday))
 
 
 def _whole(unit: str, steps: int, today: date) -> _Days | None:
-    """The week, weekend, month, quarter or year `steps` after this one; None for another word."""
+    """Returns the week, weekend, month, quarter or year `steps` after this one; None for another word."""
     match unit:
         case "week":
             return week_at(today, steps)[:2]
@@ -493,7 +495,7 @@ def _whole(unit: str, steps: int, today: date) -> _Days | None:
 
 
 def _yearly(today: date, steps: int, in_year: Callable[[int], _Days]) -> _Days:
-    """Of what comes once a year: the latest that is over (-1), the one going on or this year's (0), the next (1)."""
+    """Returns a yearly span: the latest that is over (-1), the current or else this year's (0), the next (1)."""
     spans = [in_year(year) for year in range(max(1, today.year - 2), min(9998, today.year + 2) + 1)]
     if steps < 0:
         return max(span for span in spans if span[1] < today)
@@ -503,11 +505,13 @@ def _yearly(today: date, steps: int, in_year: Callable[[int], _Days]) -> _Days:
     return now[0] if now else in_year(today.year)
 
 
-def _latest(today: date, in_year: Callable[[int], _Days]) -> _Days:
-    """The latest one that has begun; a February 29 is at most 8 years ago."""
-    for year in range(today.year, max(0, today.year - 9), -1):
+def _in_year(year: str | int | None, today: date, in_year: Callable[[int], _Days]) -> _Days:
+    """Returns the span in `year`, or without one the latest that has begun; a February 29 is at most 8 years ago."""
+    if year:
+        return in_year(int(year))
+    for number in range(today.year, max(0, today.year - 9), -1):
         try:
-            found = in_year(year)
+            found = in_year(number)
         except ValueError:
             continue
         if found[0] <= today:
@@ -525,10 +529,6 @@ def _season(name: str, year: int) -> _Days:
     return begin, month_at(begin, 2)[1]
 
 
-def _latest_weekday(today: date, weekday: int) -> date:
-    return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
-
-
 def _weekday_index(name: str) -> int | None:
     return next((i for i, full in enumerate(WEEKDAYS_EN) if full.startswith(name)), None)
 
@@ -540,7 +540,7 @@ def _day(day: date) -> _Days:
 def _before_last(match: re.Match[str], today: date) -> _Days:
     unit = match["unit"].lower()
     if (weekday := _weekday_index(unit)) is not None:
-        return _day(_latest_weekday(today, weekday) - timedelta(weeks=1))
+        return _day(latest_weekday(today, weekday) - timedelta(weeks=1))
     return _named(unit, 2 if match["which"].lower() == "after next" else -2, today)
 
 
@@ -558,8 +558,8 @@ def _weekday(match: re.Match[str], today: date) -> _Days:
     weekday = _weekday_index(said.lower())
     assert weekday is not None
     if before == "by":
-        return _day(today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1))
-    return _day(_latest_weekday(today, weekday))
+        return _day(coming_weekday(today, weekday))
+    return _day(latest_weekday(today, weekday))
 
 
 _TIME_LEADS: Final = frozenset(
@@ -574,7 +574,7 @@ def _word_before(match: re.Match[str]) -> str:
 
 
 def _dated(match: re.Match[str], today: date) -> _Days:
-    """A day of a month, with or without its year, or two: "May 7", "7-9 May 2023"."""
+    """Reads one or two days of a month, with or without a year: "May 7", "7-9 May 2023"."""
     groups = match.groupdict()
     name = groups["month"]
     if name in {"may", "march", "mar"} and not (
@@ -583,20 +583,13 @@ def _dated(match: re.Match[str], today: date) -> _Days:
         rest = match.string[match.end() : match.end() + 2].lstrip()
         if rest[:1].isalnum() and _word_before(match) not in _TIME_LEADS:
             raise ValueError("a verb")
-    month = MONTHS_EN.index(name.lower()[:3]) + 1
+    month = month_en(name)
     days = sorted(int(groups[key]) for key in ("day", "day2") if groups[key])
-    return _on(month, days[0], days[-1], groups["year"], today)
-
-
-def _on(month: int, first: int, last: int, year: str | None, today: date) -> _Days:
-    def in_year(number: int) -> _Days:
-        return date(number, month, first), date(number, month, last)
-
-    return in_year(int(year)) if year else _latest(today, in_year)
+    return _in_year(groups["year"], today, lambda year: (date(year, month, days[0]), date(year, month, days[-1])))
 
 
 def _month_day(match: re.Match[str], today: date) -> _Days:
-    """The latest "7th", of this month or one before."""
+    """Reads "the 7th" as the latest one, of this month or an earlier one."""
     for months in range(0, -4, -1):
         first, last, _ = month_at(today, months)
         day = int(match["day"])
@@ -607,21 +600,18 @@ def _month_day(match: re.Match[str], today: date) -> _Days:
 
 def _month(match: re.Match[str], today: date) -> _Days:
     name, year = match["month"], match["year"]
-    month = MONTHS_EN.index(name.lower()[:3]) + 1
+    month = month_en(name)
     if year is None and not _means_month(match, name):
         raise ValueError("a verb, a name or an adjective")
 
-    def in_year(number: int) -> _Days:
-        return month_at(date(number, month, 1), 0)[:2]
-
-    return in_year(int(year)) if year else _latest(today, in_year)
+    return _in_year(year, today, lambda number: month_at(date(number, month, 1), 0)[:2])
 
 
 def _means_month(match: re.Match[str], name: str) -> bool:
-    """Whether a bare month name is one: by the word before it, unless the name is nothing else."""
+    """Returns whether a bare month name means the month, by the words around it unless it can mean nothing else."""
     text = match.string
     if _word_before(match) in _TIME_LEADS - {"on", "by", "this"}:
-        # "in mar", "on march" may be anything; "In Mar." is written with its capital.
+        # "in mar" and "on march" may mean anything; "In Mar." is written with its capital.
         return name != "mar"
     if _MONTH_OF.search(text, max(0, match.start() - 16), match.start()):
         return True
@@ -652,7 +642,7 @@ def _iso(match: re.Match[str], today: date) -> _Days:
 
 
 def _slashed(match: re.Match[str], today: date) -> _Days:
-    """5/7/2023 is May 7 as Americans write, unless there is no such month; 7.5.2023 is May 7."""
+    """Reads 5/7/2023 as May 7, as Americans write, unless there is no such month; 7.5.2023 is May 7."""
     one, two, year = int(match["one"]), int(match["two"]), int(match["year"])
     if match["mark"] == "." or one > 12:
         one, two = two, one
@@ -677,23 +667,17 @@ def _decade(match: re.Match[str], today: date) -> _Days:
 
 def _season_en(match: re.Match[str], today: date) -> _Days:
     name, year = match["season"].lower(), match["year"]
-    if year:
-        return _season(name, int(year))
     leads = {"in", "over", "during"} if name in {"fall", "spring"} else {"in", "over", "during", "since", "until"}
-    if _word_before(match) not in leads:
+    if not year and _word_before(match) not in leads:
         raise ValueError("a verb, a well or talk of the season")
-    return _latest(today, lambda number: _season(name, number))
+    return _in_year(year, today, lambda number: _season(name, number))
 
 
 def _quarter(match: re.Match[str], today: date) -> _Days:
     word = match["q"]
     begin = 3 * ("一二三四".index(word) if word in "一二三四" else int(word) - 1) + 1
-
-    def in_year(number: int) -> _Days:
-        return date(number, begin, 1), month_at(date(number, begin, 1), 2)[1]
-
     year = match.groupdict().get("year")
-    return in_year(int(year)) if year else _latest(today, in_year)
+    return _in_year(year, today, lambda number: (date(number, begin, 1), month_at(date(number, begin, 1), 2)[1]))
 
 
 _HOLIDAYS: Final = {
@@ -711,7 +695,7 @@ _HOLIDAY_ZH = "|".join(word for word in _HOLIDAYS if not word.isascii())
 
 
 def _holiday(match: re.Match[str], today: date) -> _Days:
-    """A feast with a fixed date, where the words around it make it a time: "for Christmas" is about presents."""
+    """Reads a holiday with a fixed date if the words around it make it a time: "for Christmas" is about presents."""
     groups = match.groupdict()
     word = re.sub("['’]", "", groups["day"].lower())
     month, day, month_last, day_last = _HOLIDAYS[word]
@@ -722,20 +706,16 @@ def _holiday(match: re.Match[str], today: date) -> _Days:
     if groups.get("year"):
         return in_year(int(groups["year"]))
     if groups.get("rel"):
-        return in_year(today.year + _years_zh(groups["rel"]))
+        return in_year(today.year + years_zh(groups["rel"][0]))
     which = (groups.get("which") or "").lower()
     if which:
         return _yearly(today, {"next": 1, "this": 0}.get(which, -1), in_year)
     if word.isascii() and _word_before(match) not in _TIME_LEADS | {"at", "over"}:
         raise ValueError("the feast, not its time")
-    return _latest(today, in_year)
+    return _in_year(None, today, in_year)
 
 
 # Chinese ------------------------------------------------------------------------------------------------------------
-
-
-def _years_zh(text: str) -> int:
-    return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2, "大": -3}[text[0]]
 
 
 def _steps_zh(text: str) -> int:
@@ -750,7 +730,7 @@ def _week_zh(match: re.Match[str], today: date) -> _Days:
 def _of_week(day: str, weeks: int, today: date) -> _Days:
     if day == "末":
         return weekend_at(today, weeks)[:2]
-    return _day(week_at(today, weeks)[0] + timedelta(days=6 if day in "日天" else "一二三四五六".index(day)))
+    return _day(week_at(today, weeks)[0] + timedelta(days=weekday_zh(day)))
 
 
 def _weekday_zh(match: re.Match[str], today: date) -> _Days:
@@ -772,7 +752,7 @@ def _quarter_zh(match: re.Match[str], today: date) -> _Days:
 
 
 def _part_zh(part: str | None, first: date, last: date) -> _Days:
-    """初, 上旬 early; 中, 中旬 mid; 底, 末, 下旬 late; half a year for 上半年."""
+    """Returns a part of a span: 初, 上旬 early; 中, 中旬 mid; 底, 末, 下旬 late; half a year for 上半年."""
     if not part:
         return first, last
     if "半" in part:
@@ -786,7 +766,7 @@ def _dated_zh(match: re.Match[str], today: date) -> _Days:
     month = number_zh(match["month"])
     days = [number_zh(match[key]) for key in ("day", "day2") if match[key]]
     if match["rel"]:
-        year: int | None = today.year + _years_zh(match["rel"])
+        year: int | None = today.year + years_zh(match["rel"][0])
     else:
         year = _year_zh(match["year"]) if match["year"] else None
 
@@ -795,17 +775,17 @@ def _dated_zh(match: re.Match[str], today: date) -> _Days:
             return date(number, month, days[0]), date(number, month, days[-1])
         return _part_zh(match["part"], *month_at(date(number, month, 1), 0)[:2])
 
-    return _latest(today, in_year) if year is None else in_year(year)
+    return _in_year(year, today, in_year)
 
 
 def _year_zh(text: str) -> int:
-    """2023, 23 or 二〇二三; two digits are a year from 1970 to 2069."""
+    """Reads 2023, 23 or 二〇二三; two digits are a year from 1970 to 2069."""
     digits = "".join(c if c.isdecimal() else str("〇一二三四五六七八九".index(c.replace("零", "〇"))) for c in text)
     return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 70 else 1900)
 
 
 def _whole_year_zh(match: re.Match[str], today: date) -> _Days:
-    year = today.year + _years_zh(match["rel"]) if match["rel"] else _year_zh(match["year"])
+    year = today.year + years_zh(match["rel"][0]) if match["rel"] else _year_zh(match["year"])
     if match["season"]:
         return _season(match["season"][0], year)
     return _part_zh(match["part"], *year_at(year)[:2])
@@ -817,12 +797,12 @@ def _season_zh(match: re.Match[str], today: date) -> _Days:
 
 
 def _bare_part_zh(match: re.Match[str], today: date) -> _Days:
-    """年初, 月底, 上半年 alone: the latest that has begun."""
+    """Reads 年初, 月底 or 上半年 alone as the latest one that has begun."""
     part = match["part"]
     if part[0] == "月":
         found = _part_zh(part[1:], *month_at(today, 0)[:2])
         return found if found[0] <= today else _part_zh(part[1:], *month_at(today, -1)[:2])
-    return _latest(today, lambda year: _part_zh(part, *year_at(year)[:2]))
+    return _in_year(None, today, lambda year: _part_zh(part, *year_at(year)[:2]))
 
 
 def _rule(pattern: str, read: _Read, *, cycle: int = 0) -> _Rule:

@@ -1,9 +1,9 @@
 """The profile of a person: slots filled from their facts, in the transaction that writes the fact.
 
-Invariants: a slot is made of current facts only and names them as its parents, so it goes when they are forgotten and
-is closed when they hold no more; it is made the same way at every write and says nothing twice; a slot a person has set
-themselves (confirmed) is never overwritten and comes first where room is short; all slots that are shown together hold
-at most `LIMIT` characters.
+Invariants: A slot is made only from current facts and names them as its parents, so it is deleted when they are
+forgotten and closed when they no longer hold. It is made the same way at every write and says nothing twice. A slot
+that the person has set (confirmed) is never overwritten and comes first if room is short. All slots that are shown
+together hold at most `LIMIT` characters.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from memory.store import memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 
-#: Characters of a whole profile (DESIGN 5.1), and so what one of its slots may take.
+#: Characters of a whole profile (DESIGN 5.1), and the equal share of each slot.
 LIMIT = 1_500
 _SLOT_LIMIT = LIMIT // len(keys.PROFILE_SLOTS)
-#: Keys whose slot says what the value is; all others stand before their value.
+#: Keys whose slot says what the value is; the other keys are shown before their values.
 _PLAIN = frozenset({"name", "language", "timezone", "home", "occupation", "likes", "goal", "instruction"})
 
 
 def refresh(
     tx: Transaction, scope: Scope, owner_id: int, slot: str | None, *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Fill `slot` of the owner anew from their current facts; None is no slot and changes nothing."""
+    """Refills `slot` from the owner's current facts; None is no slot and changes nothing."""
     refresh_all(tx, scope, owner_id, [slot], now=now, new_id=new_id)
 
 
@@ -40,7 +40,7 @@ def refresh_all(
     now: int,
     new_id: Callable[[], str],
 ) -> None:
-    """The same for several slots, for which the owner's facts are read once."""
+    """Refills several slots, reading the owner's facts only once."""
     feeding: dict[str, list[Memory]] = {slot: [] for slot in sorted({slot for slot in slots if slot is not None})}
     if not feeding:
         return
@@ -55,9 +55,9 @@ def refresh_all(
 
 
 def read(reader: Reader, scope: Scope) -> list[Memory]:
-    """The filled slots in the order of `keys.PROFILE_SLOTS`, then the directive.
+    """Returns the filled slots in the order of `keys.PROFILE_SLOTS`, then the directive.
 
-    Of several, where accounts are linked, that is the one somebody has set, else the one of this very place.
+    Linked accounts may have several directives: one that the person has set is preferred, then the one of this place.
     """
     order = {slot: n for n, slot in enumerate(keys.PROFILE_SLOTS)}
     held = memories.current(reader, scope, ("profile", "directive"), limit=2 * len(order))
@@ -71,9 +71,10 @@ def read(reader: Reader, scope: Scope) -> list[Memory]:
 
 
 def fitting(slots: Sequence[Memory]) -> list[Memory]:
-    """Slots in the given order, without those for which `LIMIT` leaves no room: linked accounts have two of each.
+    """Returns the slots in the given order, without those that `LIMIT` leaves no room for.
 
-    What a person has set has room before what was made of facts, and is cut off where it is longer than all there is.
+    There may be too many because linked accounts have two of each. A slot that the person has set gets room
+    before slots made from facts, and is cut if it is longer than the room left.
     """
     room = LIMIT
     shown: dict[int, Memory] = {}
@@ -94,7 +95,7 @@ def _fill(
     now: int,
     new_id: Callable[[], str],
 ) -> None:
-    """Fill a slot, which so far has the rows `held`, from the facts that feed it."""
+    """Refills a slot, whose rows so far are `held`, from the facts that feed it."""
     if held and held[0].confirmed:
         return
     if not facts:
@@ -105,7 +106,7 @@ def _fill(
     if held and held[0].value == value:
         slot_id = held[0].id
     else:
-        # A new row and not a new value: the prompts of open windows hold the old one until their next snapshot.
+        # A new row, not a new value: the prompts of open windows keep the old one until their next snapshot.
         slot_id = memories.insert(tx, _draft(owner_id, slot, value, facts), new_id=new_id, now=now)
         for memory in held:
             memories.supersede(tx, memory.id, slot_id, at=now)
@@ -113,7 +114,7 @@ def _fill(
 
 
 def _summed(facts: Sequence[Memory]) -> tuple[str, list[Memory]]:
-    """The slot's text and the facts in it: as many as there is room for, the weightiest first, each said once."""
+    """Returns the slot's text and its facts: as many as fit, the weightiest first, each said once."""
     used: list[Memory] = []
     for memory in facts:
         if any(_says(other, memory) for other in used):
@@ -131,7 +132,7 @@ def _part(memory: Memory) -> str:
 
 
 def _says(memory: Memory, other: Memory) -> bool:
-    """Whether a fact says what another of its key does, and goes on from there ("hiking", "hiking in Sintra")."""
+    """Returns whether a fact repeats another of its key or extends it ("hiking", "hiking in Sintra")."""
     whole, start = (keys.normalise_value(one.value) for one in (memory, other))
     return memory.key == other.key and (whole == start or whole.startswith((f"{start} ", f"{start}, ")))
 

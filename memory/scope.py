@@ -1,8 +1,8 @@
-"""Whose memory: the one value that guards every read and write, and the one SQL predicate made from it.
+"""Scopes: the value that guards every read and write of memory, and the SQL predicate made from it.
 
-Invariants: a scope is built only from committed rows, by `store.people.scope_of` for who speaks and by
-`store.looks.view_of` for an admin; there is no scope that sees everything; every statement on memories takes its
-condition from `Scope.predicate`, on messages and entities that are looked for from `Scope.owned`.
+Invariants: A scope is built only from committed rows, by `store.people.scope_of` for a speaker and by
+`store.audit.view_of` for an admin. No scope sees everything. Every statement on memories takes its condition from
+`Scope.predicate`; every search of messages and entities takes it from `Scope.owned`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What one speaker in one place may see and where what they say is kept.
+    """The rows that one speaker in one place may see, and where what they say is kept.
 
-    `owners` are the rows' owners that may be read, `own` those among them that are the person's alone; `writes_to` owns
-    what is learned here. `selves` are, in a private chat, the identities of the person speaking: what they said of
+    `owners` are the owners whose rows may be read; `own` are those of them that belong to the person alone. `writes_to`
+    owns what is learned here. In a private chat `selves` are the identities of the person speaking: what they said of
     themselves in a group is theirs here, too.
     """
 
@@ -35,21 +35,28 @@ class Scope:
     selves: tuple[int, ...]
     private: bool
 
+    @property
+    def speakers(self) -> tuple[int, ...]:
+        """The identities that the speaker has here."""
+        speaker = () if self.speaker_id is None else (self.speaker_id,)
+        return tuple(dict.fromkeys((*speaker, *self.selves)))
+
     def owned(self, table: str) -> Predicate:
-        """The condition on rows that are nobody's but their owner's: messages and entities."""
+        """Returns the condition on rows that belong to their owner alone: messages and entities."""
         marks = ", ".join("?" for _ in self.owners)
         return Predicate(sql=f"{table}.owner_id in ({marks})", parameters=self.owners)
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """The parts of a derived index this scope reads: the owners, and for what its people said of themselves
+        """The parts of a derived index that this scope reads.
 
-        elsewhere the negated identities (see `partitions_of`).
+        These are the owners and, for what the scope's people said of themselves elsewhere, their negated identities
+        (see `partitions_of`).
         """
         return (*self.owners, *(-identity for identity in self.selves))
 
     def predicate(self, table: str = "memories") -> Predicate:
-        """The condition on `table` (memories or an alias of it) that keeps to this scope."""
+        """Returns the condition that confines `table` (memories or an alias of it) to this scope."""
         owned = self.owned(table)
         sql, parameters = owned.sql, owned.parameters
         if self.selves:
@@ -63,7 +70,7 @@ class Scope:
 
 
 def partitions_of(*, owner_id: int, author_id: int | None, subject_id: int | None) -> tuple[int, ...]:
-    """The parts of a derived index a memory stands in; the other side of `Scope.partitions`."""
+    """Returns the parts of a derived index that hold a memory; the counterpart of `Scope.partitions`."""
     if author_id is not None and author_id == subject_id:
         return (owner_id, -author_id)
     return (owner_id,)

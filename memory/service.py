@@ -1,114 +1,216 @@
-"""Memory as the gateway sees it: one open store, its parts put together, and what people ask of it.
+"""The memory API of the gateway: one open store, its assembled parts, and the requests people make of it.
 
-`turns` are the way of a message, `mail` is the mailbox and `door` who may speak.
+`turns` carries a message through its turn; `access` decides who may speak.
 
-Invariants: every call is confined by a `Context`, made from who speaks where; each method that writes is one
-transaction; what an inbox row causes and the row's end are committed together.
+Invariants: Every call is confined by a `Context`, which is made from the speaker and the place. Each method that writes
+is one transaction. The effects of an inbox row and the end of that row are committed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import structlog
+
 from memory import profile
-from memory.backups import Backups, Retention
-from memory.browsing import Browsing, Slot
-from memory.desk import Compose, Context, Desk, Shown, anew, may_change, retract
-from memory.door import Door
-from memory.figures import Figures, Stats, Status, StoreHealth
-from memory.forgetting import Forgetting, Preview, Receipt
-from memory.jobs import Jobs
-from memory.learn.ask import Mind
-from memory.learn.extract import Proposal
+from memory.chat.browse import Browse, FilledSlot
+from memory.chat.edits import Compose, Edits, Shown, may_change, retract
+from memory.chat.identities import Identities, Where, Who
+from memory.chat.mailbox import Mailbox
+from memory.chat.retry import AtHand
+from memory.chat.stats import ScopeStats, Stats, Status, StoreHealth
+from memory.chat.turns import Outcome, Said, Turn, Turns
+from memory.chat.window import TurnMaterial
+from memory.context import Context, anew
+from memory.forgetting import left_chats
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview, Forgetting, Receipt
+from memory.forgetting.left_chats import Erased
+from memory.forgetting.plan import How
+from memory.jobs.housekeeping import Housekeeping
+from memory.jobs.runner import Jobs
+from memory.jobs.style import LEAST as MANNER_LEAST
+from memory.jobs.style import LIMIT as MANNER_LIMIT
+from memory.jobs.style_updates import StyleUpdates
+from memory.jobs.table import TABLE
+from memory.keys import RELATIONS
+from memory.learn.agents import AgentMemory, Agents
+from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
-from memory.mail import Mail
-from memory.manners import Manners
-from memory.oversight import Overseer, Oversight
-from memory.privacy import Account, Kept, Linking, Look, Note, Party, Privacy
+from memory.learn.offline.changes import to_forget
+from memory.learn.revise import Revision
+from memory.people.access import Access
+from memory.people.oversight import Overseer, Oversight
+from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Party, Privacy
 from memory.recall import index, rank
-from memory.recall.embed import Embedder, TokenEmbedder
-from memory.recall.embedding import Embedding
+from memory.recall.embedding import Embedders, Embedding
 from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
-from memory.recall.words import query_terms
+from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.speakers import Speakers, Where, Who
-from memory.store import history, job_runs, mailbox, memories, passages, people, questions, recalls, usage
+from memory.store import (
+    erasure,
+    history,
+    job_runs,
+    mailbox,
+    memories,
+    passages,
+    people,
+    questions,
+    recalls,
+    sealing,
+    usage,
+)
 from memory.store.attachments import Attached, AttachedState
+from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS, Shelf
-from memory.store.database import Database, Durability, Reader, Transaction
+from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
-from memory.store.extractions import Failure, Standing
+from memory.store.extractions import Failure, ReadingState
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
-from memory.store.looks import Action as LookAction
-from memory.store.mailbox import Dead, Letter, Parcel, Piece
+from memory.store.mailbox import DeadLetter, InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory, Source
 from memory.store.passages import Passage
 from memory.store.questions import Question
-from memory.store.recalls import Entry
+from memory.store.recalls import RecalledEntry
 from memory.store.usage import Spent, Used
-from memory.tidying import Tidying
-from memory.transferring import Transfer
-from memory.turns import Outcome, Said, Turn, Turns
-from memory.upkeep import leave
-from memory.upkeep.again import AtHand
-from memory.upkeep.choose import Selection
-from memory.upkeep.forget import How
-from memory.upkeep.leave import Erased
-from memory.upkeep.manner import LEAST as MANNER_LEAST
-from memory.upkeep.manner import LIMIT as MANNER_LIMIT
-from memory.upkeep.table import TABLE
-from memory.views import View
+from memory.text.language import language_of
+from memory.text.words import query_terms
+from memory.transfer.backups import Backups, Retention
+from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "TIERS",
-    "Account", "AtHand", "Attached", "AttachedState", "Browsing", "Budget", "Context", "Dead",
-    "Desk", "Door", "Draft", "Entity", "Entry", "Erased", "Failure", "Forgetting", "Hit", "How", "Kept", "Kind",
-    "Letter", "Linking", "Look", "LookAction", "Mail", "Memory", "Message", "Note", "Outcome", "Overseer",
-    "Parcel", "Party", "Passage", "Piece", "Preview", "Privacy", "Proposal", "Question", "Recall", "Recalled",
-    "Receipt", "Said", "Selection", "Service", "Shelf", "Shown", "Slot", "Snapshot", "Source", "Spent", "Standing",
-    "Stats", "Status", "StoreHealth", "Triggers", "Turn", "Used", "Utterance", "View", "Weights", "Where", "Who",
-    "Why", "excerpt", "may_change", "query_terms", "shares",
+    "LISTED",
+    "MANNER_LEAST",
+    "MANNER_LIMIT",
+    "RELATIONS",
+    "TIERS",
+    "Access",
+    "Account",
+    "AgentMemory",
+    "AtHand",
+    "Attached",
+    "AttachedState",
+    "AuditEntry",
+    "Browse",
+    "Budget",
+    "Context",
+    "DeadLetter",
+    "Draft",
+    "Edits",
+    "Embedders",
+    "Entity",
+    "Erased",
+    "Failure",
+    "FilledSlot",
+    "ForgetPreview",
+    "Forgetting",
+    "Hit",
+    "How",
+    "InboxRow",
+    "Keeping",
+    "Kept",
+    "Kind",
+    "Linking",
+    "LookAction",
+    "Mailbox",
+    "Memory",
+    "Message",
+    "Note",
+    "OutboxRow",
+    "Outcome",
+    "Overseer",
+    "Part",
+    "Party",
+    "Passage",
+    "Privacy",
+    "Question",
+    "ReadingState",
+    "Recall",
+    "Recalled",
+    "RecalledEntry",
+    "Receipt",
+    "Revision",
+    "Runtime",
+    "Said",
+    "ScopeStats",
+    "SearchSetup",
+    "Selection",
+    "Service",
+    "Shelf",
+    "Shown",
+    "Snapshot",
+    "Source",
+    "Spent",
+    "Status",
+    "StoreHealth",
+    "Triggers",
+    "Turn",
+    "TurnMaterial",
+    "Used",
+    "Utterance",
+    "Weights",
+    "Where",
+    "Who",
+    "Why",
+    "excerpt",
+    "language_of",
+    "may_change",
+    "query_terms",
+    "shares",
+    "to_forget",
 ]  # fmt: skip
 
-#: So long a message that came too late waits for somebody to ask for its answer.
+log = structlog.get_logger(__name__)
+
+#: How long a message that came too late waits for somebody to ask for its answer.
 _HELD_MS = 7 * 24 * 3_600_000
 _DAY_MS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embedders:
-    """How to open what gives meaning to texts, `delay` seconds after the start.
+class SearchSetup:
+    """The settings of the search. Without `embedders` memory is searched by words alone."""
 
-    What `paid` ones gave is kept for 30 days.
+    weights: Weights = rank.HYBRID
+    embedders: Embedders | None = None
+    reranker: Reranker | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """The retention settings of a store, and whether admins may read it.
+
+    Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
+    `housekeeping` erases words that were said that many days ago. With `admins_read`, admins see what memories say.
     """
 
-    vectors: Callable[[], Awaitable[Embedder]]
-    tokens: Callable[[], Awaitable[TokenEmbedder]] | None = None
-    paid: bool = False
-    delay: float = 0.0
+    retention: Retention | None = None
+    transcript_days: int | None = None
+    admins_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What entered a reply: entries with what they name (None once forgotten) and what the model took.
+    """The memories and messages that entered a reply, and the model usage it took (`spent`).
 
-    With an `error` code there was a notice instead of an answer. `sources` are by memory id; `places` are the keys of
-    the sessions in which the named messages were said, by session id. `replaced_by` tells of memories that hold no more
-    what holds instead, by the id of the old one. `made_of` tells of derived ones what they were made of, and `made_by`
-    by which run of the night's work. `answered_at` is milliseconds UTC.
+    `entries` pairs each entry with the memory or message it names (None once forgotten). With an `error` code there was
+    a notice instead of an answer. `sources` is keyed by memory id. `places` maps session ids to the keys of the
+    sessions in which the named messages were said. `replaced_by` maps the id of each memory that no longer holds to the
+    memory that holds instead. For derived memories, `made_of` holds the memories they were made of and `made_by` the
+    run of the night job that made them, both by memory id. `answered_at` is in milliseconds UTC.
     """
 
     turn_id: int
     answered_at: int
     error: str | None
-    entries: tuple[tuple[Entry, Memory | Message | None], ...]
+    entries: tuple[tuple[RecalledEntry, Memory | Message | None], ...]
     sources: Mapping[int, Sequence[Source]]
     places: Mapping[int, str]
     replaced_by: Mapping[int, Memory]
@@ -118,130 +220,98 @@ class Why:
 
 
 class Service:
-    """One open store. Make it with `await Service.open(...)`, end it with `await close(...)`."""
+    """An open store. Open it with `await Service.open(...)` and close it with `await close(...)`.
+
+    `database`, which is the open file itself, and the objects the parts are built with (`agents`, `now`, `new_id`,
+    `learner`, `style_updates`, `mending`) are public for tests and tools. The gateway does not use them.
+    """
 
     def __init__(
         self,
         database: Database,
         *,
-        agents: Mapping[str, str],
-        minds: Mapping[str, Mind],
+        agents: Agents,
+        runtime: Runtime,
         triggers: Triggers,
-        now: Callable[[], int],
-        new_id: Callable[[], str],
-        count_tokens: Callable[[str], int],
-        run_id: str,
-        weights: Weights = rank.HYBRID,
-        embedders: Embedders | None = None,
-        reranker: Reranker | None = None,
-        retention: Retention | None = None,
-        admins_read: bool = False,
-        manners: Collection[str] | None = None,
-        nightly: Collection[str] | None = None,
-        transcript_days: int | None = None,
+        search: SearchSetup,
+        keeping: Keeping,
     ) -> None:
-        self._database = database
-        self._agents = dict(agents)
-        self._minds = dict(minds)
-        self._mind_of: dict[int, Mind] = {}
-        self._mannered = None if manners is None else frozenset(manners)
-        self._agent_ids: dict[str, int] = {}
-        self._timezones: dict[int, str] = {}
-        self._now = now
-        self._short_id = lambda: f"m_{new_id()}"
-        self._count_tokens = count_tokens
-        self.mail = Mail(database, now=now, run_id=run_id)
-        self.door = Door(database, now=now)
-        self.privacy = Privacy(database, self.mail, now=now)
-        self.browsing = Browsing(database)
-        self._speakers = Speakers(agents=self._agent_ids, timezones=self._timezones, now=now)
+        now = runtime.now
+        self.database = database
+        self.agents = agents
+        self.now = now
+        self.new_id = runtime.memory_id
+        self._count_tokens = runtime.count_tokens
+        self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
+        self.access = Access(database, now=now)
+        self.privacy = Privacy(database, self.mailbox, now=now)
+        self.browse = Browse(database)
+        self._identities = Identities(agents, now=now)
         self._embedding = (
             None
-            if embedders is None
-            else Embedding(
-                database,
-                embedder=embedders.vectors,
-                token_embedder=embedders.tokens,
-                text_of=index.text_of,
-                now=now,
-                cached=embedders.paid,
-                delay=embedders.delay,
-            )
+            if search.embedders is None
+            else Embedding(database, embedders=search.embedders, text_of=index.text_of, now=now)
         )
-        self._index = index.Mending(database)
+        self.mending = index.Mending(database)
         self._search = Search(
             database,
             now=now,
-            weights=weights,
+            weights=search.weights,
             embedding=self._embedding,
-            reranker=reranker,
-            suspect=self._index.suspect,
+            reranker=search.reranker,
+            suspect=self.mending.suspect,
         )
-        self.forgetting = Forgetting(database, search=self._search, now=now, new_id=self._short_id)
+        retention = keeping.retention or Retention(folder=database.path.parent / "backups")
+        self.backups = Backups(database, retention=retention, now=now)
+        self.forgetting = Forgetting(
+            database,
+            search=self._search,
+            now=now,
+            new_id=self.new_id,
+            backups_until=self.backups.until,
+            list_erased=self.backups.list_erased,
+        )
         self.oversight = Oversight(
-            database, search=self._search, mail=self.mail, forgetting=self.forgetting, now=now, reads=admins_read
+            database,
+            search=self._search,
+            mailbox=self.mailbox,
+            forgetting=self.forgetting,
+            now=now,
+            reads=keeping.admins_read,
         )
-        self.backups = Backups(
-            database, retention=retention or Retention(folder=database.path.parent / "backups"), now=now
-        )
-        self.forgetting.backups_until = self.backups.until
-        self.forgetting.list_erased = self.backups.list_erased
-        self.tidying = Tidying(
+        self.housekeeping = Housekeeping(
             database,
             forgetting=self.forgetting,
             backups=self.backups,
             erase_left=self.erase_left,
-            transcript_days=transcript_days,
+            transcript_days=keeping.transcript_days,
             now=now,
         )
-        self._manners = Manners(
+        self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id)
+        self.learner = Learner(
             database,
-            learns=self._learns_manner,
-            timezone_of=self._timezones.__getitem__,
-            mind_of=self._mind_of.get,
-            now=now,
-            new_id=self._short_id,
-        )
-        self._learner = Learner(
-            database,
+            agents=agents,
             triggers=triggers,
-            timezone_of=self._timezones.__getitem__,
-            mind_of=self._mind_of.get,
             now=now,
-            new_id=self._short_id,
-            learned=lambda agent_id, owner_id: self._manners.soon(agent_id, [owner_id]),
+            new_id=self.new_id,
+            learned=self.style_updates.soon,
         )
         self.turns = Turns(
             database,
-            speakers=self._speakers,
+            identities=self._identities,
             search=self._search,
-            learner=self._learner,
-            mail=self.mail,
-            now=now,
-            new_id=self._short_id,
-            count_tokens=count_tokens,
+            learner=self.learner,
+            mailbox=self.mailbox,
+            runtime=runtime,
             changed=self._changed,
         )
-        self.jobs = Jobs(
-            database,
-            table=TABLE,
-            learner=self._learner,
-            agents=self._agent_ids,
-            nightly=nightly,
-            timezone_of=self._timezones.__getitem__,
-            mind_of=self._mind_of.get,
-            now=now,
-            new_id=self._short_id,
-        )
-        self.figures = Figures(database, mail=self.mail, embedding=self._embedding, now=now)
+        self.jobs = Jobs(database, table=TABLE, learner=self.learner, agents=agents, now=now, new_id=self.new_id)
+        self.stats = Stats(database, mailbox=self.mailbox, embedding=self._embedding, now=now)
         self.transfer = Transfer(
             database,
-            agents=self._agent_ids,
-            timezones=self._timezones,
-            now=now,
-            new_id=new_id,
-            count_tokens=count_tokens,
-            heard=lambda session_id: self._learner.soon(session_id, "imported"),
+            agents=agents,
+            runtime=runtime,
+            heard=lambda session_id: self.learner.soon(session_id, "imported"),
             scrub=self.forgetting.scrub,
         )
 
@@ -250,41 +320,29 @@ class Service:
         cls,
         path: Path,
         *,
-        agents: Mapping[str, str],
-        triggers: Triggers,
-        now: Callable[[], int],
-        new_id: Callable[[], str],
-        count_tokens: Callable[[str], int],
-        minds: Mapping[str, Mind] | None = None,
+        agents: Mapping[str, AgentMemory],
+        runtime: Runtime,
+        triggers: Triggers | None = None,
+        search: SearchSetup | None = None,
+        keeping: Keeping | None = None,
         durability: Durability = "process",
         driver: Driver | None = None,
-        weights: Weights = rank.HYBRID,
-        embedders: Embedders | None = None,
-        reranker: Reranker | None = None,
-        retention: Retention | None = None,
-        admins_read: bool = False,
-        manners: Collection[str] | None = None,
-        nightly: Collection[str] | None = None,
-        transcript_days: int | None = None,
     ) -> Service:
-        """Open the store at `path` for `agents` (name → timezone). `new_id` gives short random text.
+        """Opens the store at `path` for `agents`, keyed by name. Omitted settings take the defaults of their classes.
 
-        `minds` are the models that read for agents in the background; for the others patterns do.
-        Without `embedders` memory is searched by words alone. Backups go where `retention` says, else to a folder
-        backups beside the store. With `admins_read` admins see what memories say. `manners` are the agents that learn a
-        manner of talking to people; without it all do. `nightly` are those whose people's memories are gone through at
-        night; without it all. With `transcript_days` words that were said so long ago go, by `tidying`.
-
-        Raises `memory.errors.StorageError` and its kin, each saying what to do.
+        Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
-        database = await Database.open(path, now=now(), durability=durability, driver=driver)
-        service = cls(
-            database, agents=agents, triggers=triggers, now=now, new_id=new_id, count_tokens=count_tokens,
-            run_id=new_id(), minds=minds or {}, weights=weights, embedders=embedders, reranker=reranker,
-            retention=retention, admins_read=admins_read, manners=manners, nightly=nightly,
-            transcript_days=transcript_days,
-        )  # fmt: skip
+        runtime = replace(runtime, now=one_moment(runtime.now))
+        database = await Database.open(path, now=runtime.now(), durability=durability, driver=driver)
         try:
+            service = cls(
+                database,
+                agents=await database.write(lambda tx: _begin(tx, agents, now=runtime.now())),
+                runtime=runtime,
+                triggers=triggers or Triggers(),
+                search=search or SearchSetup(),
+                keeping=keeping or Keeping(),
+            )
             await service._start()
         except BaseException:
             await database.close()
@@ -292,164 +350,153 @@ class Service:
         return service
 
     async def _start(self) -> None:
-        def act(tx: Transaction) -> None:
-            for name, timezone in self._agents.items():
-                self._agent_ids[name] = people.agent(tx, name, now=self._now())
-                self._timezones[self._agent_ids[name]] = timezone
-                if name in self._minds:
-                    self._mind_of[self._agent_ids[name]] = self._minds[name]
-            # Agents that are no longer configured may still have messages to be read.
-            for row in tx.all("select id from agents"):
-                self._timezones.setdefault(row["id"], "UTC")
-            mailbox.doubt(tx)
-            mailbox.expire_held(tx, before=self._now() - _HELD_MS, now=self._now())
-
-        await self._database.write(act)
-        await self._index.begin()
+        if self.database.seal.lost:
+            log.error(
+                "forgotten.key_lost",
+                file=str(sealing.path_of(self.database.path)),
+                keys=sorted(self.database.seal.lost),
+                effect="of whom anything was forgotten under it, nothing said before that is learned or imported",
+                fix="add the line of that key from your copy of the file to the one that is there, and start again",
+            )
+        await self.mending.begin()
         if self._embedding is not None:
             self._embedding.start()
         await self.backups.begin()
         await self.forgetting.begin()
         await self.jobs.begin()
-        await self._learner.take_up()
+        await self.learner.take_up()
 
     async def close(self, *, seconds: float) -> None:
-        """Read what is unread, for at most `seconds`, then close the file."""
+        """Reads unread messages for at most `seconds`, then closes the file."""
         try:
-            await self._learner.finish(seconds=seconds)
-            await self._manners.close()
+            await self.learner.finish(seconds=seconds)
+            await self.style_updates.close()
             await self.forgetting.close()
             await self.backups.list_erased()
-            await self._index.close()
+            await self.mending.close()
             if self._embedding is not None:
                 await self._embedding.close()
         finally:
-            await self._database.close()
+            await self.database.close()
 
     async def context(self, where: Where, who: Who) -> Context:
-        """Who speaks where; makes the rows for people and places seen for the first time."""
-        return await self._database.write(lambda tx: self._speakers.enter(tx, where, who))
+        """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
+        return await self.database.write(lambda tx: self._identities.enter(tx, where, who))
 
     async def known(self, where: Where, who: Who) -> Context | None:
-        """The same of who has spoken before, where somebody has; a read, for what must change nothing. None else."""
-        return await self._database.read(lambda reader: self._speakers.known(reader, where, who))
+        """Returns the context of a known speaker in a known place, or None.
+
+        Only reads, for callers that must not change anything.
+        """
+        return await self.database.read(lambda reader: self._identities.known(reader, where, who))
 
     async def whose(self, platform: str, reference: str, *, private: bool, thread: str | None = None) -> Context | None:
-        """The context of a person's private chat, or of a group, named as its platform does; None where there is none.
+        """Returns the context of a person's private chat or of a group, or None if there is none.
 
-        For whoever runs the machine, and only reads: nobody becomes known by it.
+        `reference` is the platform's id of the person or group. This method is for the operator. It only reads, so it
+        makes nobody known to the store.
         """
 
         def act(reader: Reader) -> Context | None:
             if private:
-                return self._speakers.person(reader, platform, reference)
-            return self._speakers.group(reader, platform, reference, thread)
+                return self._identities.person(reader, platform, reference)
+            return self._identities.group(reader, platform, reference, thread)
 
-        return await self._database.read(act)
+        return await self.database.read(act)
 
     async def answer(
         self,
         context: Context,
         inbox_id: int,
-        act: Callable[[Desk], Sequence[Piece]],
+        act: Callable[[Edits], Sequence[Part]],
         *,
         edits: str | None = None,
         to: str | None = None,
-        around: Sequence[Piece] = (),
+        around: Sequence[Part] = (),
     ) -> None:
-        """Do what a person asked and queue the answer that `act` gives, as one transaction that ends the inbox row.
+        """Runs `act` for a person and queues the answer it returns, in one transaction that ends the inbox row.
 
-        The answer takes the place of the shown message `edits`. With `to` it goes to the session with that key, and
-        what stands `around` is what is said of it where it was asked.
+        The answer replaces the shown message `edits`. With `to`, the answer goes to the session with that key, and
+        `around` is posted in the session where the person asked.
         """
 
         def answered(tx: Transaction) -> None:
-            pieces = act(Desk(tx, anew(tx, context), now=self._now(), new_id=self._short_id))
+            pieces = act(Edits(tx, anew(tx, context), now=self.now(), new_id=self.new_id))
             here = context.session.key
-            for key, said, answered_id in ((to or here, pieces, None if to else inbox_id), (here, around, inbox_id)):
-                self.mail.post(
-                    tx,
-                    session_key=key,
-                    turn_id=None,
-                    inbox_id=answered_id,
-                    kind="message",
-                    pieces=said,
-                    reply_to=None,
-                    edits=edits,
-                )
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            self.mailbox.post(
+                tx,
+                Outgoing(session_key=to or here, pieces=pieces, inbox_id=None if to else inbox_id, edits=edits),
+            )
+            self.mailbox.post(tx, Outgoing(session_key=here, pieces=around, inbox_id=inbox_id, edits=edits))
+            mailbox.answered(tx, [inbox_id], error=None, now=self.now())
 
-        await self._database.write(answered)
+        await self.database.write(answered)
         self._changed(context.scope)
-        # What was removed must not linger in the index until somebody searches.
-        await index.keep_up(self._database)
+        # Removed memories must not stay in the index until the next search.
+        await index.keep_up(self.database)
 
     def _changed(self, scope: Scope) -> None:
-        """Something may have been told, corrected or switched here that a manner of talking is made of."""
-        self._manners.soon(scope.agent_id, scope.own or (scope.writes_to,))
-
-    def _learns_manner(self, agent_id: int) -> bool:
-        names = self._mannered
-        return names is None or any(self._agent_ids.get(name) == agent_id for name in names)
+        """Has the manner updated, because a style may have been told, corrected or switched in this scope."""
+        self.style_updates.soon(scope.agent_id, scope.own or (scope.writes_to,))
 
     async def is_there(self, session_key: str) -> bool:
-        """Whether there is a session under this key whose chat the bot has not left."""
+        """Returns whether there is a session with this key whose chat the bot has not left."""
 
         def act(reader: Reader) -> bool:
             session = people.session_by_key(reader, session_key)
             return session is not None and people.is_present(reader, session)
 
-        return await self._database.read(act)
+        return await self.database.read(act)
 
     async def cancel(self, question: Question) -> None:
-        """The person talks of something else: the question is off the table."""
-        await self._database.write(lambda tx: questions.settle(tx, question.id, None))
+        """Closes a question without an answer, because the person went on to something else."""
+        await self.database.write(lambda tx: questions.settle(tx, question.id, None))
 
     async def question(self, where: Where, who: Who) -> Question | None:
-        """The question that stands open to this person here."""
-        return await self._database.read(
+        """Returns the question that is open to this person in this place, or None."""
+        return await self.database.read(
             lambda reader: questions.open_question(
-                reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
+                reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self.now()
             )
         )
 
     async def open_question(self, context: Context) -> Question | None:
-        """The question that stands open to who speaks here."""
-        return await self._database.read(
+        """Returns the question that is open to the speaker, or None."""
+        return await self.database.read(
             lambda reader: questions.open_to(
-                reader, session_id=context.session.id, asker_id=context.speaker.id, now=self._now()
+                reader, session_id=context.session.id, asker_id=context.speaker.id, now=self.now()
             )
         )
 
     async def amend(
         self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose
     ) -> bool:
-        """A message was edited after its turn began: its words change, and what it alone had taught is learned anew.
+        """Rewords a message that was edited after its turn began, and learns anew what only that message had taught.
 
-        `compose` makes what is kept of its words and of what came beside them. Ends the inbox row. False when this
-        person said no such message here, or when it says that already.
+        `compose` makes the text that is kept from the message's words and its attachments. Ends the inbox row. Returns
+        False if this person said no such message here, or if it already says `text`.
         """
 
         def act(tx: Transaction) -> int | None:
-            context = self._speakers.enter(tx, where, who)
-            desk = Desk(tx, context, now=self._now(), new_id=self._short_id)
-            amended = desk.amend(platform_ref, text, compose=compose, count_tokens=self._count_tokens)
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            context = self._identities.enter(tx, where, who)
+            edits = Edits(tx, context, now=self.now(), new_id=self.new_id)
+            amended = edits.amend(platform_ref, text, compose=compose, count_tokens=self._count_tokens)
+            mailbox.answered(tx, [inbox_id], error=None, now=self.now())
             return context.session.id if amended else None
 
-        session_id = await self._database.write(act)
+        session_id = await self.database.write(act)
         if session_id is None:
             return False
-        self._learner.soon(session_id, "edited")
-        # What was retracted must not linger in the index until somebody searches.
-        await index.keep_up(self._database)
+        self.learner.soon(session_id, "edited")
+        # Retracted memories must not stay in the index until the next search.
+        await index.keep_up(self.database)
         await self.backups.list_erased()
         return True
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
-        """Messages were deleted on the platform: what was said in them goes, and what was learned from them alone.
+        """Erases messages that were deleted on the platform, and what was learned only from them.
 
-        Returns how many that were; unknown ones, the bot's own and those erased before count as none.
+        Returns the number of erased messages. Unknown messages, the bot's own, and messages erased before don't count.
         """
 
         def known(reader: Reader) -> people.Session | None:
@@ -462,59 +509,52 @@ class Service:
             session = known(tx)
             if session is None:
                 return 0
-            return retract(tx, session, platform_refs, now=self._now(), new_id=self._short_id)
+            return retract(tx, session, platform_refs, now=self.now(), new_id=self.new_id)
 
-        # Most of what is deleted on a platform was never said to us: that must not cost a write.
-        if await self._database.read(known) is None:
+        # Most messages deleted on a platform were never said to the bot, so they must not cost a write.
+        if await self.database.read(known) is None:
             return 0
-        count = await self._database.write(act)
+        count = await self.database.write(act)
         if count:
             await self.backups.list_erased()
-            # What was retracted must not linger in the index until somebody searches.
-            await index.keep_up(self._database)
+            # Retracted memories must not stay in the index until the next search.
+            await index.keep_up(self.database)
         return count
 
     async def erase_left(self, days: int = 30) -> Erased:
-        """Erase what was said and learned in chats that the bot left more than `days` ago; for each start and daily.
+        """Erases what was said and learned in chats that the bot left more than `days` ago. Called at start and daily.
 
-        Stopped half-way it goes on the next time; a chat to which the bot came back keeps what is still there.
+        If stopped half-way, it continues the next time. A chat to which the bot came back keeps what is still there.
         """
-        now = self._now()
-        return await leave.erase_left(self._database, before=now - days * _DAY_MS, now=now)
-
-    async def link(self, one: Context, other: Context) -> None:
-        """The two who speak are one person: in private, each reads what either told. Contexts made before are stale."""
-        await self._database.write(lambda tx: people.link(tx, one.speaker.id, other.speaker.id))
-
-    async def unlink(self, context: Context) -> None:
-        """Who speaks here stands for a person alone again; what was made of both sides' memories goes."""
-        await self._database.write(lambda tx: people.unlink(tx, context.speaker.id))
-        # What was removed must not linger in the index until somebody searches.
-        await index.keep_up(self._database)
+        now = self.now()
+        return await left_chats.erase_left(self.database, before=now - days * _DAY_MS, now=now)
 
     def learn_soon(self, context: Context, reason: str) -> None:
-        """Have what is unread in this session read, without waiting: a model may take a minute."""
-        self._learner.soon(context.session.id, reason)
+        """Starts reading this session's unread messages, without waiting: a model may take a minute."""
+        self.learner.soon(context.session.id, reason)
 
     async def flush(self, context: Context, reason: str) -> None:
-        """Read what is unread in this session now."""
-        await self._learner.flush(context.session.id, reason)
+        """Reads this session's unread messages now."""
+        await self.learner.flush(context.session.id, reason)
 
     async def search(self, context: Context, query: str, *, limit: int, weights: Weights | None = None) -> list[Hit]:
-        """The memories and passages that answer `query` best. `weights` other than the store's are for measuring."""
-        context = await self._database.read(lambda reader: anew(reader, context))
+        """Returns the memories and passages that answer `query` best.
+
+        Pass `weights` other than the store's only for measurements.
+        """
+        context = await self.database.read(lambda reader: anew(reader, context))
         return await self._search.find(context.scope, query, timezone=context.timezone, limit=limit, weights=weights)
 
     async def indexed(self) -> None:
-        """Wait until all that is committed can be found by every means there is."""
-        await self._index.done()
-        await index.catch_up(self._database)
+        """Waits until everything that is committed can be found by words and by vectors."""
+        await self.mending.done()
+        await index.catch_up(self.database)
         if self._embedding is not None and await self._embedding.opened():
             await self._embedding.idle()
 
     async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
-        """Live facts, styles, events and reflections of the scope, the ones that matter first."""
-        return await self._database.read(
+        """Returns live facts, styles, events and reflections of the scope, the most important first."""
+        return await self.database.read(
             lambda reader: memories.current(
                 reader,
                 anew(reader, context).scope,
@@ -525,12 +565,13 @@ class Service:
         )
 
     async def profile(self, context: Context) -> list[Memory]:
-        return await self._database.read(lambda reader: profile.read(reader, anew(reader, context).scope))
+        return await self.database.read(lambda reader: profile.read(reader, anew(reader, context).scope))
 
     async def why(self, context: Context, *, message: str | None = None) -> Why | None:
-        """What entered the last reply in this session, or the one that the platform's `message` belongs to.
+        """Returns what entered the last reply in this session, or the reply that the platform's `message` belongs to.
 
-        That may be the reply itself or what it answers; None when it is neither, or there was no reply.
+        `message` may be the reply itself or the message it answers. Returns None if it is neither, or if there was no
+        reply.
         """
 
         def act(reader: Reader) -> Why | None:
@@ -563,4 +604,13 @@ class Service:
                 spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )
 
-        return await self._database.read(act)
+        return await self.database.read(act)
+
+
+def _begin(tx: Transaction, agents: Mapping[str, AgentMemory], *, now: int) -> Agents:
+    """Enters the agents' rows at start, and settles what an earlier run left half done."""
+    entered = enter_agents(tx, agents, now=now)
+    erasure.seal_all(tx, now=now)
+    mailbox.doubt(tx)
+    mailbox.expire_held(tx, before=now - _HELD_MS, now=now)
+    return entered

@@ -1,24 +1,23 @@
-"""How strong a memory still is: base strength, worn by the days since it was last reinforced.
+"""The strength of a memory: base strength, reduced by the days since it was last reinforced.
 
-Invariants: pure; the result lies in (0, base] and never rises with time; a longer half-life never decays
-faster. A strength is computed when it is read and never written back, so no clock step can wear a memory
-down.
+Invariants: Pure. The result lies in (0, base] and never rises with time. A longer half-life never decays faster. A
+strength is computed when it is read and never written back, so no clock step can wear a memory down.
 """
 
 from __future__ import annotations
 
 import math
 
-#: The sweep archives what is weaker; archived memories can come back.
+#: The sweep archives memories weaker than this; archived memories can come back.
 ARCHIVE_BELOW = 0.05
-#: Half-life in days of a style that was told once; each further telling adds as much.
+#: The half-life in days of a style that was told once; each further telling adds as much.
 STYLE_HALF_LIFE = 14.0
 
 
 def rate(half_life_days: float | None) -> float:
-    """The decay rate per day, ln 2 / half-life; `None` (does not decay) gives 0.
+    """Returns the decay rate per day, ln 2 / half-life; 0 for `None` (no decay).
 
-    Raises ValueError unless the half-life is a positive finite number of days.
+    Raises `ValueError` unless the half-life is a positive finite number of days.
     """
     if half_life_days is None:
         return 0.0
@@ -28,12 +27,11 @@ def rate(half_life_days: float | None) -> float:
 
 
 def strength(base: float, half_life_days: float | None, days: float) -> float:
-    """base · exp(-rate · days), for `days` since the memory was last reinforced.
+    """Returns base · exp(-rate · days), for `days` since the memory was last reinforced.
 
-    Exponential forgetting as in Ebbinghaus's curve. A moment in the future (a clock that was set back) counts
-    as now. However old, something stays: the result is above 0, so that it can be a factor of a score.
-    Raises ValueError for a base that is not positive and finite, a half-life that `rate` refuses, or days
-    that are not a number.
+    This is exponential forgetting as in Ebbinghaus's curve. A moment in the future (a clock that was set back) counts
+    as now. However old the memory, the result is above 0, so that it can be a factor of a score. Raises `ValueError`
+    for a base that is not positive and finite, a half-life that `rate` refuses, or days that are not a number.
     """
     if not (math.isfinite(base) and base > 0):
         raise ValueError(f"base strength must be a positive number; got {base!r}")
@@ -46,9 +44,9 @@ def strength(base: float, half_life_days: float | None, days: float) -> float:
 
 
 def style_half_life(reinforced: int) -> float:
-    """The half-life in days of a style that was told `reinforced` times in all; 0 counts as 1.
+    """Returns the half-life in days of a style that was told `reinforced` times in all; 0 counts as 1.
 
-    Raises ValueError for a negative number.
+    Raises `ValueError` for a negative number.
     """
     if reinforced < 0:
         raise ValueError(f"a style can't have been told {reinforced} times")

@@ -1,15 +1,32 @@
-"""Fixtures shared by all tests: a clock, ids, an open memory."""
+"""Fixtures shared by all tests (a clock, ids, an open memory) and how examples are drawn.
+
+`make check` draws the same examples each time, so that it fails only when something has changed; `make fuzz` draws
+new ones, and more of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from agents.tokens import count_tokens
-from memory.service import Context, Receipt, Selection, Service, Triggers, Where, Who
-from tests.fakes import Clock, counting_ids
+from memory.service import Context, Service
+from tests.kit.fakes import Clock, counting_ids
+from tests.kit.llmock import llmock, llmock_server
+from tests.kit.stores import opened
+from tests.kit.talk import private
+
+__all__ = ["llmock", "llmock_server"]
+
+# The default timezone is that of the machine, also in the processes that tests start.
+os.environ["TZ"] = "UTC"
+# No deadlines: how long an example takes depends on what else the machine does.
+settings.register_profile("check", derandomize=True, deadline=None)
+settings.register_profile("fuzz", max_examples=1_000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("REMORA_EXAMPLES", "check"))
 
 
 @pytest.fixture
@@ -24,61 +41,11 @@ def ids() -> Callable[[], str]:
 
 @pytest.fixture
 async def memory(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> AsyncIterator[Service]:
-    """A store with one agent, which learns only when told to."""
-    service = await Service.open(
-        tmp_path / "remora.db",
-        agents={"assistant": "UTC", "other": "UTC"},
-        triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=ids,
-        count_tokens=count_tokens,
-    )
-    yield service
-    await service.close(seconds=5)
-
-
-def private(person: str, *, agent: str = "assistant") -> tuple[Where, Who]:
-    """A private chat with `person` on the console."""
-    where = Where(
-        session_key=f"console:{person}:-",
-        platform="console",
-        chat=person,
-        chat_kind="private",
-        thread=None,
-        agent=agent,
-    )
-    return where, Who(platform="console", user_id=person, name=person)
-
-
-def group(chat: str, person: str, *, thread: str | None = None, agent: str = "assistant") -> tuple[Where, Who]:
-    """`person` speaking in a group."""
-    where = Where(
-        session_key=f"console:{chat}:{thread or '-'}",
-        platform="console",
-        chat=chat,
-        chat_kind="group",
-        thread=thread,
-        agent=agent,
-    )
-    return where, Who(platform="console", user_id=person, name=person)
+    """A store with two agents, which learns only when told to."""
+    async with opened(tmp_path / "remora.db", clock, new_id=ids) as memory:
+        yield memory
 
 
 @pytest.fixture
 async def ada(memory: Service) -> Context:
     return await memory.context(*private("ada"))
-
-
-async def forgotten_alone(memory: Service, context: Context, memory_id: int) -> Receipt:
-    """Have one memory forgotten and only it: its words stay."""
-    inbox_id = await memory.mail.receive(
-        platform="console",
-        bot_id="local",
-        update_key=f"forget {memory_id} for {context.speaker.id}",
-        session_key=context.session.key,
-        payload="{}",
-    )
-    assert inbox_id is not None
-    selection = Selection(what="memories", memory_ids=(memory_id,))
-    receipt = await memory.forgetting.forget(context, inbox_id, None, selection, "memory")
-    assert receipt is not None
-    return receipt

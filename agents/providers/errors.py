@@ -1,7 +1,7 @@
-"""What adapters to model servers share: a server's address, the key for it, and its failures put into words.
+"""Shared by the adapters to model servers: a server's address, its key, and its failures put into words.
 
-Invariants: every failure becomes a `ModelError` that names the host and the model and never the key; of what a server
-says in an error only the beginning is read, and only a few words are shown.
+Invariants: every failure becomes a `ModelError` that names the host and the model and never the key. Only the
+beginning of an error body is read, and only a few of its words are shown.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import httpx
 
 from agents.llm import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable
 
-#: Of a refusal only so much is read, and of its text only so many characters are shown.
+#: Bytes read of a refusal's body, and characters shown of its text.
 MOST_ERROR_BYTES = 64 * 1024
 _MOST_QUOTED = 300
-#: A refusal that has so many letters in a row with what was asked is taken to repeat it.
+#: A refusal that shares this many characters in a row with the request is taken to repeat it.
 _REPEATED = 16
 
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
 _MARKUP = re.compile(r"<[!a-z]", re.IGNORECASE)
-#: How servers say that a request is too long: OpenAI's code, then words of OpenAI, vLLM, llama.cpp, Gemini
-#: and others.
+#: Servers' words for a request that is too long: OpenAI's code, then words of OpenAI, vLLM, llama.cpp, Gemini and
+#: others.
 _OVERFLOW = (
     "context_length_exceeded",
     "maximum context length",
@@ -47,7 +47,7 @@ _OVERFLOW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """Where a model is asked. `where` names host and model for a person; `key` is empty where none is sent."""
+    """The server of a model. `where` names host and model for a person; `key` is empty if none is sent."""
 
     url: httpx.URL
     key: str = field(repr=False)
@@ -55,7 +55,10 @@ class Server:
 
     @classmethod
     def at(cls, base_url: str, path: str, *, model: str, key: str | None) -> Server:
-        """`path` below `base_url`. Raises `ValueError` for what is no web address and a key that can't be sent."""
+        """Returns the server for `path` below `base_url`.
+
+        Raises `ValueError` if `base_url` is no web address or the key can't be sent.
+        """
         try:
             base = httpx.URL(base_url.strip())
             url = base.copy_with(path=base.path.rstrip("/") + path)
@@ -65,17 +68,17 @@ class Server:
             raise ValueError(f"base_url of the model {model} must begin with http:// or https:// and name a host")
         key = (key or "").strip()
         if not (key.isascii() and key.isprintable()):
-            raise ValueError(f"the key for {url.host} holds characters no key has; copy it again")
+            raise ValueError(f"the key for {url.host} contains characters that no key has; copy it again")
         host = f"{url.host}:{url.port}" if url.port else url.host
         return cls(url=url, key=key, where=f"{host} (model {model})")
 
     @property
     def headers(self) -> dict[str, str]:
-        """What lets us in."""
+        """The headers that authorise a request."""
         return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def unreachable(self, error: httpx.RequestError | ssl.SSLError, timeout: float) -> ModelError:
-        """What to say of a request that got no answer, after a `timeout` in seconds if it was one."""
+        """Returns the error for a request that got no answer; `timeout`, in seconds, is named if it ran out."""
         # httpx keeps the system's reason in the causes.
         causes = tuple(_causes(error))
         tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
@@ -86,12 +89,12 @@ class Server:
             text = f"No connection to {self.where} within {seconds}. Check base_url, the network and firewalls between."
         elif isinstance(error, httpx.PoolTimeout):
             text = (
-                f"All connections for {self.where} were busy for {seconds}. Too many turns run at once: try"
+                f"All connections to {self.where} were busy for {seconds}. Too many turns are running at once: try"
                 " later, or lower their number."
             )
         elif isinstance(error, httpx.TimeoutException):
             text = (
-                f"{self.where} accepted the connection and was silent for {seconds}. The model may be"
+                f"{self.where} accepted the connection but sent nothing for {seconds}. The model may be"
                 " loading or overloaded: try later, or raise its timeout."
             )
         elif any(isinstance(cause, socket.gaierror) for cause in causes):
@@ -113,36 +116,36 @@ class Server:
             text = f"No connection to {self.where}: {causes[-1]}. Check base_url and the network."
         else:
             text = (
-                f"{self.where} closed the connection without an answer. If this repeats, look at the"
-                " server's log and at proxies before it."
+                f"{self.where} closed the connection without an answer. If this repeats, check the"
+                " server's log and any proxy in front of it."
             )
         return ModelUnavailable(text)
 
     def refused(self, status: int, headers: Mapping[str, str], refusal: Refusal) -> ModelError:
-        """What to say of an HTTP status that is not success."""
+        """Returns the error for an HTTP status that is not success."""
         said = refusal.quoted
         # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
         if status == 413 or (status in (400, 422, 500) and refusal.overflow):
             return ContextOverflow(
-                f"The conversation is longer than {self.where} can read.{said} Shorten it with /compact or"
+                f"The conversation is longer than {self.where} can read.{said} Start a new one with"
                 " /new, or set the model's context to its true size."
             )
         if status in (401, 403):
-            cause = "its key was not accepted" if self.key else "it wants a key and none is configured"
+            cause = "its key was not accepted" if self.key else "it needs a key, and none is configured"
             return ModelAuth(
                 f"{self.where} refused access ({status}): {cause}.{said} Set the key in the model's"
                 " configuration, and check that it may use this model."
             )
         if status == 429:
             return ModelRateLimited(
-                f"{self.where} takes no more requests for now (429): too many, or the quota is spent.{said}"
-                " Wait, or look at the limits and the credit of the account.",
+                f"{self.where} accepts no more requests for now (429): there were too many, or the quota is used "
+                f"up.{said} Wait, or check the limits and credit of the account.",
                 retry_after=_retry_after(headers),
             )
         if status == 408 or status >= 500:
             return ModelUnavailable(
                 f"{self.where} failed on its side ({status}).{said} Try later; if it is your own server,"
-                " look at its log.",
+                " check its log.",
                 retry_after=_retry_after(headers),
             )
         return ModelRefused(f"{self.where} {_refusal_cause(status)}.{said} {_refusal_remedy(status)}")
@@ -150,7 +153,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What a server said in the body of an error, without the key and without markup."""
+    """A server's words in the body of an error, without the key and without markup."""
 
     text: str = ""
     code: str = ""
@@ -158,7 +161,7 @@ class Refusal:
 
     @classmethod
     def parse(cls, raw: bytes, key: str) -> Refusal:
-        """Read a body: JSON in one of the usual shapes, a web page, or plain text."""
+        """Reads a body: JSON in one of the usual shapes, a web page, or plain text."""
         text = raw.decode("utf-8", "replace")
         try:
             parsed = json.loads(text)
@@ -168,7 +171,7 @@ class Refusal:
 
     @classmethod
     def of(cls, parsed: object, key: str) -> Refusal:
-        """Read what the JSON of a body holds; its shape is not known, so each step may find anything."""
+        """Reads the parsed JSON of a body; its shape is not known, so each step may find anything."""
         code = param = ""
         if isinstance(parsed, list) and len(parsed) == 1:  # Gemini wraps the object in a list
             parsed = parsed[0]
@@ -179,12 +182,15 @@ class Refusal:
             parsed = parsed.get("message") or parsed.get("detail") or parsed
         text = parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False)
         if key:
-            # Before it is shortened, or half a key could be left at the end.
+            # Before the text is shortened, or half a key could be left at its end.
             text, code = text.replace(key, "[key]"), code.replace(key, "[key]")
         return cls(text=" ".join(text.split()), code=code, param=param)
 
     def apart_from(self, asked: Iterable[str]) -> Refusal:
-        """The same without its words where these repeat what was `asked`: errors are logged, and people's words not."""
+        """Returns the refusal, without its text if that repeats what was `asked`.
+
+        Errors are logged, and people's words must not be.
+        """
         told = self.text[:_MOST_QUOTED]
         pieces = {told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))}
         for text in asked:
@@ -208,7 +214,10 @@ class Refusal:
 
 
 async def error_body(response: httpx.Response, seconds: float) -> bytes:
-    """The beginning of a refusal's body; what can't be read in time is left out, for the status tells most."""
+    """Returns the beginning of a refusal's body.
+
+    The part that can't be read in time is left out, because the status says most.
+    """
     raw = b""
     with suppress(httpx.RequestError, ssl.SSLError, TimeoutError):
         async with asyncio.timeout(seconds):
@@ -220,7 +229,7 @@ async def error_body(response: httpx.Response, seconds: float) -> bytes:
 
 
 def page(text: str) -> str | None:
-    """A short name for text that is a web page; None for other text."""
+    """Returns a short name for text that is a web page; None for other text."""
     if not _MARKUP.search(text[:1000]):
         return None
     title = _TITLE.search(text)
@@ -228,10 +237,10 @@ def page(text: str) -> str | None:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait; None when it does not say.
+    """Returns the seconds the server asks to wait; None when it names no wait.
 
-    RFC 9110 allows seconds or a date. The date is read against the server's own `date` header, so that no
-    clock has to be right; without that header it is ignored.
+    RFC 9110 allows seconds or a date. The date is read against the server's own `date` header, so that no clock has
+    to be right; without that header it is ignored.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         with suppress(KeyError, ValueError):
@@ -249,24 +258,24 @@ def _refusal_cause(status: int) -> str:
     if 300 <= status < 400:
         return f"answered with a redirect ({status}), which is not followed"
     if status == 404:
-        return "knows no such model or address (404)"
+        return "does not know this model or address (404)"
     if status == 402:
-        return "wants to be paid first (402)"
+        return "requires payment first (402)"
     return f"refused the request ({status})"
 
 
 def _refusal_remedy(status: int) -> str:
     if 300 <= status < 400:
-        return "Set base_url to the address the server really has."
+        return "Set base_url to the server's actual address."
     if status == 404:
-        return "Check the model's name, and that base_url ends where the server's API begins, mostly in /v1."
+        return "Check the model's name, and that base_url ends where the server's API begins, usually in /v1."
     if status == 402:
         return "Top up the account, or use another model."
     return "Check the model's settings against what the server supports."
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything it came from, outermost first, through groups of parallel attempts."""
+    """Yields the error and everything it came from, outermost first, through groups of parallel attempts."""
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
     while waiting:

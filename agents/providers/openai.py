@@ -1,10 +1,10 @@
-"""Speaks to any server with OpenAI's chat completions API, and puts its failures into words.
+"""Calls any server with OpenAI's chat completions API, and puts its failures into words.
 
-Invariants: every failure leaves as a `ModelError` that names the host and the model and never the key; a
-silence longer than `timeout` ends a call, keepalives being silence too, while the total time is the caller's to
-bound; what is held of an answer is bounded; an answer that broke off is an error and never passes as a whole one;
-what leaves can be stored as UTF-8, and its tool calls have ids every vendor takes back. The wire format is that of
-OpenAI's API reference ("Chat", "Streaming"), with the departures of other servers where a comment says so.
+Invariants: every failure is raised as a `ModelError` that names the host and the model, and never the key. A silence
+longer than `timeout` ends a call; keepalives count as silence. The caller bounds the total time. The memory held for an
+answer is bounded. An answer that broke off is an error and never passes for a complete one. Returned text can be stored
+as UTF-8, and returned tool calls have ids that every vendor accepts back. The wire format follows OpenAI's API
+reference ("Chat", "Streaming"); comments mark where other servers depart from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import httpx
 import structlog
@@ -38,46 +38,47 @@ from agents.llm import (
     Usage,
 )
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
-from agents.spec import PriceSpec
+from agents.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
 
-#: A departure from OpenAI's API that a server's refusal has taught us; kept for the life of the provider.
+#: A departure from OpenAI's API, learned from a server's refusal and kept for the life of the provider.
 Quirk: TypeAlias = Literal["stream_options", "max_tokens", "temperature", "response_format", "pictures"]
 
-#: No answer is longer, its wrapping included; a server that sends on without end must not fill the memory.
+#: The most bytes of an answer with its wrapping. A server that never stops sending must not fill the memory.
 _MOST_BYTES = 64 * 1024 * 1024
-#: One line of a stream, or an answer that comes whole: more than `_MOST_TEXT` takes even with every letter escaped.
+#: The most bytes of one line of a stream, or of an answer that is not streamed. This is more than `_MOST_TEXT` takes
+#: even with every letter escaped.
 _MOST_LINE = 8 * 1024 * 1024
-#: Characters of text and of tools' arguments; the longest outputs on offer (128,000 tokens) take half of it.
+#: The most characters of text and tool arguments. The longest outputs on offer (128,000 tokens) take half of it.
 _MOST_TEXT = 1_000_000
-#: Tool calls of one answer; OpenAI takes no more than 128 back.
+#: The most tool calls of one answer. OpenAI accepts at most 128 back.
 _MOST_CALLS = 32
-#: A vendor that counts more tokens than this for one call has miscounted.
+#: The most tokens of one call. A vendor that reports more has miscounted.
 _MOST_TOKENS = 1_000_000_000
-#: Ids of tool calls as the strictest vendors take them back: OpenAI at most 40 characters, Anthropic only these.
+#: Tool call ids that the strictest vendors accept back: OpenAI at most 40 characters, Anthropic only these characters.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-#: Seconds to wait for the body's end after the answer's end: only then can the connection be reused.
+#: Seconds to wait for the end of the body after the end of the answer, so that the connection can be reused.
 _DRAIN = 0.25
-#: What a message costs beside its text when we have to estimate; OpenAI's cookbook counts 3 to 4.
+#: The estimated tokens of a message beyond its text. OpenAI's cookbook counts 3 to 4.
 _TOKENS_PER_MESSAGE = 4
-#: And a picture: OpenAI's guide to vision counts 765 for a photo in high detail.
+#: The estimated tokens of a picture. OpenAI's guide to vision counts 765 for a photo in high detail.
 _TOKENS_PER_PICTURE = 800
 
-#: What the model reads in place of a picture it is not shown.
+#: The text that replaces a picture for a model that is not shown it.
 _UNSEEN = "[A picture was sent here that this model cannot see.]"
-#: A refusal with one of these is about the pictures.
+#: A refusal that matches this is about the pictures.
 _ABOUT_PICTURES = re.compile(
     r"image|picture|vision|multi-?modal|mmproj|content[ _]type|(?:must|should) be (?:a )?(?:valid )?string"
 )
-#: How servers say that their model takes no pictures at all: words of OpenAI, OpenRouter, Ollama, vLLM, llama.cpp,
-#: DeepSeek, Groq and others.
+#: A refusal that matches this says that the model accepts no pictures at all. The words are those of OpenAI,
+#: OpenRouter, Ollama, vLLM, llama.cpp, DeepSeek, Groq and others.
 _BLIND = re.compile(
     r"(?:not|n't|only|no|that|currently|yet) support|unsupported|supported by|mmproj|content[ _](?:part[ _])?type"
     r"|unknown variant|(?:must|should) be (?:a )?(?:valid )?string|missing data required for image|at most 0 image"
     r"|vision[a-z ]{0,30} not |(?:not|no)[a-z ]{0,30} (?:vision|multi-?modal)|multi-?modal[a-z ]{0,30} not "
 )
-#: And how they say that it is these pictures they do not take, whatever else they say: others may be taken.
+#: A refusal that matches this is only about these pictures, whatever else it says: others may be accepted.
 _BAD_PICTURE = re.compile(
     r"invalid_image|invalid image|invalid base64|image_parse|unsupported image\b(?! input)|image format|image type"
     r"|image size|formats|mime|media[ _]type|(?<!data:)image/[a-z]|too large|too big|too small|too many|exceed|maximum"
@@ -85,57 +86,38 @@ _BAD_PICTURE = re.compile(
     r"|failed to (?!deserialize)|unable to|cannot identify|can't identify|download|fetch|not valid|at most (?!0 )"
     r"|safety|moderat|policy|flagged"
 )
-#: Words of a refusal that are looked at: some servers send the whole conversation back behind theirs.
+#: The most characters of a refusal that are examined. Some servers append the whole conversation to their own words.
 _MOST_SAID = 500
+
+#: The provider's name in logs and usage.
+_LABEL: Final = "openai"
 
 
 class OpenAIProvider:
     """Implements `agents.llm.Provider` for one model of one server.
 
-    `client` stays its maker's and is not closed here. `base_url` ends before `/chat/completions`. `timeout`
-    is the longest silence in seconds: while connecting, before the answer and between its parts. An answer's head
-    that drips in may take twice as long.
-    `count_tokens` serves where a server does not tell usage. `label` is the provider's name in logs and
-    usage. A model that `sees` is shown the pictures of a message, any other is told that there were some. With a
-    `price` the usage tells the cost. Raises `ValueError` for a base_url that is no http address and for a key that
-    can't be sent.
+    `client` belongs to the caller and is not closed here. The `base_url` of `model` ends before `/chat/completions`.
+    Its `timeout` is the longest silence in seconds: while connecting, before the answer and between its parts. The head
+    of an answer that arrives byte by byte may take twice as long. `count_tokens` is used if a server does not report
+    usage. Raises `ValueError` if the `base_url` is no http address or the key can't be sent.
     """
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        *,
-        base_url: str,
-        model: str,
-        key: str | None,
-        temperature: float | None,
-        max_tokens: int | None,
-        timeout: float,
-        count_tokens: Callable[[str], int],
-        label: str = "openai",
-        sees: bool = False,
-        price: PriceSpec | None = None,
-    ) -> None:
+    def __init__(self, client: httpx.AsyncClient, model: ModelSpec, *, count_tokens: Callable[[str], int]) -> None:
+        key = None if model.key is None else model.key.get_secret_value()
         self._client = client
-        self._server = Server.at(base_url, "/chat/completions", model=model, key=key)
+        self._server = Server.at(model.base_url, "/chat/completions", model=model.model, key=key)
         self._where = self._server.where
         self._model = model
-        self._temperature = temperature
-        self._max_tokens = max_tokens
-        self._timeout = timeout
         self._count_tokens = count_tokens
-        self._label = label
-        self._sees = sees
-        self._price = price
         self._quirks: set[Quirk] = set()
 
     @property
     def name(self) -> str:
-        """`label/model`."""
-        return f"{self._label}/{self._model}"
+        """`openai/` followed by the model's name."""
+        return f"{_LABEL}/{self._model.model}"
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        """Run the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
+        """Runs the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
         response = await self._open(request)
         try:
             answer = await self._read(response, on_text, _asked(request))
@@ -144,29 +126,29 @@ class OpenAIProvider:
         return self._completion(request, answer)
 
     async def aclose(self) -> None:
-        """Nothing to give back: each call closes its response, and the client belongs to its maker."""
+        """Does nothing: each call closes its response, and the client belongs to the caller."""
 
     async def _open(self, request: Request) -> httpx.Response:
-        """The response of an accepted request, its body unread; asks again when a refusal teaches a quirk."""
-        quirks = set(self._quirks) if self._sees else {*self._quirks, "pictures"}
+        """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
+        quirks = set(self._quirks) if self._model.sees else {*self._quirks, "pictures"}
         while True:
-            body = _body(request, self._model, self._temperature, self._max_tokens, quirks)
+            body = _body(request, self._model, quirks)
             response = await self._send(body)
             if response.is_success:
                 return response
             try:
-                raw = await error_body(response, self._timeout)
+                raw = await error_body(response, self._model.timeout)
             finally:
                 await response.aclose()
             refusal = Refusal.parse(raw, self._server.key)
-            # Of a model's name that says "vision" nothing is to be learned.
-            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model, "").lower()
+            # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
+            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model.model, "").lower()
             unseen = not refusal.overflow and _refuses_pictures(response.status_code, said, body)
             quirk = "pictures" if unseen else _quirk(response.status_code, refusal, body)
             if quirk is None:
                 told = refusal.apart_from(_asked(request))
                 raise self._server.refused(response.status_code, response.headers, told)
-            # Ends, because a quirk takes its field out of the body and each is learned from a field in it.
+            # The loop ends: each quirk is learned from a field in the body and removes that field.
             quirks.add(quirk)
             if quirk == "pictures" and not _is_blind(response.status_code, said):
                 continue
@@ -180,28 +162,28 @@ class OpenAIProvider:
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
         }
-        # Chat platforms have sent lone surrogates; they can't be written in UTF-8 and become question marks.
+        # Chat platforms have sent lone surrogates. UTF-8 can't encode them, so they become question marks.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         request = self._client.build_request(
-            "POST", self._server.url, content=content, headers=headers, timeout=httpx.Timeout(self._timeout)
+            "POST", self._server.url, content=content, headers=headers, timeout=httpx.Timeout(self._model.timeout)
         )
-        # httpx bounds each wait for a byte, so that a head coming byte by byte would never end.
-        longest = 2 * self._timeout
+        # httpx bounds only the wait for each byte, so a head that arrives byte by byte could take forever.
+        longest = 2 * self._model.timeout
         try:
             async with asyncio.timeout(longest):
                 return await self._client.send(request, stream=True, follow_redirects=False)
         except TimeoutError as error:
             raise ModelUnavailable(
-                f"{self._where} did not begin to answer within {longest:g} s. The model may be loading or"
+                f"{self._where} did not start to answer within {longest:g} s. The model may be loading or"
                 " overloaded: try later, or raise its timeout."
             ) from error
         except (httpx.RequestError, ssl.SSLError) as error:
-            raise self._server.unreachable(error, self._timeout) from error
+            raise self._server.unreachable(error, self._model.timeout) from error
 
     async def _read(self, response: httpx.Response, on_text: OnText | None, asked: Sequence[str]) -> _Answer:
-        """The whole answer, streamed or not: some servers give plain JSON to a request for a stream."""
+        """Reads the whole answer, streamed or not: some servers answer a request for a stream with plain JSON."""
         loop = asyncio.get_running_loop()
-        answer = _Answer(patience=loop.time() + self._timeout, asked=asked)
+        answer = _Answer(patience=loop.time() + self._model.timeout, asked=asked)
         plain = bytearray()
         streamed: bool | None = None
         async with aclosing(self._lines(response, answer)) as lines:
@@ -219,7 +201,7 @@ class OpenAIProvider:
                 else:
                     plain += line + b"\n"
                 if part:
-                    answer.patience = loop.time() + self._timeout
+                    answer.patience = loop.time() + self._model.timeout
             if answer.ended:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_DRAIN):
@@ -229,19 +211,19 @@ class OpenAIProvider:
             await self._take_whole(answer, plain, on_text)
         if not answer.complete:
             raise BadCompletion(
-                f"The answer of {self._where} broke off before its end. If this repeats, look at the"
-                " server's log and at proxies before it."
+                f"The answer from {self._where} broke off before its end. If this repeats, check the"
+                " server's log and any proxy in front of it."
             )
         return answer
 
     async def _lines(self, response: httpx.Response, answer: _Answer) -> AsyncGenerator[bytes, None]:
-        r"""The body's lines, some ending in \r. Only \n ends one: Unicode's separators may be text."""
+        r"""Yields the body's lines, some ending in \r. Only \n ends a line: Unicode's separators may be text."""
         pending: list[bytes] = []
         size = held = 0
         chunks = response.aiter_bytes()
         try:
             while True:
-                # Bytes are no sign of life: keepalives come for as long as a server hangs.
+                # Bytes alone are no sign of life: a server that hangs keeps sending keepalives.
                 async with asyncio.timeout_at(answer.patience):
                     chunk = await anext(chunks, None)
                 if chunk is None:
@@ -255,13 +237,13 @@ class OpenAIProvider:
                     yield b"".join(pending)
                     pending, held = [part], len(part)
         except (httpx.RequestError, ssl.SSLError, TimeoutError) as error:
-            # What comes after a finished answer (usage, the end mark) is not worth losing it for.
+            # A finished answer is kept even if the usage or the end mark after it is lost.
             if not answer.complete:
                 raise self._broken_off(error) from error
         yield b"".join(pending)
 
     async def _take_whole(self, answer: _Answer, body: bytearray, on_text: OnText | None) -> None:
-        """Read the body of a server that does not stream."""
+        """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
         whole = _object(body)
@@ -271,14 +253,14 @@ class OpenAIProvider:
         answer.ended = True
 
     async def _take(self, answer: _Answer, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
-        """Add one JSON object of the body to the answer and pass its text on."""
+        """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
         if chunk is None:
             raise BadCompletion(
-                f"{self._where} sent a piece of answer that can't be read as JSON, or broke off inside it."
-                " Ask again; if this repeats, look at the server's log."
+                f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
+                " Ask again; if this repeats, check the server's log."
             )
         if chunk.get("error"):
-            # Servers that fail after the status line was sent have only the body left to say so.
+            # A server that fails after it sent the status line can report the failure only in the body.
             refusal = Refusal.of(chunk, self._server.key)
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
             raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
@@ -292,8 +274,8 @@ class OpenAIProvider:
         text = "".join(answer.text)
         if len(answer.calls) > _MOST_CALLS:
             raise BadCompletion(
-                f"{self._where} asked for {len(answer.calls)} tools at once; {_MOST_CALLS} are the most. Ask again or"
-                " use another model."
+                f"{self._where} asked for {len(answer.calls)} tools at once; at most {_MOST_CALLS} are allowed. Ask "
+                "again or use another model."
             )
         taken = [call.id for message in request.messages for call in message.tool_calls]
         calls = tuple(_tool_calls(answer.calls, taken=taken))
@@ -304,13 +286,13 @@ class OpenAIProvider:
         usage = _usage(answer.usage)
         if usage is None:
             usage = self._estimate(request, text, calls)
-        if self._price is not None:
-            cost = self._price.cost(usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+        if self._model.price is not None:
+            cost = self._model.price.cost(usage.input_tokens, usage.cached_tokens, usage.output_tokens)
             usage = replace(usage, cost=cost)
         return Completion(
             text=text,
-            model=answer.model or self._model,
-            provider=self._label,
+            model=answer.model or self._model.model,
+            provider=_LABEL,
             tool_calls=calls,
             usage=usage,
             finish=answer.finish or ("tool_calls" if calls else "stop"),
@@ -320,7 +302,7 @@ class OpenAIProvider:
         count = self._count_tokens
         read = sum(_TOKENS_PER_MESSAGE + count(message.content) for message in request.messages)
         read += sum(count(call.name + call.arguments) for m in request.messages for call in m.tool_calls)
-        if self._sees and "pictures" not in self._quirks:
+        if self._model.sees and "pictures" not in self._quirks:
             read += _TOKENS_PER_PICTURE * sum(len(message.pictures) for message in request.messages)
         read += sum(count(json.dumps(_tool(tool), ensure_ascii=False)) for tool in request.tools)
         written = count(text) + sum(count(call.name + call.arguments) for call in calls)
@@ -346,7 +328,7 @@ class OpenAIProvider:
         return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.")
 
     def _no_answer(self, body: bytes | bytearray) -> ModelError:
-        """What to say of a whole body that is no answer. Of its text only a page's title is quoted."""
+        """Returns the error for a complete body that is no answer. It quotes only a page's title from the body."""
         text = body[:MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
         what = "nothing at all" if not text else page(text) or "something else"
         return BadCompletion(
@@ -355,10 +337,10 @@ class OpenAIProvider:
         )
 
     def _broken_off(self, error: httpx.RequestError | ssl.SSLError | TimeoutError) -> ModelError:
-        """What to say of an answer that began and did not end."""
+        """Returns the error for an answer that broke off."""
         if isinstance(error, httpx.TimeoutException | TimeoutError):
             return ModelUnavailable(
-                f"The answer of {self._where} stalled: no more of it came for {self._timeout:g} s. Ask again; if"
+                f"The answer of {self._where} stalled: no more of it came for {self._model.timeout:g} s. Ask again; if"
                 " the model is just slow, raise its timeout."
             )
         if isinstance(error, httpx.DecodingError):
@@ -374,7 +356,7 @@ class OpenAIProvider:
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call as its fragments come in."""
+    """A tool call, assembled from its fragments."""
 
     id: str = ""
     name: str = ""
@@ -383,37 +365,37 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer as its chunks come in. `patience` is when it counts as stalled, on the loop's clock.
+    """An answer, assembled from its chunks.
 
-    `asked` are the texts that it answers.
+    `patience` is the time, on the loop's clock, when it counts as stalled. `asked` are the texts that it answers.
     """
 
     patience: float
     asked: Sequence[str] = ()
     text: list[str] = field(default_factory=list)
-    #: The first half of a character that a server has cut between two chunks.
+    #: The first half of a character that the server split between two chunks.
     half: str = ""
-    #: Characters of text and arguments so far.
+    #: The characters of text and arguments so far.
     size: int = 0
     calls: list[_Call] = field(default_factory=list)
     by_index: dict[int, _Call] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     finish: str | None = None
-    #: The server's own end mark was seen.
+    #: True once the server has sent its end mark.
     ended: bool = False
 
     @property
     def complete(self) -> bool:
-        """Whether the answer is known to be whole: servers send a finish reason, an end mark, or both."""
+        """True if the answer is known to be complete: servers send a finish reason, an end mark, or both."""
         return self.ended or self.finish is not None
 
     def add(self, chunk: dict[str, Any]) -> str:
-        """Take in a chunk, or a whole answer of the same shape; returns its text."""
+        """Adds a chunk, or a whole answer of the same shape. Returns its text."""
         if isinstance(chunk.get("model"), str):
             self.model = _storable(chunk["model"][:200])
         usage = chunk.get("usage")
-        if usage is None and isinstance(chunk.get("x_groq"), dict):  # where Groq puts it
+        if usage is None and isinstance(chunk.get("x_groq"), dict):  # Groq reports usage here
             usage = chunk["x_groq"].get("usage")
         if isinstance(usage, dict):
             self.usage = usage
@@ -443,7 +425,7 @@ class _Answer:
         function = function if isinstance(function, dict) else {}
         name, arguments, call_id = function.get("name"), function.get("arguments"), fragment.get("id")
         index = fragment.get("index")
-        # Without an index a fragment belongs to the call before it.
+        # A fragment without an index belongs to the call before it.
         last = self.calls[-1] if self.calls else None
         call = self.by_index.get(index) if isinstance(index, int) else last
         if call is None or _starts_anew(call, call_id, name):
@@ -456,19 +438,17 @@ class _Answer:
         if isinstance(name, str) and name:
             call.name = _storable(name[:200])
         if arguments is not None and not isinstance(arguments, str):
-            # Some servers send the object itself instead of its text.
+            # Some servers send the object itself instead of its JSON text.
             arguments = json.dumps(arguments, ensure_ascii=False)
         if arguments:
             call.arguments.append(arguments)
             self.size += len(arguments)
 
 
-def _body(
-    request: Request, model: str, temperature: float | None, max_tokens: int | None, quirks: Set[Quirk]
-) -> dict[str, Any]:
-    """The request as JSON; None and what the server is known not to take is left out."""
+def _body(request: Request, model: ModelSpec, quirks: Set[Quirk]) -> dict[str, Any]:
+    """Returns the request as JSON, without None values and without fields that the server is known to refuse."""
     body: dict[str, Any] = {
-        "model": model,
+        "model": model.model,
         "messages": [_message(message, shown="pictures" not in quirks) for message in request.messages],
         "stream": True,
     }
@@ -476,10 +456,10 @@ def _body(
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    limit = max_tokens if request.max_tokens is None else request.max_tokens
+    limit = model.max_tokens if request.max_tokens is None else request.max_tokens
     if limit is not None:
         body["max_completion_tokens" if "max_tokens" in quirks else "max_tokens"] = limit
-    warmth = temperature if request.temperature is None else request.temperature
+    warmth = model.temperature if request.temperature is None else request.temperature
     if warmth is not None and "temperature" not in quirks:
         body["temperature"] = warmth
     if request.json_mode and "response_format" not in quirks:
@@ -488,7 +468,10 @@ def _body(
 
 
 def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:
-    """The message as JSON, its pictures `shown` or named in words. Only a person's message can show any."""
+    """Returns the message as JSON, with its pictures if `shown`, else with a text in place of each.
+
+    Only a person's message can show pictures.
+    """
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.pictures and shown and message.role == "user":
         words = [{"type": "text", "text": message.content}] if message.content else []
@@ -523,45 +506,45 @@ def _asked(request: Request) -> list[str]:
 
 
 def _quirk(status: int, refusal: Refusal, body: Mapping[str, Any]) -> Quirk | None:
-    """The field this server does not take, when its refusal says so and the call can do without."""
+    """Returns the field that the server refuses, if the refusal says so and the call can do without the field."""
     if status not in (400, 422):
         return None
     words = f"{refusal.param} {refusal.text}".lower()
     if "stream_options" in body and "stream_options" in words:
         return "stream_options"
-    # OpenAI's newer models take the limit under another name, and only the default temperature.
+    # OpenAI's newer models take the limit under another name, and accept only the default temperature.
     if "max_tokens" in body and "max_completion_tokens" in words:
         return "max_tokens"
-    # A number out of range is the operator's to correct; only "not supported" may be dropped.
+    # A temperature out of range is the operator's mistake to correct. Only an unsupported one may be dropped.
     if "temperature" in body and "temperature" in words and "support" in words:
         return "temperature"
-    # Without JSON mode the prompt still asks for JSON, and answers are validated by who asked.
+    # Without JSON mode the prompt still asks for JSON, and the caller validates the answer.
     if "response_format" in body and "response_format" in words:
         return "response_format"
     return None
 
 
 def _refuses_pictures(status: int, said: str, body: Mapping[str, Any]) -> bool:
-    """Whether it is the pictures of this body that the server does not take; `said` are its words in lower case."""
+    """Returns whether the server refused the pictures in `body`. `said` is its refusal in lower case."""
     if not any(isinstance(message["content"], list) for message in body["messages"]):
         return False
     if status == 413:
         return True
-    # llama.cpp calls it a fault of its own (500) to be asked to look at a picture.
+    # llama.cpp answers a picture it can't process with a server error (500).
     possible = status in (400, 404, 415, 422) or (status in (500, 501) and _BLIND.search(said) is not None)
     return possible and _ABOUT_PICTURES.search(said) is not None
 
 
 def _is_blind(status: int, said: str) -> bool:
-    """Whether a server that refused pictures has said that its model takes none, and not that these are bad ones."""
+    """Returns whether the refusal says that the model accepts no pictures, and not that these pictures are bad."""
     return status != 413 and _BLIND.search(said) is not None and _BAD_PICTURE.search(said) is None
 
 
 def _starts_anew(call: _Call, call_id: object, name: object) -> bool:
-    """Whether a fragment with this id and name begins another call than the one at its place.
+    """Returns whether a fragment with this id and name begins a new call instead of continuing `call`.
 
-    Fragments of one call may repeat its id and name. Some servers send several whole calls under one index,
-    and some of those without ids.
+    Fragments of one call may repeat its id and name. Some servers send several complete calls under one index, and some
+    of these servers send no ids.
     """
     if call_id and call.id:
         return call_id != call.id
@@ -569,7 +552,7 @@ def _starts_anew(call: _Call, call_id: object, name: object) -> bool:
 
 
 def _object(text: str | bytes | bytearray) -> dict[str, Any] | None:
-    """The JSON object that `text` is, or None."""
+    """Returns `text` parsed as a JSON object, or None if it is not one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -578,10 +561,10 @@ def _object(text: str | bytes | bytearray) -> dict[str, Any] | None:
 
 
 def _tool_calls(calls: list[_Call], *, taken: Sequence[str]) -> Iterator[ToolCall]:
-    """The calls with an id each that is none of the `taken`.
+    """Yields the calls, each with a unique id that is not in `taken`.
 
-    Missing, repeated and odd ids are made from the call's number in the conversation: another vendor of the chain
-    would refuse them in history.
+    A missing, repeated or malformed id is replaced by one made from the call's number in the conversation, because
+    another vendor in the chain of models would refuse it in history.
     """
     used = set(taken)
     for number, call in enumerate(calls, len(taken) + 1):
@@ -589,19 +572,19 @@ def _tool_calls(calls: list[_Call], *, taken: Sequence[str]) -> Iterator[ToolCal
         if call_id in used or not _CALL_ID.fullmatch(call_id):
             call_id = next(made for n in count(number) if (made := f"call_{n}") not in used)
         used.add(call_id)
-        # No text at all is how some models call a tool without arguments.
+        # Some models send an empty text to call a tool without arguments.
         yield ToolCall(id=call_id, name=call.name, arguments=_storable("".join(call.arguments)) or "{}")
 
 
 def _storable(text: str) -> str:
-    """`text` as UTF-8 and databases take it: halves of a character joined or replaced, NUL left out."""
+    """Returns `text` so that UTF-8 and databases accept it: surrogates joined or replaced, NUL removed."""
     if not text.isascii():
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\x00", "")
 
 
 def _content_text(content: object) -> str:
-    """The text of a message's content: a string, or (Mistral) a list of parts of which some are text."""
+    """Returns the text of a message's content: a string, or (Mistral) a list of parts, some of which are text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -1,8 +1,8 @@
-"""Has a server write down what somebody says, over OpenAI's API for transcriptions, which many servers speak.
+"""Transcribes voice messages over OpenAI's API for transcriptions, which many servers speak.
 
-Invariants: every failure leaves as a `ModelError` that names the host and the model and never the key; a try takes no
-longer than `timeout`; a wait asked for by a server is never cut short; what is held of an answer is bounded; the
-server gets the sound, and no name that a person gave it.
+Invariants: every failure becomes a `ModelError` that names the host and the model and never the key. A try takes no
+longer than `timeout`. A wait asked for by a server is never cut short. The part of an answer held in memory is
+bounded. The server gets the sound, but no name that a person gave it.
 
 Source: OpenAI's API reference, "Create transcription".
 """
@@ -23,25 +23,27 @@ from agents.providers.errors import Refusal, Server, error_body, page
 
 #: Seconds before the second and third try, each varied by up to a quarter either way.
 WAITS = (0.5, 2.0)
-#: Who is asked for a longer wait than this many seconds gives up: a person waits for the answer.
+#: If the server asks for a longer wait, in seconds, the request is given up: a person waits for the answer.
 LONGEST_WAIT = 30.0
-#: No transcript is longer: an hour of quick speech has some 80,000 letters.
+#: Bytes of an answer and characters of its text; no transcript is longer: an hour of quick speech has some 80,000
+#: letters.
 _MOST_BYTES = 2 * 1024 * 1024
 _MOST_TEXT = 500_000
 
-#: By its ending OpenAI's server knows how a recording is coded; the first bytes know better than any name.
+#: First bytes of a recording and the ending for them. OpenAI's server takes the encoding from the file's ending, and
+#: the first bytes are surer than any name.
 _BEGINNINGS = ((b"OggS", "ogg"), (b"fLaC", "flac"), (b"RIFF", "wav"), (b"\x1aE\xdf\xa3", "webm"), (b"ID3", "mp3"))
 _TYPE = re.compile(r"[A-Za-z0-9.+-]{1,60}/[A-Za-z0-9.+-]{1,60}")
 _ENDINGS = ("flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "ogg", "wav", "webm")
 
 
 class Transcriber:
-    """Asks one model of one server.
+    """Transcribes with one model of one server.
 
-    `client` stays its maker's. `base_url` ends before `/audio/transcriptions`. `timeout` in seconds bounds one try.
-    `language` is what is spoken, by its ISO 639-1 code; None has the model find out. `sleep` waits for seconds,
-    `random` gives numbers in [0, 1). Raises `ValueError` for a base_url that is no http address and for a key that
-    can't be sent.
+    The caller owns and closes `client`. `base_url` ends before `/audio/transcriptions`. `timeout` in seconds bounds
+    one try. `language` is the spoken language as an ISO 639-1 code; with None the model finds out. `sleep` waits for
+    seconds, `random` gives numbers in [0, 1). Raises `ValueError` for a base_url that is no http address and for a
+    key that can't be sent.
     """
 
     def __init__(
@@ -65,9 +67,9 @@ class Transcriber:
         self._random = random
 
     async def transcribe(self, data: bytes, *, name: str, media_type: str) -> str:
-        """What is said in the recording `data`; empty when nothing is. Raises `ModelError`.
+        """Returns the transcript of the recording `data`; empty when nothing is said. Raises `ModelError`.
 
-        Of `name` only the ending counts, and that only where the bytes do not tell how they are coded.
+        Only the ending of `name` counts, and only if the bytes do not show the encoding.
         """
 
         async def attempt() -> str:
@@ -106,7 +108,7 @@ class Transcriber:
                     await response.aclose()
         except TimeoutError as error:
             raise ModelUnavailable(
-                f"{self._server.where} did not write down a voice message within {self._timeout:g} s. The model may be"
+                f"{self._server.where} did not transcribe a voice message within {self._timeout:g} s. The model may be"
                 " loading or overloaded: try later, or raise its timeout."
             ) from error
         except (httpx.RequestError, ssl.SSLError) as error:
@@ -130,7 +132,7 @@ class Transcriber:
         text = told.get("text") if isinstance(told, dict) else None
         if not isinstance(text, str):
             raise self._no_transcript("something else")
-        # Halves of a character and NUL are what databases and chats do not take.
+        # Databases and chats do not take lone surrogates and NUL.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\x00", "")
         return text.strip()[:_MOST_TEXT]
 
@@ -150,7 +152,7 @@ class Transcriber:
         )
 
     def _wait(self, state: RetryCallState) -> float:
-        # tenacity asks for a wait after the last try too, before it sees that it has to stop.
+        # tenacity asks for a wait after the last try too, before it checks whether to stop.
         base = WAITS[min(state.attempt_number, len(WAITS)) - 1]
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, ModelError) else None
@@ -158,14 +160,14 @@ class Transcriber:
 
 
 def _worth_another_try(error: BaseException) -> bool:
-    # An answer that can't be read would be paid for again and be no better.
+    # After an answer that can't be read another try would cost again and be no better.
     if not isinstance(error, ModelError) or isinstance(error, BadCompletion):
         return False
     return error.retryable and (error.retry_after or 0.0) <= LONGEST_WAIT
 
 
 def _ending(data: bytes, name: str) -> str:
-    """How the recording is coded, as a file's ending; "ogg" where nothing tells, as voice messages mostly are."""
+    """Returns the recording's encoding as a file ending; "ogg", usual for voice messages, where nothing tells."""
     for beginning, ending in _BEGINNINGS:
         if data.startswith(beginning):
             return ending

@@ -5,6 +5,6 @@ goes `show`; `rest` are the requests, `payloads` the JSON of all of them.
 """
 
 from channels.discord.channel import DiscordChannel, probe, servers
-from channels.discord.rest import API, BotFacts, RateLimited
+from channels.discord.rest import API, DiscordBot, DiscordRateLimited
 
-__all__ = ["API", "BotFacts", "DiscordChannel", "RateLimited", "probe", "servers"]
+__all__ = ["API", "DiscordBot", "DiscordChannel", "DiscordRateLimited", "probe", "servers"]

@@ -1,14 +1,13 @@
-"""One Discord bot, as the gateway sees it: its channel, and who it is.
+"""A Discord bot as the gateway sees it: its channel and its identity.
 
-Invariants: those of its parts; the token stands in no log line and no error text.
+Invariants: those of its parts apply. The token never appears in a log line or an error text.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random as dice
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from channels import markup
 from channels.base import (
@@ -25,29 +24,30 @@ from channels.base import (
     Place,
 )
 from channels.discord.gateway import NO_INTENT, Receiver
+from channels.discord.interactions import BotSession
 from channels.discord.payloads import FILE_LIMIT, find_attachment
-from channels.discord.rest import API, BotFacts, Refused, Rest
-from channels.discord.show import Screen
-from channels.supervision import Endurance
+from channels.discord.rest import API, DiscordBot, DiscordRefused, Rest
+from channels.discord.show import DiscordScreen
+from channels.supervision import Endurance, Pace
 
 
-async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> BotFacts:
-    """Whom the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
-    # One request of each kind is made, so no limit is ever waited for, and the clock that measures waits may stand.
+async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> DiscordBot:
+    """Returns the bot of the token. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
+    # With one request of each kind no rate limit is ever waited for, so the clock that measures waits may stand still.
     return await Rest(token, base_url, now=lambda: 0, sleep=asyncio.sleep).introduce(request_seconds)
 
 
 async def servers(token: str, base_url: str = API, *, request_seconds: float = 30) -> dict[str, str]:
-    """The servers that the bot is in (at most 200): the name of each by its id. Raises as `probe`."""
+    """Returns the names, by id, of the servers that the bot is in (at most 200). Raises as `probe` does."""
     return await Rest(token, base_url, now=lambda: 0, sleep=asyncio.sleep).servers(request_seconds)
 
 
 class DiscordChannel(Channel):
     """One Discord bot.
 
-    `send`, `revise`, `typing` and `fetch` work also while `run` does not. With `mention` the bot is addressed in
-    servers only by a mention, a reply to it, or in a thread that it started, else by everything. `now` gives
-    milliseconds UTC; `random` numbers in [0, 1). All bots of one process use the same `base_url`.
+    `send`, `revise`, `typing` and `fetch` also work while `run` is not running. With `mention`, the bot is addressed in
+    servers only by a mention, a reply to it, or in a thread that it started; without it, every message addresses the
+    bot. `now` returns milliseconds UTC. All bots of a process use the same `base_url`.
     """
 
     id = ""
@@ -70,28 +70,32 @@ class DiscordChannel(Channel):
         base_url: str = API,
         mention: bool = True,
         now: Callable[[], int],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        random: Callable[[], float] = dice.random,
-        request_seconds: float = 30,
+        pace: Pace | None = None,
     ) -> None:
-        """Raises `ChannelRefused` for a token that can't be one."""
+        """Raises `ChannelRefused` if `token` can't be a token."""
         self.id = id
+        self._pace = pace or Pace()
         self._token = token.strip()
         self._base_url = base_url
-        self._rest = Rest(token, base_url, now=now, sleep=sleep)
+        self._rest = Rest(token, base_url, now=now, sleep=self._pace.sleep)
         self._mention = mention
         self._now = now
-        self._sleep = sleep
-        self._random = random
-        self._request_seconds = request_seconds
-        self._screen = Screen(id, self._rest, now=now, request_seconds=request_seconds)
+        self._me = ""
+        self._screen = DiscordScreen(
+            id,
+            self._rest,
+            me=lambda: self._me,
+            direct_opened=self._direct_opened,
+            now=now,
+            request_seconds=self._pace.request_seconds,
+        )
         self._receiver: Receiver | None = None
         self._ended = ""
         self._contact: int | None = None
         self._endurance = Endurance(id)
 
     def health(self) -> Health:
-        """Fed by the gateway alone: messages that still go out say nothing about whether any come in."""
+        """Returns the health, judged by the gateway alone: sending may still work while nothing comes in."""
         trouble = self._ended if self._receiver is None else self._receiver.trouble
         return Health(contact=self._contact, trouble=trouble)
 
@@ -99,62 +103,56 @@ class DiscordChannel(Channel):
         return markup.discord(text, markdown=markdown)
 
     async def run(self, host: Host) -> None:
-        """Listen until cancelled. Raises `ChannelError`: `ChannelRefused` where only the operator can help."""
+        """Listens until cancelled. Raises `ChannelError`; `ChannelRefused` if only the operator can help."""
         async with self._rest.open():
             try:
-                me = await self._rest.introduce(self._request_seconds)
+                me = await self._rest.introduce(self._pace.request_seconds)
                 if not me.reads_messages:
                     raise ChannelRefused(NO_INTENT)
-                self._screen.me = me.id
+                self._me = me.id
                 self._ended = ""
                 self._receiver = Receiver(
-                    self.id,
-                    host,
-                    me,
-                    self._rest,
-                    self._screen,
+                    BotSession(channel=self.id, host=host, me=me, rest=self._rest, screen=self._screen),
                     self._endurance,
                     token=self._token,
                     base_url=self._base_url,
                     mention=self._mention,
                     contacted=self._contacted,
                     now=self._now,
-                    sleep=self._sleep,
-                    random=self._random,
-                    request_seconds=self._request_seconds,
+                    pace=self._pace,
                 )
                 await self._receiver.run()
             except ChannelError as exc:
                 self._ended = str(exc)
                 raise
             finally:
-                # Whatever ended the run, until the next one nothing comes in.
+                # Whatever ended the run, nothing comes in until the next run.
                 self._receiver = None
                 self._ended = self._ended or "nothing is received: the channel's run has ended"
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
-        """See `Channel`. An address that is too old is asked for anew: Discord signs them for about a day."""
+        """See `Channel`. Asks for a new address if the old one has expired: Discord signs them for about a day."""
         try:
             known = json.loads(attachment.reference)
             channel, message, number, url = (known[name] for name in ("channel", "message", "attachment", "url"))
         except (ValueError, TypeError, KeyError):
             raise ChannelError("this attachment has no bytes") from None
         try:
-            return await self._rest.read(url, limit=limit, seconds=self._request_seconds)
-        except Refused as exc:
+            return await self._rest.read(url, limit=limit, seconds=self._pace.request_seconds)
+        except DiscordRefused as exc:
             if exc.status not in (403, 404):
                 raise
         path = f"/channels/{int(channel)}/messages/{int(message)}"
         shown = await self._rest.call(
-            "GET", path, bucket=f"/channels/{channel}/messages/id", seconds=self._request_seconds
+            "GET", path, bucket=f"/channels/{channel}/messages/id", seconds=self._pace.request_seconds
         )
         fresh = find_attachment(shown, number) if isinstance(shown, dict) else None
         if fresh is None:
             raise ChannelError("the attachment is not there any more")
-        return await self._rest.read(fresh, limit=limit, seconds=self._request_seconds)
+        return await self._rest.read(fresh, limit=limit, seconds=self._pace.request_seconds)
 
     def link(self, place: Place, message_id: str) -> str | None:
-        """None also for a chat of which this run knows no server, and while nothing is received."""
+        """See `Channel`. Also returns None if this run does not know the chat's server or nothing is received."""
         return None if self._receiver is None else self._receiver.link(place, message_id)
 
     async def send(self, outbound: Outbound) -> str:
@@ -165,6 +163,10 @@ class DiscordChannel(Channel):
 
     async def typing(self, place: Place) -> None:
         await self._screen.typing(place)
+
+    def _direct_opened(self, channel: str) -> None:
+        if self._receiver is not None:
+            self._receiver.direct_opened(channel)
 
     def _contacted(self) -> None:
         self._contact = self._now()

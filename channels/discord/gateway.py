@@ -1,8 +1,8 @@
-"""Listening at Discord's gateway: who says what, where, in its order, and what was missed while nobody listened.
+"""Receives messages from Discord's gateway in order, and reads back what was missed while no session was open.
 
-Invariants: what came in is handed over in the order of its channel; what was said while no session was open is read
-back before anything that comes after it there; a connection that can't be made anew soon ends the run. discord.py gives
-the connection and the state of servers; the frames themselves are read, for history has the same form.
+Invariants: events are handed over in the order of their channel. Messages that were said while no session was open are
+read back before anything later in the same channel. A connection that can't be restored soon ends the run. discord.py
+provides the connection and the state of servers. The frames themselves are read here, as history has the same form.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -28,15 +28,14 @@ from channels.base import (
     ChannelRefused,
     ChannelUnavailable,
     ChatKind,
-    Host,
     Inbound,
     Place,
 )
-from channels.discord.intake import Event, Intake
-from channels.discord.interactions import Interactions
+from channels.discord.intake import ChannelLanes, Event
+from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
+    DiscordPlace,
     Json,
-    Spot,
     display,
     edited_at,
     is_from_person,
@@ -44,40 +43,47 @@ from channels.discord.payloads import (
     read,
     snowflake,
 )
-from channels.discord.rest import CONNECTION_ERRORS, PORTAL, BotFacts, RateLimited, Refused, Rest, no_entry
-from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, Screen, remember
-from channels.supervision import Endurance
+from channels.discord.rest import (
+    PORTAL,
+    DiscordRateLimited,
+    DiscordRefused,
+    no_entry,
+)
+from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, remember
+from channels.http import CONNECTION_ERRORS
+from channels.slots import Slots
+from channels.supervision import Endurance, Pace
 
 log = structlog.get_logger(__name__)
 
-#: What an operator does about messages without text.
+#: The advice to an operator whose bot receives messages without text.
 NO_INTENT = (
     "Discord does not give this bot the text of messages: switch on “Message Content Intent” at "
     f"{PORTAL} → your application → Bot → Privileged Gateway Intents"
 )
 
-#: What is read back of a channel after a gap.
+#: The most days and messages of a channel that are read back after a gap.
 _GAP_DAYS = 30
 _GAP_MESSAGES = 1_000
-#: How long before the very first session an admin may have written, in milliseconds.
+#: The time before the very first session from which an admin's messages are read back, in milliseconds.
 _FIRST_WORDS = 86_400_000
-_READERS = 4  # channels that are read back at a time
-#: How long what is kept stays behind for a server that Discord has an outage of.
+_READERS = 4  # channels that are read back at the same time
+#: Seconds for which the saved position stays behind for a server in an outage.
 _AWAITED_SECONDS = 600.0
-_THREAD_PAGES = 5  # pages of archived threads that are looked through
-_DOWN_SECONDS = 90.0  # without a connection for so long, discord.py is given up and begun anew
+_THREAD_PAGES = 5  # the most pages of archived threads that are searched
+_DOWN_SECONDS = 90.0  # after this time without a connection, discord.py is abandoned and started anew
 _CLOSE_SECONDS = 5.0
 _SAVE_SECONDS = 3.0
 
 _PUBLIC_THREAD, _PRIVATE_THREAD, _THREADS = 11, 12, (10, 11, 12)  # types of channels
 
 
-#: Frames that only the receiver reads, by how their names begin.
+#: Prefixes of the names of frames that only the receiver reads.
 OWN_FRAMES = ("MESSAGE_", "INTERACTION_", "TYPING_")
 
 
 class _Client(discord.Client):
-    """discord.py's connection, which tells a receiver what happens."""
+    """discord.py's connection, which reports its events to a receiver."""
 
     def __init__(self, receiver: Receiver) -> None:
         intents = discord.Intents.none()
@@ -88,13 +94,14 @@ class _Client(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             chunk_guilds_at_startup=False,
             member_cache_flags=discord.MemberCacheFlags.none(),
-            enable_debug_events=True,  # gives the frames as they are, the only form that history has too
-            guild_ready_timeout=0.5,  # those that come later are taken as they come
+            enable_debug_events=True,  # delivers raw frames, the only form that history has too
+            guild_ready_timeout=0.5,  # servers that come later are handled as they come
             max_ratelimit_timeout=30.0,
         )
         self._receiver = receiver
-        # The receiver reads these frames itself; one that discord.py could not parse would end the run, and come again
-        # with the next. There is no public way to leave them out, and a test tells when this one is gone.
+        # The receiver reads these frames itself. A frame that discord.py could not parse would end the run, and would
+        # come again in the next run. Intents can't leave these frames out without keeping them from the receiver, and
+        # the client has no public list of what it parses; a test fails if this one disappears.
         parsers = self._connection.parsers
         for name in [name for name in parsers if name.startswith(OWN_FRAMES)]:
             del parsers[name]
@@ -121,20 +128,16 @@ class _Client(discord.Client):
         self._receiver.removed(guild)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
-        """discord.py would log the crash and go on without what came in."""
+        """Ends the run: discord.py would only log the crash and lose the event."""
         self._receiver.crashed()
 
 
 class Receiver:
-    """One run: what the gateway tells, made into what the host takes. `contacted` is called for every frame."""
+    """One run, which turns the gateway's events into calls of the host. `contacted` is called for every frame."""
 
     def __init__(
         self,
-        channel: str,
-        host: Host,
-        me: BotFacts,
-        rest: Rest,
-        screen: Screen,
+        session: BotSession,
         endurance: Endurance,
         *,
         token: str,
@@ -142,45 +145,42 @@ class Receiver:
         mention: bool,
         contacted: Callable[[], None],
         now: Callable[[], int],
-        sleep: Callable[[float], Awaitable[None]],
-        random: Callable[[], float],
-        request_seconds: float,
+        pace: Pace,
     ) -> None:
-        self._channel = channel
-        self._host = host
-        self._me = me
-        self._rest = rest
-        self._screen = screen
+        self._channel = session.channel
+        self._host = session.host
+        self._me = session.me
+        self._rest = session.rest
+        self._screen = session.screen
         self._token = token
         self._base_url = base_url
         self._mention = mention
         self._contacted = contacted
         self._now = now
-        self._request_seconds = request_seconds
+        self._request_seconds = pace.request_seconds
         self._client = _Client(self)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._intake = Intake(channel, host, endurance, spawn=self._spawn, sleep=sleep, random=random)
+        self._intake = ChannelLanes(
+            session.channel, session.host, endurance, spawn=self._spawn, sleep=pace.sleep, random=pace.random
+        )
         self._interactions = Interactions(
-            channel,
-            host,
-            me,
-            rest,
-            screen,
+            session,
             spawn=self._spawn,
             spot=self._spot,
             heard=self._heard,
             now=now,
-            request_seconds=request_seconds,
+            request_seconds=pace.request_seconds,
         )
-        self._readers = Readers(_READERS, self._intake.waits)
+        self._readers = Slots(_READERS, lambda channels: next_reader(channels, self._intake.waits))
         self._connection = "not connected to Discord's gateway yet"
         self._alarm: asyncio.TimerHandle | None = None
-        self._gap = 0  # the position after which everything is read back in this session
+        self._gap = 0  # the position after which this session reads everything back
+        self._over = False
         self._new = False  # whether this is the bot's very first session
-        # Servers that are not there now, and after which position each is read back; None where nothing is.
+        # The servers that are absent now, each with the position after which it is read back (None: not read back).
         self._awaited: dict[int, int | None] = {}
-        self._spots: dict[str, Spot | None] = {}
+        self._spots: dict[str, DiscordPlace | None] = {}
         self._events: dict[str, Callable[[Json], None]] = {
             "READY": self._on_session,
             "RESUMED": self._on_resumed,
@@ -208,10 +208,23 @@ class Receiver:
             server = "@me" if place.chat in self._intake.direct else self._intake.server_of(place.chat)
         return None if server is None else f"https://discord.com/channels/{server}/{target}/{message_id}"
 
+    def direct_opened(self, channel: str) -> None:
+        """Reads back a private channel that was not known before.
+
+        No event reported what the person wrote earlier, to a bot that was down or that crashed on it. Those messages
+        may lie anywhere after the beginning of the first session.
+        """
+        if channel not in self._intake.direct and not self._over:
+            self._intake.took_direct(channel, 0)
+
+            def read_back() -> Coroutine[Any, Any, None]:
+                return self._read_back(channel, None, self._intake.begun)
+
+            self._intake.put(channel, Event(key=f"r{channel}", work=read_back, reading=True))
+
     async def run(self) -> None:
-        """Until cancelled. Raises `ChannelError`, or what a crash raised."""
+        """Runs until cancelled. Raises `ChannelError`, or the error of a crash."""
         client = self._client
-        self._screen.direct_opened = self._direct
         try:
             await self._intake.load(self._me.id)
             await self._address()
@@ -220,7 +233,7 @@ class Receiver:
             self._spawn(self._connect())
             await self._failed
         finally:
-            self._screen.direct_opened = lambda _channel: None
+            self._over = True
             if self._alarm is not None:
                 self._alarm.cancel()
             for task in self._tasks:
@@ -234,10 +247,12 @@ class Receiver:
                 async with asyncio.timeout(_CLOSE_SECONDS):
                     await client.close()
             except TimeoutError:
-                await client.http.close()  # the other side does not say goodbye
+                await client.http.close()  # the other side does not complete the close
 
     async def _address(self) -> None:
-        """Learn where the gateway is. Both addresses hold for the whole process: discord.py has no other way."""
+        """Asks for the gateway's address, and sets it and the API's for the whole process."""
+        # discord.py reads the API's address from this class at every request; neither its client nor its HTTP client
+        # takes one.
         Route.BASE = self._base_url.rstrip("/")
         try:
             found = await self._rest.call("GET", "/gateway/bot", seconds=self._request_seconds)
@@ -247,8 +262,10 @@ class Receiver:
                 raise ChannelUnavailable(
                     f"the bot has connected too often today; Discord lets it in again in {seconds:.0f} s"
                 )
+            # discord.Client connects to the address on this class and takes none. AutoShardedClient asks Discord for
+            # it, but goes to this one, too, when a session has become invalid.
             DiscordWebSocket.DEFAULT_GATEWAY = URL(found["url"])
-        except Refused as exc:
+        except DiscordRefused as exc:
             raise no_entry(exc) from None
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ChannelUnavailable(f"{self._rest.host} does not say where its gateway is") from None
@@ -262,22 +279,24 @@ class Receiver:
         except (discord.LoginFailure, discord.ConnectionClosed) as exc:
             if isinstance(exc, discord.ConnectionClosed) and exc.code != 4004:
                 raise ChannelUnavailable(f"Discord's gateway has closed the connection ({exc.code})") from None
-            raise no_entry(Refused(401, 0, "the token is not accepted")) from None
+            raise no_entry(DiscordRefused(401, 0, "the token is not accepted")) from None
         except discord.RateLimited as exc:
-            raise RateLimited(f"Discord asks to wait {exc.retry_after:.0f} s", retry_after=exc.retry_after) from None
+            raise DiscordRateLimited(
+                f"Discord asks to wait {exc.retry_after:.0f} s", retry_after=exc.retry_after
+            ) from None
         except discord.DiscordException as exc:
             raise ChannelUnavailable(f"Discord's gateway can't be used: {type(exc).__name__}") from None
         except CONNECTION_ERRORS as exc:
             raise ChannelUnavailable(f"Discord's gateway can't be reached: {type(exc).__name__}") from None
         except AttributeError:
-            # discord.py, when its very first connection fails, looks for the session of the one before.
+            # If its very first connection fails, discord.py looks for the session of a previous connection.
             if self._client.ws is not None:
                 raise
             raise ChannelUnavailable("Discord's gateway can't be reached") from None
         raise ChannelUnavailable("Discord's gateway has ended the connection")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do `work` while others go on; what it raises ends the run."""
+        """Starts `work` as a task. An error in it ends the run."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -292,14 +311,14 @@ class Receiver:
             self._failed.set_exception(error)
 
     def crashed(self) -> None:
-        """A handler of what the gateway said has raised."""
+        """Ends the run with the error that a handler of a gateway event has raised."""
         error = sys.exc_info()[1]
         self._fail(error if error is not None else RuntimeError("a handler failed"))
 
     # The connection.
 
     def heard(self, frame: str) -> None:
-        """Any frame, heartbeats' answers too, shows that the gateway is there."""
+        """Handles a frame. Any frame, even the answer to a heartbeat, shows that the gateway is there."""
         self._contacted()
         event = json.loads(frame)
         handle = self._events.get(event.get("t") or "")
@@ -311,7 +330,7 @@ class Receiver:
         self._expect_connection()
 
     def _expect_connection(self) -> None:
-        """Give up on discord.py, whose waits grow to a quarter of an hour, when it takes too long."""
+        """Ends the run if discord.py takes too long to connect: its own waits grow to a quarter of an hour."""
         if self._alarm is None:
             told = ChannelUnavailable(f"no connection to Discord's gateway for {_DOWN_SECONDS:.0f} s")
             self._alarm = asyncio.get_running_loop().call_later(_DOWN_SECONDS, self._fail, told)
@@ -326,14 +345,14 @@ class Receiver:
         self._connection = ""
 
     def _on_session(self, _: Json) -> None:
-        """A new session begins: what was said before it will not be told."""
+        """Begins a new session. The gateway does not report what was said before it."""
         self._connected()
         self._new = False
         self._intake.hold()
         self._gap = self._intake.since
 
     def ready(self) -> None:
-        """The servers of the new session are known."""
+        """Starts reading back what was missed, now that the servers of the new session are known."""
         client = self._client
         present = [guild for guild in client.guilds if not guild.unavailable]
         if not self._gap:
@@ -357,19 +376,19 @@ class Receiver:
         if self._new:
             self._spawn(self._first_words())
         self._intake.go()
-        if self._alarm is None:  # else the connection was lost again meanwhile
+        if self._alarm is None:  # otherwise the connection has been lost again
             self._connection = ""
         self._spawn(self._interactions.offer([str(guild.id) for guild in present]))
 
     def available(self, guild: discord.Guild) -> None:
-        """A server that was not there when the session began, or since then, has come."""
+        """Handles the arrival of a server that was absent when the session began or went away later."""
         if guild.id in self._awaited:
             self._come(guild, self._awaited.pop(guild.id))
             self._intake.unpin(str(guild.id))
             self._spawn(self._interactions.offer([str(guild.id)]))
 
     def unavailable(self, guild: discord.Guild) -> None:
-        """Discord has an outage there: of what is said meanwhile nothing is told."""
+        """Handles a server's outage, during which the gateway does not report what is said there."""
         if guild.id not in self._awaited:
             self._await(guild, self._intake.since)
 
@@ -387,7 +406,7 @@ class Receiver:
         self._spawn(self._interactions.welcome(server))
 
     def _return(self, guild: discord.Guild, chats: Sequence[str]) -> None:
-        """The bot is in these chats again, as far as there still are such."""
+        """Reports that the bot is present again in those of the chats that still exist."""
         there = [chat for chat in chats if guild.get_channel_or_thread(int(chat)) is not None]
         for chat in there:
             self._intake.saw(chat, str(guild.id))
@@ -417,7 +436,7 @@ class Receiver:
 
     def _catch_up_server(self, guild: discord.Guild, after: int | None) -> None:
         if after is None:
-            # What was said before the bot first came is not meant for it.
+            # What was said before the bot first joined is not meant for it.
             self._gap = max([self._gap, *map(_last, _readable(guild))])
             self._intake.begin(self._gap)
             return
@@ -431,7 +450,7 @@ class Receiver:
                 self._intake.put_first(chat, [Event(key=f"a{chat}", work=work, reading=True)])
 
     async def _first_words(self) -> None:
-        """Read what the admins wrote before the very first session: they have just set the bot up and talked to it."""
+        """Reads what the admins wrote before the very first session: they have just set the bot up and talked to it."""
         for user in self._host.admins(self._channel):
             with suppress(ChannelError):
                 chat = await self._screen.direct_channel(user)
@@ -442,18 +461,18 @@ class Receiver:
         return Event(key=f"r{channel}", work=partial(self._read_back, channel, server, after), reading=True)
 
     async def _read_back(self, channel: str, server: str | None, after: int) -> None:
-        """Put what was said in a channel after the id `after` before all that waits there."""
+        """Puts the messages of a channel after the id `after` ahead of everything that waits there."""
         after = max(after, snowflake(self._now() - _GAP_DAYS * 86_400_000))
         if server is None:
-            # A private channel that nobody remembers is found by nothing: it is kept before anything said there is.
+            # A private channel that is not saved can't be found again, so it is saved before its messages are taken.
             await self._intake.save()
         found: list[Json] = []
         query: dict[str, str] = {}
-        async with self._readers.turn(channel):
+        async with self._readers.slot(channel):
             while True:
                 try:
                     page = await self._screen.messages(channel, query)
-                except Refused as exc:
+                except DiscordRefused as exc:
                     self._hidden(channel, exc)
                     if server is None and exc.number == UNKNOWN_CHANNEL:
                         self._intake.lost_direct(channel)
@@ -471,17 +490,17 @@ class Receiver:
         self._intake.put_first(channel, events)
 
     async def _read_archived(self, parent: str, server: str, after: int) -> None:
-        """Have those threads of a channel read back in which something was said after the id `after`, and which were
+        """Queues the reading back of a channel's archived threads with messages after the id `after`.
 
-        archived since then: the gateway tells only of open ones.
+        The threads were archived since then. The gateway reports only open threads.
         """
         path = f"/channels/{parent}/threads/archived/public"
         query = {"limit": "100"}
         for _ in range(_THREAD_PAGES):
-            async with self._readers.turn(parent):
+            async with self._readers.slot(parent):
                 try:
                     page = await self._rest.call("GET", path, query=query, seconds=self._request_seconds)
-                except Refused as exc:
+                except DiscordRefused as exc:
                     self._hidden(parent, exc)
                     return
             threads = page.get("threads") if isinstance(page, dict) else None
@@ -496,8 +515,8 @@ class Receiver:
                 return
             query = {"limit": "100", "before": oldest}
 
-    def _hidden(self, channel: str, refused: Refused) -> None:
-        """What is refused there can't be had. Raises `ChannelUnavailable` where that may change by itself."""
+    def _hidden(self, channel: str, refused: DiscordRefused) -> None:
+        """Logs that a channel can't be read. Raises `ChannelUnavailable` if that may change by itself."""
         if refused.number not in HIDDEN:
             raise ChannelUnavailable(str(refused)) from None
         log.info("discord.no_channel", channel=self._channel, chat=channel, error=str(refused))
@@ -514,7 +533,7 @@ class Receiver:
             self._intake.passed(number)
             return
         if server is None:
-            self._direct(channel)
+            self.direct_opened(channel)
         if self._intake.is_full(channel):
             self._intake.passed(number)
             work = partial(self._read_back, channel, server, number - 1)
@@ -522,25 +541,12 @@ class Receiver:
         else:
             self._intake.put(channel, self._message_event(message, server))
 
-    def _heard(self, spot: Spot) -> None:
-        """Somebody has used the bot there."""
+    def _heard(self, spot: DiscordPlace) -> None:
+        """Notes that a person has used the bot in a place."""
         if spot.server is None:
-            self._direct(spot.chat)
+            self.direct_opened(spot.chat)
         else:
             self._intake.saw(spot.chat, spot.server)
-
-    def _direct(self, channel: str) -> None:
-        """Somebody writes for the first time, as far as we know. What they wrote before, to a bot that was not there
-
-        or that died of it, was told by nothing, and lies anywhere after the first session's beginning.
-        """
-        if channel not in self._intake.direct:
-            self._intake.took_direct(channel, 0)
-
-            def read_back() -> Coroutine[Any, Any, None]:
-                return self._read_back(channel, None, self._intake.begun)
-
-            self._intake.put(channel, Event(key=f"r{channel}", work=read_back, reading=True))
 
     async def _take(self, message: Json, server: str | None) -> None:
         channel = str(message["channel_id"])
@@ -555,7 +561,7 @@ class Receiver:
     def _on_edit(self, message: Json) -> None:
         edited = edited_at(message)
         if edited is None or "content" not in message or not is_from_person(message):
-            return  # Discord has only looked at its links
+            return  # no edit by a person: Discord has only resolved the links
         channel, server = str(message["channel_id"]), message.get("guild_id")
         key = f"e{message['id']}-{edited}"
         self._intake.put(channel, Event(key=key, work=partial(self._take_edit, message, server, edited, key)))
@@ -577,8 +583,8 @@ class Receiver:
         if spot is not None:
             await self._host.on_deleted(self._place(spot), numbers)
 
-    def _inbound(self, message: Json, spot: Spot) -> Inbound:
-        """What a person said."""
+    def _inbound(self, message: Json, spot: DiscordPlace) -> Inbound:
+        """Returns a person's message as the host takes it."""
         guild = None if spot.server is None else self._client.get_guild(int(spot.server))
         own_role = None if guild is None else guild.self_role
         tags = [f"<@{self._me.id}>", f"<@!{self._me.id}>", *([] if own_role is None else [f"<@&{own_role.id}>"])]
@@ -613,85 +619,57 @@ class Receiver:
             server=spot.server,
         )
 
-    def _place(self, spot: Spot) -> Place:
+    def _place(self, spot: DiscordPlace) -> Place:
         return Place(channel=self._channel, chat=spot.chat, thread=spot.thread)
 
-    async def _spot(self, channel: str, server: str | None, shown: Json | None = None) -> Spot | None:
-        """Where a channel or thread is, from what is known or `shown` of it, else asked; None for one that is gone."""
+    async def _spot(self, channel: str, server: str | None, shown: Json | None = None) -> DiscordPlace | None:
+        """Returns the place of a channel or thread; None if it is gone.
+
+        The place is read from discord.py's state or from `shown`; otherwise Discord is asked.
+        """
         if server is None:
-            return Spot(chat=channel)
+            return DiscordPlace(chat=channel)
         guild = self._client.get_guild(int(server))
         known = None if guild is None else guild.get_channel_or_thread(int(channel))
         if isinstance(known, discord.Thread):
             kind = _PRIVATE_THREAD if known.is_private() else _PUBLIC_THREAD
             return self._thread(kind, channel, str(known.parent_id), known.name, str(known.owner_id), server)
         if known is not None:
-            return Spot(chat=channel, title=f"#{known.name}", server=server)
+            return DiscordPlace(chat=channel, title=f"#{known.name}", server=server)
         if channel not in self._spots:
             if shown is None:
                 try:
                     shown = await self._rest.call("GET", f"/channels/{channel}", seconds=self._request_seconds)
-                except Refused as exc:
+                except DiscordRefused as exc:
                     self._hidden(channel, exc)
             remember(self._spots, channel, self._shown_spot(channel, server, shown))
         return self._spots[channel]
 
-    def _shown_spot(self, channel: str, server: str, shown: Json | None) -> Spot | None:
+    def _shown_spot(self, channel: str, server: str, shown: Json | None) -> DiscordPlace | None:
         if not isinstance(shown, dict):
             return None
         name, kind = str(shown.get("name") or ""), shown.get("type")
         if kind in _THREADS and shown.get("parent_id") is not None:
             return self._thread(kind, channel, str(shown["parent_id"]), name, str(shown.get("owner_id")), server)
-        return Spot(chat=channel, title=f"#{name}", server=server)
+        return DiscordPlace(chat=channel, title=f"#{name}", server=server)
 
-    def _thread(self, kind: int, channel: str, parent: str, name: str, owner: str, server: str) -> Spot:
-        """A private thread is a chat of its own: not all who read its parent read it."""
+    def _thread(self, kind: int, channel: str, parent: str, name: str, owner: str, server: str) -> DiscordPlace:
+        """Returns a thread's place. A private thread is its own chat: not everyone who reads its parent reads it."""
         mine = owner == self._me.id
         if kind == _PRIVATE_THREAD:
-            return Spot(chat=channel, title=f"#{name}", server=server, mine=mine)
+            return DiscordPlace(chat=channel, title=f"#{name}", server=server, mine=mine)
         guild = self._client.get_guild(int(server))
         title = _name_of(None if guild is None else guild.get_channel(int(parent)))
-        return Spot(chat=parent, thread=channel, title=f"#{title}" if title else "", server=server, mine=mine)
+        return DiscordPlace(chat=parent, thread=channel, title=f"#{title}" if title else "", server=server, mine=mine)
 
 
-class Readers:
-    """Lets so many read at a time; a channel in which something `waits` goes before the others."""
-
-    def __init__(self, count: int, waits: Callable[[str], bool]) -> None:
-        self._free = count
-        self._waits = waits
-        self._queue: dict[asyncio.Future[None], str] = {}
-
-    @asynccontextmanager
-    async def turn(self, channel: str) -> AsyncIterator[None]:
-        if self._free:
-            self._free -= 1
-        else:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._queue[turn] = channel
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if self._queue.pop(turn, None) is None:
-                    self._next()  # it had been given already
-                raise
-        try:
-            yield
-        finally:
-            self._next()
-
-    def _next(self) -> None:
-        turn = next((turn for turn, channel in self._queue.items() if self._waits(channel)), None)
-        turn = turn or next(iter(self._queue), None)
-        if turn is None:
-            self._free += 1
-        else:
-            del self._queue[turn]
-            turn.set_result(None)
+def next_reader(channels: Collection[str], waits: Callable[[str], bool]) -> str:
+    """Returns the channel that is read back next: one in which something `waits` for that, if there is one."""
+    return next(filter(waits, channels), next(iter(channels)))
 
 
 def _readable(guild: discord.Guild) -> list[Any]:
-    """All channels and threads of a server that have messages the bot may read."""
+    """Returns the server's channels and threads whose messages the bot may read."""
     found: list[Any] = [*guild.text_channels, *guild.voice_channels, *guild.stage_channels, *guild.threads]
     return [channel for channel in found if _may_read(guild, channel)]
 
@@ -700,7 +678,7 @@ def _may_read(guild: discord.Guild, channel: Any) -> bool:
     try:
         allowed = channel.permissions_for(guild.me)
     except (discord.ClientException, AttributeError):
-        return True  # a thread whose parent is hidden, or a server that does not show who we are: a try does no harm
+        return True  # the thread's parent or the bot's own member is not visible: trying to read does no harm
     return bool(allowed.view_channel and allowed.read_message_history)
 
 

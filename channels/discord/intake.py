@@ -1,9 +1,9 @@
-"""In what order that which came in from Discord is handed over, and up to where all of it has been.
+"""The order in which Discord's events are handed over, and the position up to which all of them were.
 
-Invariants: what stands in one channel or thread is handed over in its order, each thing until it was taken, and nobody
-else waits for it; `since` never passes a message that is not taken yet, so that whatever a killed process still held
-lies behind it and is read again. The one exception is a channel that can't be read back after several tries: what was
-missed there comes late, and only in this run.
+Invariants: the events of one channel or thread are handed over in their order, each until it was taken, and no other
+channel waits for them. `since` never passes a message that is not taken yet, so that everything a killed process
+still held lies after `since` and is read again. The one exception is a channel that can't be read back after several
+tries: the messages missed there come late, and only in this run.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from channels.supervision import Backoff, Endurance
 
 log = structlog.get_logger(__name__)
 
-#: Discord's servers don't pass messages of different channels on in the order of their ids: within so many
-#: milliseconds of the newest one an older may still come.
+#: Discord's servers don't pass messages of different channels on in the order of their ids: an older message may still
+#: come within this many milliseconds of the newest.
 _STRAGGLING = 10_000
 _SAVE_SECONDS = 2.0
 _MOST_DONE = 5_000
-_MOST_WAITING = 1_000  # in one lane; what comes after is read back when these are done
-#: What can't be read back after so many tries steps aside for what waits, and is tried again so many seconds later.
+_MOST_WAITING = 1_000  # in one lane; later messages are read back when these are done
+#: A read-back that failed this often steps aside for the events that wait, and is tried again this many seconds later.
 _MOST_TRIES = 5
 _ASIDE_SECONDS = 60.0
-_GONE = "-"  # before the server of a chat that the bot is not in any more
+_GONE = "-"  # prefix of the server of a chat that the bot is no longer in
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Event:
-    """Something to hand over. `number` is its message's id, 0 for what is no new message; `key` names it for logs.
+    """An event to hand over. `number` is its message's id, 0 if it is no new message; `key` names it for logs.
 
-    `work` raises `ChannelError` when it was not taken. One that is `reading` fetches what was missed; `tries` counts
-    how often that failed.
+    `work` raises `ChannelError` when the event was not taken. An event that is `reading` fetches what was missed;
+    `tries` counts how often that failed.
     """
 
     key: str
@@ -50,15 +50,16 @@ class Event:
 
     @property
     def once(self) -> bool:
-        """Whether two of the same key are the same."""
+        """True if two events of the same key are the same event."""
         return self.reading or bool(self.number)
 
 
 @dataclass(slots=True)
 class _Lane:
-    """What waits in one channel. `keys` are those of the events that stand there `once`; with `busy` the first is being
+    """The events that wait in one channel.
 
-    handed over.
+    `keys` holds the keys of the waiting events that stand there `once`. With `busy` the first event is being handed
+    over.
     """
 
     events: deque[Event] = field(default_factory=deque)
@@ -77,8 +78,8 @@ class _Lane:
         self.busy = False
 
 
-class Intake:
-    """The lanes of one run, one per Discord channel or thread, and what is kept about them across runs."""
+class ChannelLanes:
+    """The lanes of one run, one per Discord channel or thread, and the values kept about them across runs."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Intake:
         self._sleep = sleep
         self._random = random
         self._lanes: dict[str, _Lane] = {}
-        self._done: dict[str, None] = {}  # the newest events that were taken, by their keys
+        self._done: dict[str, None] = {}  # the keys of the newest events that were taken
         self._open = asyncio.Event()
         self._unsaved: dict[str, str | None] = {}
         self._received = 0
@@ -105,7 +106,7 @@ class Intake:
         self.begun = 0  # where the very first session began
         self.direct: dict[str, int] = {}  # the last id taken, for each private channel
         self.seen: dict[str, str] = {}  # the server of each chat where something was said
-        self._troubles: dict[str, str] = {}  # by the key of what is not taken
+        self._troubles: dict[str, str] = {}  # by the key of the event that is not taken
         self._pins: dict[str, float] = {}
 
     @property
@@ -113,12 +114,15 @@ class Intake:
         return next(iter(self._troubles.values()), "")
 
     def server_of(self, chat: str) -> str | None:
-        """The server of a chat where something was said while the bot was in it."""
+        """Returns the server of a chat where something was said while the bot was in it."""
         server = self.seen.get(chat, _GONE)
         return None if server.startswith(_GONE) else server
 
     async def load(self, bot: str) -> None:
-        """What an earlier run of the bot with this id kept; another bot's is dropped. Raises `NotTaken`."""
+        """Loads the values that an earlier run kept for the bot with this id.
+
+        Another bot's values are dropped. Raises `NotTaken`.
+        """
         kept = await self._host.kept(self._channel)
         if kept.get("bot", bot) != bot:
             log.warning("discord.other_bot", channel=self._channel)
@@ -138,7 +142,7 @@ class Intake:
                 self.seen[chat] = value
 
     async def save(self) -> None:
-        """Keep what has changed; what can't be kept now is kept later."""
+        """Keeps what has changed; what can't be kept now is kept later."""
         if (position := self._position()) > self.since:
             self.since = position
             self._unsaved["since"] = str(position)
@@ -152,13 +156,16 @@ class Intake:
             self._unsaved = values | self._unsaved
 
     async def saving(self) -> None:
-        """`save` from time to time, until cancelled."""
+        """Calls `save` from time to time, until cancelled."""
         while True:
             await asyncio.sleep(_SAVE_SECONDS)
             await self.save()
 
     def begin(self, position: int) -> None:
-        """The very first session: all before `position` is not for us, but for what came in meanwhile."""
+        """Begins the very first session at `position`.
+
+        Everything before it is left out, except messages that came in meanwhile.
+        """
         held = [event.number - 1 for lane in self._lanes.values() for event in lane.events if event.number]
         position = min([position, *held])
         self.since = max(self.since, position)
@@ -166,7 +173,7 @@ class Intake:
         self._unsaved |= {"since": str(self.since), "begun": str(self.begun)}
 
     def hold(self) -> None:
-        """Hand nothing over until `go`: what was missed comes first."""
+        """Hands nothing over until `go`: missed messages come first."""
         self.since = max(self.since, self._position())
         self._open.clear()
 
@@ -174,34 +181,37 @@ class Intake:
         self._open.set()
 
     def pin(self, name: str, seconds: float) -> None:
-        """Keep `since` where it is until `unpin`, but no longer than so."""
+        """Keeps `since` where it is until `unpin`, but for at most `seconds`."""
         self._pins[name] = asyncio.get_running_loop().time() + seconds
 
     def unpin(self, name: str) -> None:
         self._pins.pop(name, None)
 
     def put(self, lane: str, event: Event) -> None:
-        """Hand `event` over after all that stands in the lane, unless it is a message that was read back before."""
+        """Hands `event` over after everything that waits in the lane.
+
+        A message that was read back before is left out.
+        """
         self._received = max(self._received, event.number)
         if event.key not in self._done:
             self._lane(lane).append(event)
 
     def is_full(self, lane: str) -> bool:
-        """Whether so much waits in the lane that new messages had better be read back later."""
+        """Returns whether so much waits in the lane that new messages had better be read back later."""
         return lane in self._lanes and len(self._lanes[lane].events) >= _MOST_WAITING
 
     def waits(self, lane: str) -> bool:
-        """Whether anything waits in the lane beside what is read back first."""
+        """Returns whether anything waits in the lane besides the read-back at its head."""
         return lane in self._lanes and len(self._lanes[lane].events) > 1
 
     def passed(self, number: int) -> None:
-        """A message that is nobody's came in."""
+        """Notes the id of a message that is handed to nobody."""
         self._received = max(self._received, number)
 
     def put_first(self, lane: str, events: Iterable[Event]) -> None:
-        """Hand `events` over, in their order, before what waits in the lane (and after what is being handed over).
+        """Hands `events` over, in their order, after the event under way and before everything else in the lane.
 
-        What waits there already takes its place among them, and what was taken not long ago is left out.
+        Events that wait there already take their place among them, and events taken not long ago are left out.
         """
         held = self._lane(lane)
         standing = list(held.events)
@@ -214,37 +224,37 @@ class Intake:
         held.keys |= placed
 
     def took_direct(self, chat: str, number: int) -> None:
-        """All up to the message `number` was taken in a private channel."""
+        """Notes that every message up to `number` was taken in a private channel."""
         if number > self.direct.get(chat, -1):
             self.direct[chat] = number
             self._unsaved[f"dm:{chat}"] = str(number)
 
     def lost_direct(self, chat: str) -> None:
-        """There is no such private channel any more."""
+        """Notes that this private channel no longer exists."""
         if self.direct.pop(chat, None) is not None:
             self._unsaved[f"dm:{chat}"] = None
 
     def saw(self, chat: str, server: str) -> None:
-        """The bot is in this chat of a server."""
+        """Notes that the bot is in this chat of a server."""
         if self.seen.get(chat) != server:
             self.seen[chat] = server
             self._unsaved[f"seen:{chat}"] = server
 
     def left(self, chat: str) -> None:
-        """The bot is not in this chat any more."""
+        """Notes that the bot is no longer in this chat."""
         if not self.seen.get(chat, _GONE).startswith(_GONE):
             self.saw(chat, _GONE + self.seen[chat])
 
     def chats_of(self, server: str) -> list[str]:
-        """The chats known of a server, those left too."""
+        """Returns the known chats of a server, including those the bot has left."""
         return [chat for chat, where in self.seen.items() if where.removeprefix(_GONE) == server]
 
     def left_of(self, server: str) -> list[str]:
-        """The chats known of a server that the bot has left."""
+        """Returns the known chats of a server that the bot has left."""
         return [chat for chat, where in self.seen.items() if where == _GONE + server]
 
     def servers(self) -> set[str]:
-        """The servers that the bot was in, as far as it knows."""
+        """Returns the servers that the bot was in, as far as it knows."""
         return {where for where in self.seen.values() if not where.startswith(_GONE)}
 
     def _lane(self, name: str) -> _Lane:
@@ -288,7 +298,7 @@ class Intake:
         self._troubles[event.key] = told
 
     def _put_aside(self, name: str, event: Event, exc: ChannelError) -> None:
-        """Let what waits in the lane go before its first event, which is tried again later."""
+        """Lets the other events of the lane go before its first event, which is tried again later."""
         if event.tries == _MOST_TRIES:
             log.error("discord.unreadable", channel=self._channel, chat=name, error=str(exc), again_in=_ASIDE_SECONDS)
         self._troubles.pop(event.key, None)
@@ -304,7 +314,7 @@ class Intake:
             return self.since
         now = asyncio.get_running_loop().time()
         waiting = [event for lane in self._lanes.values() for event in lane.events]
-        # One that was put aside would hold all channels back for as long as its own can't be read.
+        # An event that was put aside would hold all channels back for as long as its own channel can't be read.
         reading = any(event.reading and event.tries < _MOST_TRIES for event in waiting)
         if reading or any(now < until for until in self._pins.values()):
             return self.since

@@ -1,8 +1,8 @@
-"""Slash commands, forms, buttons and completions: Discord's interactions as messages, acknowledged in time.
+"""Turns Discord's interactions (slash commands, forms, buttons, completions) into messages, acknowledged in time.
 
-Invariants: what an interaction says is committed, or has had its time to be, before it is acknowledged; an
-acknowledgement that Discord did not take stops nothing; commands are registered only where they changed, and what
-Discord does not take is left for a day.
+Invariants: an interaction is acknowledged only after its message is committed or the time for the commit is over. An
+acknowledgement that Discord does not accept stops nothing. Commands are registered only where they changed, and a
+registration that Discord refuses is not repeated for a day.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -28,8 +28,8 @@ from channels.base import (
 from channels.discord.payloads import (
     DATA_LIMIT,
     EPHEMERAL,
+    DiscordPlace,
     Json,
-    Spot,
     Ticket,
     choices,
     display,
@@ -43,44 +43,54 @@ from channels.discord.payloads import (
     server_commands,
     typed,
 )
-from channels.discord.rest import BotFacts, RateLimited, Refused, Rest
-from channels.discord.show import Screen, remember
+from channels.discord.rest import DiscordBot, DiscordRateLimited, DiscordRefused, Rest
+from channels.discord.show import DiscordScreen, remember
 
 log = structlog.get_logger(__name__)
 
-#: An interaction must be acknowledged within 3 s of its making: this is what is left of them for us, when both its form
-#: and its commit take all their time.
+#: Discord wants an interaction acknowledged within 3 s of its making. This many of these seconds are left for this
+#: program in the worst case, in which both the form and the commit take all their time.
 _DECIDE_SECONDS = 2.4
 _COMMIT_SECONDS = 1.5
 _FORM_SECONDS = 1.2
 _SUGGEST_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
-_ALREADY = 40060  # the error code of an interaction that is acknowledged
-_LATER = 24 * 3_600_000  # when commands that Discord did not take are offered again, milliseconds
+_ALREADY = 40060  # the error code for an interaction that is already acknowledged
+_LATER = 24 * 3_600_000  # milliseconds until commands that Discord refused are offered again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotSession:
+    """The two sides that one run of a channel connects: Discord, where the bot is `me`, and the host."""
+
+    channel: str
+    host: Host
+    me: DiscordBot
+    rest: Rest
+    screen: DiscordScreen
 
 
 class Interactions:
-    """Those of one run. `spot` tells where a channel is; `heard` is told where somebody has used one."""
+    """The interactions of one run.
+
+    `spot` returns the place of a channel. `heard` is called with the place in which somebody has used an interaction.
+    """
 
     def __init__(
         self,
-        channel: str,
-        host: Host,
-        me: BotFacts,
-        rest: Rest,
-        screen: Screen,
+        session: BotSession,
         *,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
-        spot: Callable[[str, str | None, Json | None], Awaitable[Spot | None]],
-        heard: Callable[[Spot], None],
+        spot: Callable[[str, str | None, Json | None], Awaitable[DiscordPlace | None]],
+        heard: Callable[[DiscordPlace], None],
         now: Callable[[], int],
         request_seconds: float,
     ) -> None:
-        self._channel = channel
-        self._host = host
-        self._me = me
-        self._rest = rest
-        self._screen = screen
+        self._channel = session.channel
+        self._host = session.host
+        self._me = session.me
+        self._rest = session.rest
+        self._screen = session.screen
         self._spawn = spawn
         self._spot = spot
         self._heard = heard
@@ -91,7 +101,7 @@ class Interactions:
         self._commits: set[asyncio.Task[NotTaken | None]] = set()
 
     def take(self, interaction: Json) -> None:
-        # Not behind what else is said there: Discord waits 3 s for an answer.
+        # An interaction does not queue behind the channel's messages, because Discord waits only 3 s for an answer.
         until = asyncio.get_running_loop().time() + _DECIDE_SECONDS
         match interaction.get("type"):
             case 2:
@@ -104,7 +114,7 @@ class Interactions:
                 self._spawn(self._submitted(interaction, until))
 
     async def close(self, seconds: float) -> None:
-        """Let what is being committed be committed: Discord gives it only once."""
+        """Lets running commits finish, because Discord delivers an interaction only once."""
         if self._commits:
             await asyncio.wait(self._commits, timeout=seconds)
         for commit in self._commits:
@@ -136,11 +146,11 @@ class Interactions:
             return None
 
     async def _submitted(self, interaction: Json, until: float) -> None:
-        """A form was filled in: its command goes on with what was entered."""
+        """Handles a filled-in form: its command continues with the entered values."""
         custom_id = str(interaction["data"].get("custom_id", ""))
         begun = self._forms.get(custom_id, custom_id)
         if not begun.startswith("/"):
-            return  # of an earlier run, and too long to have travelled along: Discord tells the person to try again
+            return  # from an earlier run and too long to travel with the form: Discord tells the person to try again
         spec = self._spec(begun[1:].partition(" ")[0])
         inbound = await self._interacted(interaction, text=f"{begun} {entered(interaction['data'])}".strip())
         if inbound is not None:
@@ -173,7 +183,7 @@ class Interactions:
     async def _interacted(
         self, interaction: Json, *, text: str = "", pressed: str | None = None, message: str = ""
     ) -> Inbound | None:
-        """An interaction as what its user said; None where no place is known for it."""
+        """Returns an interaction as a message of its user; None if its place is not known."""
         member = interaction.get("member")
         user = (member or {}).get("user") or interaction.get("user")
         shown = interaction.get("channel")
@@ -203,12 +213,13 @@ class Interactions:
             chat_title=spot.title,
             pressed=pressed,
             server=spot.server,
+            language=interaction.get("locale", ""),
         )
 
     async def _commit(self, interaction: Json, inbound: Inbound, until: float, *, private: bool) -> None:
-        """Hand an interaction over, acknowledge it, and tell its user when it could not be taken.
+        """Hands over an interaction, acknowledges it, and tells its user if it could not be taken.
 
-        `until` is when it must be acknowledged at the latest, in the event loop's seconds.
+        `until` is the latest time to acknowledge it, in the event loop's seconds.
         """
         press = inbound.pressed is not None
         ticket = Ticket(
@@ -219,7 +230,7 @@ class Interactions:
             private=private,
             message=inbound.message_id if press else "",
         )
-        self._heard(Spot(chat=inbound.chat, server=inbound.server))
+        self._heard(DiscordPlace(chat=inbound.chat, server=inbound.server))
         acknowledged = self._screen.acknowledging(ticket)
         try:
             commit = asyncio.create_task(self._taken(replace(inbound, ticket=ticket.to_text())))
@@ -244,39 +255,39 @@ class Interactions:
         return None
 
     async def _respond(self, interaction: Json, response: Json) -> bool:
-        """Answer Discord's question what becomes of an interaction; False when that was too late or not heard."""
+        """Sends Discord the response to an interaction. Returns False if it came too late or was not received."""
         path = f"/interactions/{interaction['id']}/{interaction['token']}/callback"
         try:
             await self._rest.call("POST", path, body=response, seconds=_ANSWER_SECONDS, signed=False)
         except ChannelError as exc:
             log.warning("discord.not_acknowledged", channel=self._channel, kind=response["type"], error=str(exc))
-            # One that may have been taken is tried to be answered in place; Discord tells when it was not.
-            return not exc.certain or (isinstance(exc, Refused) and exc.number == _ALREADY)
+            # If Discord may have accepted the response, the answer is tried in place. Discord tells if it had not.
+            return not exc.certain or (isinstance(exc, DiscordRefused) and exc.number == _ALREADY)
         return True
 
     def _spec(self, name: str) -> CommandSpec | None:
         return next((spec for spec in self._host.commands if spec.name == name), None)
 
     async def offer(self, servers: Sequence[str]) -> None:
-        """Register the commands where they are not yet. Best effort: typed commands work without."""
+        """Registers the commands in servers that don't have them yet. Best effort: typed commands work without."""
         async with self._offering:
             await self._offer(servers)
 
     async def welcome(self, server: str) -> None:
-        """Register them where the bot was let in: there are none, and what was refused before is asked anew."""
+        """Registers the commands in a server that the bot has joined: it has none, and an old refusal is retried."""
         async with self._offering:
             await self._forget(server)
             await self._offer([server])
 
     async def forget(self, server: str) -> None:
-        """Discord drops a server's commands when the bot leaves."""
+        """Forgets a server's commands, which Discord drops when the bot leaves."""
         async with self._offering:
             await self._forget(server)
 
     async def _offer(self, servers: Sequence[str]) -> None:
         commands = list(self._host.commands)
         if not commands:
-            return  # a bot that is being set up: those of its last run are to stay
+            return  # the bot is being set up: the commands of its last run are to stay
         base = f"/applications/{self._me.application_id}"
         wanted = [("global", f"{base}/commands", private_commands(commands))]
         shared = server_commands(commands)
@@ -291,13 +302,13 @@ class Interactions:
                     continue
                 try:
                     await self._rest.call("PUT", path, body=payload, seconds=self._request_seconds)
-                except RateLimited as exc:
+                except DiscordRateLimited as exc:
                     if exc.everywhere:
-                        raise  # of none of the servers in particular: the next session tries them again
+                        raise  # not the fault of one server: the next session tries again
                     log.warning("discord.no_menu", channel=self._channel, where=where, error=str(exc))
                     mark = f"later {self._now() + math.ceil((exc.retry_after or 0) * 1000)}"
-                except Refused as exc:
-                    # What Discord refuses (30034: too many new ones today) is not asked again and again.
+                except DiscordRefused as exc:
+                    # A registration that Discord refuses (30034: too many new commands today) is not repeated at once.
                     log.warning("discord.no_menu", channel=self._channel, where=where, error=str(exc))
                     mark = f"later {self._now() + _LATER}"
                 await self._host.keep(self._channel, {name: mark})

@@ -1,7 +1,8 @@
-"""Discord's JSON as our values, and ours as its JSON. Pure.
+"""Discord's JSON as Remora's values, and Remora's values as Discord's JSON. Pure.
 
-Invariants: nothing we show pings anybody or gets a preview; what people wrote is read by Discord's own tags, never by
-what a name looks like; every limit of an application command is kept here, so that one bad command can't cost all.
+Invariants: nothing the bot shows pings anybody or gets a preview. People's texts are read by Discord's own tags,
+never by what a name looks like. Every limit of an application command is kept here, so that one bad command can't
+cost all.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _VOICE = 1 << 13
 MESSAGE_LIMIT = 2_000
 #: Bytes of a file that a bot may attach (discord.com/developers/docs/reference#uploading-files).
 FILE_LIMIT = 10 * 1024 * 1024
-#: Letters that a component or a modal carries for us.
+#: Characters of the data that a component or a modal carries.
 DATA_LIMIT = 100
 
-_EPOCH = 1_420_070_400_000  # 1 January 2015 UTC in milliseconds: where Discord's ids begin to count
+_EPOCH = 1_420_070_400_000  # 1 January 2015 UTC in milliseconds, from which Discord's ids count
 _DEFAULT, _REPLY = 0, 19  # the types of messages that people write
-_FORWARD = 1  # the type of a reference to a message that is passed on
+_FORWARD = 1  # the type of a reference to a forwarded message
 _TAG = re.compile(r"<(@!|@&|@|#|a?:\w{1,64}:|/[^<>:\n]{1,110}:)(\d{1,20})>")
 _NAME = re.compile(r"[-_a-z0-9]{1,32}")
 _HELP_LIMIT = 100
@@ -51,14 +52,14 @@ _LABEL_LIMIT = 45  # of a modal's title and field
 _BUTTON_LIMIT = 80
 _MOST_CHOICES = 25
 _MOST_COMMANDS = 100
-_LOCALES = {"zh": "zh-CN", "en": "en-US"}
+_LOCALES = {"zh": "zh-CN", "en": "en-US", "de": "de", "es": "es-ES", "fr": "fr", "ja": "ja"}
 _MANAGE_GUILD = str(1 << 5)
 _BOT_DM = 1  # the context of a private chat with the bot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """What is needed to answer an interaction where it was made: `token` is a secret that lasts 15 minutes.
+    """The data for answering an interaction where it was made. `token` is a secret that lasts 15 minutes.
 
     `message` is the message whose button was pressed. A `private` answer is for the user's eyes only.
     """
@@ -75,7 +76,7 @@ class Ticket:
 
     @classmethod
     def from_text(cls, text: str) -> Ticket | None:
-        """None for an empty one, and for what no version of ours would have written."""
+        """Reads a ticket; None for an empty text, and for a text that no version of Remora would have written."""
         try:
             return cls(**json.loads(text)) if text else None
         except (ValueError, TypeError):
@@ -83,8 +84,8 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """A channel or thread of Discord's as the place it is for us. `mine` is a thread that the bot started."""
+class DiscordPlace:
+    """A channel or thread of Discord as a place of Remora. `mine` is True for a thread that the bot started."""
 
     chat: str
     thread: str | None = None
@@ -94,8 +95,11 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a message says. `named` tells whether it mentions the bot; `answered` is the id it is a reply to."""
+class MessageContent:
+    """The content of a message.
+
+    `named` is True if it mentions the bot; `answered` is the id of the message it replies to.
+    """
 
     text: str
     named: bool
@@ -105,22 +109,22 @@ class Said:
 
 
 def made_at(snowflake: str | int) -> int:
-    """When Discord made what has this id, milliseconds UTC."""
+    """Returns when Discord made the object with this id, in milliseconds UTC."""
     return (int(snowflake) >> 22) + _EPOCH
 
 
 def snowflake(at: int) -> int:
-    """The lowest id of that millisecond (UTC); 0 for times before Discord."""
+    """Returns the lowest id of that millisecond (UTC); 0 for times before Discord."""
     return max(0, at - _EPOCH) << 22
 
 
 def span(milliseconds: int) -> int:
-    """By how much ids grow in so many milliseconds."""
+    """Returns by how much ids grow in this many milliseconds."""
     return milliseconds << 22
 
 
 def edited_at(message: Json) -> int | None:
-    """When a message was edited, milliseconds UTC; None for what was not."""
+    """Returns when a message was edited, in milliseconds UTC; None if it was not."""
     stamp = message.get("edited_timestamp")
     if not isinstance(stamp, str):
         return None
@@ -131,7 +135,10 @@ def edited_at(message: Json) -> int | None:
 
 
 def is_from_person(message: Json) -> bool:
-    """Whether a person wrote it: no bot, no webhook, and not what Discord itself says (a join, a pin, a boost)."""
+    """Returns whether a person wrote the message.
+
+    A bot, a webhook and Discord itself (a join, a pin, a boost) are no persons.
+    """
     author = message.get("author")
     return (
         isinstance(author, dict)
@@ -143,7 +150,7 @@ def is_from_person(message: Json) -> bool:
 
 
 def display(user: Json, member: Json | None = None) -> str:
-    """How people see a user's name; never empty."""
+    """Returns a user's name as people see it; never empty."""
     names = [(member or {}).get("nick"), user.get("global_name"), user.get("username"), user.get("id")]
     return _well_formed(next((str(name) for name in names if name and str(name).strip()), "?"))
 
@@ -154,8 +161,11 @@ def read(
     tags: Sequence[str],
     role: Callable[[str], str | None],
     channel: Callable[[str], str | None],
-) -> Said:
-    """What a person's message says. `tags` are the mentions that mean the bot; the others are looked up by id."""
+) -> MessageContent:
+    """Returns the content of a person's message.
+
+    `tags` are the mentions that mean the bot; other mentions are looked up by id.
+    """
     reference = message.get("message_reference") or {}
     snapshots = message.get("message_snapshots") or ()
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
@@ -166,7 +176,7 @@ def read(
     if named:
         text = _without(text, tags) or text
     answered = None if forwarded else reference.get("message_id")
-    return Said(
+    return MessageContent(
         text=_well_formed(_TAG.sub(lambda tag: _named(tag, users, role, channel), text)),
         named=named,
         forwarded=forwarded,
@@ -176,7 +186,7 @@ def read(
 
 
 def find_attachment(message: Json, attachment: str) -> str | None:
-    """The address of an attachment of a message read anew."""
+    """Returns the address of an attachment of a message read anew."""
     shown = [message, *(one.get("message") or {} for one in message.get("message_snapshots") or ())]
     for one in shown:
         for found in one.get("attachments") or ():
@@ -186,7 +196,7 @@ def find_attachment(message: Json, attachment: str) -> str | None:
 
 
 def content(outbound: Outbound) -> Json:
-    """The body that shows `outbound`, without what only a new message has."""
+    """Returns the body that shows `outbound`, without the fields that only a new message has."""
     body: Json = {
         "content": outbound.text,
         "allowed_mentions": {"parse": [], "replied_user": False},
@@ -194,25 +204,28 @@ def content(outbound: Outbound) -> Json:
         "components": _components(outbound.buttons),
     }
     if outbound.file is not None:
-        # The whole list: should an earlier try have attached the file already, it is replaced and not shown twice.
+        # The whole list, so that a file already attached by an earlier try is replaced and not shown twice.
         body["attachments"] = [{"id": 0, "filename": outbound.file.name}]
     return body
 
 
 def bare(body: Json) -> Json:
-    """A body that Discord refused, without all that it could be about but the words."""
+    """Returns a refused body without all that the refusal could be about, except its words."""
     kept = {name: value for name, value in body.items() if name not in ("components", "message_reference")}
     return kept | {"content": body["content"][:MESSAGE_LIMIT]}
 
 
 def nonce(outbound: Outbound) -> str:
-    """At most 25 characters that mean this row of this installation, in every run."""
+    """Returns at most 25 characters that identify this row of this installation, in every run."""
     mixed = hashlib.blake2s(f"{outbound.place.session_key} {outbound.made_at}".encode("utf-8", "surrogatepass"))
     return f"{outbound.id % 10**10}-{mixed.hexdigest()[:12]}"
 
 
 def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
-    """The commands of private chats with the bot; without those for admins, which Discord would offer to everybody."""
+    """Returns the commands of private chats with the bot.
+
+    Commands for admins are left out, because Discord would offer them to everybody.
+    """
     return [
         _command(command) | {"contexts": [_BOT_DM], "integration_types": [0]}
         for command in _offered(commands)
@@ -221,7 +234,10 @@ def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
 
 
 def server_commands(commands: Sequence[CommandSpec]) -> list[Json]:
-    """The commands of a server; those for admins are shown to who may manage it, until its owner decides else."""
+    """Returns the commands of a server.
+
+    Those for admins are shown to people who may manage the server, until its owner decides otherwise.
+    """
     return [
         _command(command) | ({"default_member_permissions": _MANAGE_GUILD} if command.admin else {})
         for command in _offered(commands)
@@ -230,12 +246,12 @@ def server_commands(commands: Sequence[CommandSpec]) -> list[Json]:
 
 
 def fingerprint(application: str, payload: Sequence[Json]) -> str:
-    """Changes when what is registered would."""
+    """Returns a hash that changes when the commands to register change."""
     return hashlib.sha256(f"{application} {json.dumps(payload, sort_keys=True)}".encode()).hexdigest()[:24]
 
 
 def typed(spec: CommandSpec | None, data: Json, *, without: str = "") -> str:
-    """A slash command as the text that means the same, its values in the order of the table."""
+    """Returns a slash command as the text that means the same, with its values in the order of the table."""
     given = {
         str(one.get("name")): str(one.get("value", "")) for one in data.get("options") or () if isinstance(one, dict)
     }
@@ -245,12 +261,12 @@ def typed(spec: CommandSpec | None, data: Json, *, without: str = "") -> str:
 
 
 def option_of(spec: CommandSpec | None, name: str) -> str:
-    """An option's own name by the one it has on Discord."""
+    """Returns an option's own name, given its name on Discord."""
     return next((one.name for one in spec.options if _option_name(one) == name), name) if spec is not None else name
 
 
 def focused(data: Json) -> tuple[str, str] | None:
-    """The option that is being typed, and what stands there so far."""
+    """Returns the option that is being typed, and its text so far."""
     for one in data.get("options") or ():
         if isinstance(one, dict) and one.get("focused"):
             return str(one.get("name")), _well_formed(str(one.get("value", "")))
@@ -258,7 +274,10 @@ def focused(data: Json) -> tuple[str, str] | None:
 
 
 def choices(suggestions: Iterable[Suggestion]) -> list[Json]:
-    """What can be picked; a value that is too long to be one is left out, for a part of it would mean another thing."""
+    """Returns the suggestions to pick from.
+
+    A value too long for Discord is left out, because a part of it would mean something else.
+    """
     found = [
         {"name": _cut(one.label.strip() or one.value, 100), "value": one.value}
         for one in suggestions
@@ -268,7 +287,7 @@ def choices(suggestions: Iterable[Suggestion]) -> list[Json]:
 
 
 def modal(form: Form, custom_id: str) -> Json:
-    """A form with one text field."""
+    """Returns a form with one text field."""
     limit = max(1, min(form.limit, 4_000))
     field: Json = {
         "type": 4,
@@ -285,7 +304,7 @@ def modal(form: Form, custom_id: str) -> Json:
 
 
 def entered(data: Json) -> str:
-    """What was put into the form's field."""
+    """Returns the text entered into the form's field."""
     for row in data.get("components") or ():
         for field in [row.get("component"), *(row.get("components") or ())]:
             if isinstance(field, dict) and "value" in field:
@@ -301,7 +320,7 @@ def _command(command: CommandSpec) -> Json:
     options: list[Json] = []
     required = True
     for option in command.options[:25]:
-        # Discord wants the required ones first; behind an optional one none can be.
+        # Discord wants required options first; no option after an optional one can be required.
         required = required and option.required
         options.append(_option(option, required=required))
     payload: Json = {"name": command.name, "type": 1, "description": _cut(command.help, _HELP_LIMIT)}
@@ -338,7 +357,7 @@ def _translated(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _components(buttons: Sequence[Button]) -> list[Json]:
-    """At most five rows of five; an empty list takes away those that a message had."""
+    """Returns at most five rows of five buttons; an empty list removes the buttons a message had."""
     return [
         {
             "type": 1,
@@ -395,7 +414,7 @@ def _kind(media_type: str) -> AttachmentKind:
 
 
 def _without(text: str, tags: Sequence[str]) -> str:
-    """`text` without the mentions of the bot at its ends."""
+    """Returns `text` without the mentions of the bot at its ends."""
     start, end = 0, len(text)
     while True:
         while start < end and text[start].isspace():
@@ -417,7 +436,7 @@ def _named(
     role: Callable[[str], str | None],
     channel: Callable[[str], str | None],
 ) -> str:
-    """What people read where the tag stands."""
+    """Returns the text that people read in place of the tag."""
     kind, number = tag[1], tag[2]
     if kind in ("@", "@!"):
         return f"@{users.get(number, number)}"
@@ -434,5 +453,5 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _well_formed(text: str) -> str:
-    """`text` with U+FFFD for lone surrogates, which fit in no database."""
+    """Returns `text` with U+FFFD for lone surrogates, which no database stores."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,8 +1,8 @@
-"""Showing messages on Discord: new ones, edits, and answers to interactions, each where it belongs.
+"""Shows messages on Discord: new messages, edits, and answers to interactions, each where it belongs.
 
-Invariants: one request after the other goes to a channel; what is for one person's eyes is never shown in a chat, nor a
-thread's message in its parent; an interaction is answered after it was acknowledged; nothing pings; a row that may have
-been shown before is looked for first.
+Invariants: requests go to a channel one after the other. An answer for one person's eyes is never shown in a chat,
+nor a thread's message in its parent. An interaction is answered only after it was acknowledged. Nothing pings. A row
+that may have been shown before is looked for first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from channels.discord.payloads import (
     nonce,
     snowflake,
 )
-from channels.discord.rest import Refused, Rest
+from channels.discord.rest import DiscordRefused, Rest
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 PAGE = 100
 _ASIDE_SECONDS = 5.0  # a request nobody waits for, such as "typing", may take this long
-_UPLOAD_RATE = 250_000  # bytes a second that a line takes at the least; a file has so much more time
+_UPLOAD_RATE = 250_000  # bytes a second on the slowest connection expected; a file has that much more time
 _PIECE_GAP = 1_500  # milliseconds between edits of a growing answer; a channel is allowed five in five seconds
 #: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
 _MOST_PACES = 1_000
@@ -56,19 +56,20 @@ _QUIET = 60_000
 _TICKET_LIFE = 14 * 60_000 + 30_000
 _ACKNOWLEDGED_SECONDS = 6.0  # by then an interaction has been acknowledged, or never will be
 _MOST_KEPT = 1_000
-#: How much earlier than our clock says a message of ours may lie, when it is looked for.
+#: Milliseconds by which a message may be older than this machine's clock says, when it is looked for.
 _SKEW = 600_000
 _LOOKUP_PAGES = 3
-#: While a row is younger, Discord itself knows it again by its nonce ("the past few minutes").
+#: Milliseconds: while a row is younger, Discord itself recognises it by its nonce ("the past few minutes").
 _NONCE_LIFE = 120_000
 
-#: Discord's error codes that decide what is done (discord.com/developers/docs/topics/opcodes-and-status-codes#json).
+#: Discord's error codes with handling of their own
+#: (discord.com/developers/docs/topics/opcodes-and-status-codes#json).
 UNKNOWN_CHANNEL, _UNKNOWN_MESSAGE, _UNKNOWN_WEBHOOK, _UNKNOWN_INTERACTION = 10003, 10008, 10015, 10062
 _MISSING_ACCESS, _NOT_OURS, _NO_DIRECT, _MISSING_PERMISSION = 50001, 50005, 50007, 50013
 _BAD_TICKET, _BAD_FORM, _ARCHIVED, _LOCKED = 50027, 50035, 50083, 160005
 _TOO_LARGE = 40005
 _NO_SHARED_SERVER = 50278
-#: What can't be replied to by who may not read the history.
+#: Refusals of a reply by a bot that may not read the history.
 _NO_REPLY = (160002, 160009)
 #: A channel that is gone or that the bot may not read.
 HIDDEN = frozenset({UNKNOWN_CHANNEL, _MISSING_ACCESS, _MISSING_PERMISSION})
@@ -87,24 +88,36 @@ class _Pace:
         return 0 <= now - self.requested < gap
 
 
-class Screen:
-    """What the bot `me` (empty while it is not known) shows. `direct_opened` is told of each new private channel."""
+class DiscordScreen:
+    """The messages that one bot shows.
 
-    def __init__(self, channel: str, rest: Rest, *, now: Callable[[], int], request_seconds: float) -> None:
+    `me` returns the bot's id, empty while unknown. `direct_opened` is called for each new private channel.
+    """
+
+    def __init__(
+        self,
+        channel: str,
+        rest: Rest,
+        *,
+        me: Callable[[], str],
+        direct_opened: Callable[[str], None],
+        now: Callable[[], int],
+        request_seconds: float,
+    ) -> None:
         self._channel = channel
         self._rest = rest
         self._now = now
         self._request_seconds = request_seconds
-        self.me = ""
-        self.direct_opened: Callable[[str], None] = lambda _channel: None
+        self._me = me
+        self._direct_opened = direct_opened
         self._paces: dict[str, _Pace] = {}
         self._asides: set[asyncio.Task[None]] = set()
         self._acknowledged: dict[str, asyncio.Future[bool]] = {}
-        # Of messages that can't be edited as others: by which ticket, or in which other channel, they are.
+        # Messages that can't be edited in the usual way: the ticket by which, or the other channel in which, they can.
         self._tickets: dict[str, Ticket] = {}
         self._elsewhere: dict[str, str] = {}
-        self._rows: dict[str, str] = {}  # by its nonce, which row a message was shown for
-        self._direct: dict[str, str] = {}  # the private channel of each user that was written to in one
+        self._rows: dict[str, str] = {}  # message to the nonce of the row it was shown for
+        self._direct: dict[str, str] = {}  # user to their private channel, once the bot has written there
 
     async def send(self, outbound: Outbound) -> str:
         """See `Channel.send`."""
@@ -122,16 +135,17 @@ class Screen:
             pace.requested = self._now()
             try:
                 shown = await self._show(outbound)
-            except Refused as exc:
+            except DiscordRefused as exc:
                 raise _not_shown(exc, outbound) from None
             if outbound.id:
                 remember(self._rows, shown, nonce(outbound))
             return shown
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
-        """See `Channel`. A request once begun is finished even if the caller is cancelled: one that Discord got but
+        """See `Channel.revise`.
 
-        nobody waited for could otherwise take effect after the edit with the whole answer, and undo it.
+        A request once begun is finished even if the caller is cancelled. Otherwise a request that Discord got but
+        nobody waited for could take effect after the edit with the whole answer, and undo it.
         """
         pace = self._pace(place)
         if pace.lock.locked() or pace.early(self._now(), _PIECE_GAP):
@@ -151,7 +165,7 @@ class Screen:
             await self._rest.call("POST", f"/channels/{_target(place)}/typing", seconds=_ASIDE_SECONDS)
 
     async def messages(self, target: str, query: dict[str, str]) -> list[Json]:
-        """A page of a channel's messages, newest first. Raises as `Rest.call`."""
+        """Returns a page of a channel's messages, newest first. Raises as `Rest.call`."""
         page = await self._rest.call(
             "GET", f"/channels/{target}/messages", query={"limit": str(PAGE), **query}, seconds=self._request_seconds
         )
@@ -160,7 +174,7 @@ class Screen:
         return page
 
     async def direct_channel(self, user: str) -> str:
-        """The private channel with a user, made where there is none. Raises as `Rest.call`."""
+        """Returns the private channel with a user, and makes it if there is none. Raises as `Rest.call`."""
         if user not in self._direct:
             shown = await self._rest.call(
                 "POST", "/users/@me/channels", body={"recipient_id": user}, seconds=self._request_seconds
@@ -168,17 +182,20 @@ class Screen:
             if not isinstance(shown, dict) or "id" not in shown:
                 raise ChannelUnavailable(f"{self._rest.host} does not say where a person can be written to")
             remember(self._direct, user, str(shown["id"]))
-            self.direct_opened(str(shown["id"]))
+            self._direct_opened(str(shown["id"]))
         return self._direct[user]
 
     def acknowledging(self, ticket: Ticket) -> asyncio.Future[bool]:
-        """To be given whether the interaction was acknowledged: only then is it answered, and else elsewhere."""
+        """Returns a future to be told whether the interaction was acknowledged.
+
+        An interaction that was not acknowledged is answered elsewhere.
+        """
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         remember(self._acknowledged, ticket.id, waiting)
         return waiting
 
     async def tell(self, ticket: Ticket, text: str, *, apart: bool) -> None:
-        """Say something of an interaction that could not be taken, `apart` from its message; best effort."""
+        """Says something about an interaction that could not be taken, `apart` from its message; best effort."""
         place = Place(channel=self._channel, chat="0")
         shown = Outbound(id=0, place=place, text=markup.discord(text, markdown=False)[0].text)
         with suppress(ChannelError):
@@ -196,12 +213,12 @@ class Screen:
         if ticket is not None:
             return await self._answer(outbound, ticket)
         if outbound.ticket:
-            # It may have been for one person's eyes, so the chat must not read it.
+            # The answer may be for one person's eyes, so the chat must not read it.
             raise ChannelError("what this answers was written down in a form that can't be read, so it is not shown")
         return await self._say(outbound, self._elsewhere.get(outbound.edits or "", _target(outbound.place)))
 
     async def _say(self, outbound: Outbound, target: str) -> str:
-        """Show a message in the channel or thread `target`, or edit one there."""
+        """Shows a message in the channel or thread `target`, or edits one there."""
         if outbound.edits is not None:
             if not outbound.edits.isdecimal():
                 raise EditGone(f"{outbound.edits!r} is no Discord message id")
@@ -228,14 +245,17 @@ class Screen:
         bucket: str | None = None,
         signed: bool = True,
     ) -> str:
-        """Make a request that shows `body`; the message's id. `target` is the thread that may have to be opened."""
+        """Makes a request that shows `body`; returns the message's id.
+
+        `target` is the thread that may have to be reopened.
+        """
         seconds = self._request_seconds + (0 if file is None else len(file.data) / _UPLOAD_RATE)
         while True:  # at most four times: with an opened thread, without a reference, without all but the words
             try:
                 shown = await self._rest.call(
                     method, path, bucket=bucket, body=body, file=file, seconds=seconds, signed=signed
                 )
-            except Refused as exc:
+            except DiscordRefused as exc:
                 if exc.number == _BAD_FORM and body != bare(body):
                     log.warning("discord.plain", channel=self._channel, error=str(exc))
                     body = bare(body)
@@ -252,7 +272,7 @@ class Screen:
             raise ChannelUnavailable(f"{self._rest.host} took a message but does not say under which id", certain=False)
 
     async def _reopen(self, thread: str) -> None:
-        """Open an archived thread that was not closed on purpose. Raises `PlaceGone`."""
+        """Opens an archived thread that was not closed on purpose. Raises `PlaceGone`."""
         told = "the thread is archived and can't be opened again"
         try:
             shown = await self._rest.call("GET", f"/channels/{thread}", seconds=self._request_seconds)
@@ -261,28 +281,28 @@ class Screen:
             await self._rest.call(
                 "PATCH", f"/channels/{thread}", body={"archived": False}, seconds=self._request_seconds
             )
-        except Refused as exc:
+        except DiscordRefused as exc:
             raise PlaceGone(f"{told}: {exc}") from None
 
     async def _find(self, outbound: Outbound, target: str) -> str | None:
-        """The id of a message that this row has already become, if it has."""
-        # Discord's clock where it is known, and never so far back that others' messages fill the pages.
+        """Returns the id of the message that this row has already become, if it has."""
+        # By Discord's clock if it is known, and never so far back that others' messages fill the pages.
         answered_at = int(outbound.reply_to) if outbound.reply_to and outbound.reply_to.isdecimal() else 0
         after = str(max(answered_at, snowflake(outbound.made_at - _SKEW)))
         ours, words = nonce(outbound), outbound.text.strip()
-        # By their sizes, for Discord gives files names that it likes better.
+        # By their sizes, because Discord changes the names of files.
         sizes = [] if outbound.file is None else [len(outbound.file.data)]
         for _ in range(_LOOKUP_PAGES):
             try:
                 page = await self.messages(target, {"after": after})
-            except Refused:
-                return None  # who may not read there can't find out, and is told by the sending if it may not either
+            except DiscordRefused:
+                return None  # a bot that may not read there can't find out; if it may not send either, sending says so
             for one in page:
                 if not self._is_mine(one) or self._rows.get(str(one["id"]), ours) != ours:
                     continue
                 answered = (one.get("message_reference") or {}).get("message_id")
-                # Some histories come without nonces; the same words in answer to the same message, or to one that was
-                # gone by then, are then ours.
+                # Some histories come without nonces. Then the bot's own message is the one with the same words in
+                # answer to the same message, or to a message that was gone by then.
                 same = str(one.get("content", "")).strip() == words and answered in (None, outbound.reply_to)
                 same = same and [attached.get("size") for attached in one.get("attachments") or ()] == sizes
                 if one.get("nonce") == ours or (one.get("nonce") is None and same):
@@ -294,18 +314,19 @@ class Screen:
 
     def _is_mine(self, message: Json) -> bool:
         author = message.get("author") or {}
-        return author.get("id") == self.me if self.me else bool(author.get("bot"))
+        me = self._me()
+        return author.get("id") == me if me else bool(author.get("bot"))
 
     # Answering interactions.
 
     async def _answer(self, outbound: Outbound, ticket: Ticket) -> str:
-        """Show a message where the interaction was made, or as near to it as may be."""
+        """Shows a message where the interaction was made, or as near to it as possible."""
         if outbound.edits in self._elsewhere:
             return await self._say(outbound, self._elsewhere[outbound.edits or ""])
         if self._now() - made_at(ticket.id) < _TICKET_LIFE and await self._was_acknowledged(ticket):
             try:
                 return await self._in_place(outbound, ticket)
-            except Refused as exc:
+            except DiscordRefused as exc:
                 if exc.number not in (_UNKNOWN_WEBHOOK, _BAD_TICKET, _UNKNOWN_INTERACTION) and exc.status != 401:
                     raise
                 log.info("discord.late", channel=self._channel, row=outbound.id, error=str(exc))
@@ -315,7 +336,7 @@ class Screen:
         try:
             target = await self.direct_channel(ticket.user)
             shown = await self._say(replace(outbound, reply_to=None, edits=None), target)
-        except Refused as exc:
+        except DiscordRefused as exc:
             if exc.status == 401:
                 raise
             raise ChannelError(f"what is for one person's eyes can't be told in private: {exc}") from None
@@ -323,7 +344,7 @@ class Screen:
         return shown
 
     async def _was_acknowledged(self, ticket: Ticket) -> bool:
-        """Wait until the interaction is acknowledged; one of an earlier run is taken to be."""
+        """Waits until the interaction is acknowledged; an interaction of an earlier run counts as acknowledged."""
         waiting = self._acknowledged.get(ticket.id)
         if waiting is None:
             return True
@@ -337,13 +358,13 @@ class Screen:
         if outbound.edits is not None and outbound.edits != ticket.message:
             shown = await self._shown("PATCH", f"{hook}/messages/{outbound.edits}", body, bucket=hook, signed=False)
         elif outbound.chunk == 0 and (outbound.edits is not None or not ticket.message):
-            # What was made of a press is the message that was pressed: only what is to take its place may.
+            # The original of a press is the message that was pressed: only its replacement may edit it.
             try:
                 shown = await self._shown("PATCH", original, body, file=file, bucket=hook, signed=False)
-            except Refused as exc:
+            except DiscordRefused as exc:
                 if exc.number != _UNKNOWN_MESSAGE or (outbound.edits is not None and not ticket.private):
                     raise
-                shown = await self._follow(hook, body, ticket, file)  # the person has put it away
+                shown = await self._follow(hook, body, ticket, file)  # the person has dismissed the original
         else:
             shown = await self._follow(hook, body, ticket, file)
         if ticket.private:
@@ -363,7 +384,7 @@ class Screen:
         return self._paces.setdefault(_target(place), _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do `work`, which raises nothing, while others go on."""
+        """Runs `work`, which raises nothing, while others go on."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -371,7 +392,7 @@ class Screen:
 
 
 def remember(among: MutableMapping[str, T], key: str, value: T) -> None:
-    """Keep `value` among the newest thousand."""
+    """Keeps `value` among the newest thousand."""
     among[key] = value
     while len(among) > _MOST_KEPT:
         del among[next(iter(among))]
@@ -382,12 +403,12 @@ def _hook(ticket: Ticket) -> str:
 
 
 def _target(place: Place) -> str:
-    """The channel to send to: a thread is one of its own."""
+    """Returns the channel to send to; on Discord a thread is a channel of its own."""
     return place.chat if place.thread is None else place.thread
 
 
-def _not_shown(refused: Refused, outbound: Outbound) -> ChannelError:
-    """What a refused message means."""
+def _not_shown(refused: DiscordRefused, outbound: Outbound) -> ChannelError:
+    """Returns the error for a refused message."""
     told = str(refused)
     if refused.status == 401:
         # The row is not at fault: it waits until the operator has given a token that is let in.

@@ -4,6 +4,6 @@ requests, `menu` its commands.
 """
 
 from channels.telegram.channel import TelegramChannel, Webhook, probe
-from channels.telegram.wire import API, BotFacts, RateLimited
+from channels.telegram.wire import API, TelegramBot, TelegramRateLimited
 
-__all__ = ["API", "BotFacts", "RateLimited", "TelegramChannel", "Webhook", "probe"]
+__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "probe"]

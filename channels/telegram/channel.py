@@ -1,8 +1,9 @@
-"""Telegram through its Bot API: one bot that gets updates, by asking or over HTTP, and shows and edits messages.
+"""Telegram through its Bot API: one bot that receives updates, by polling or webhook, and shows and edits messages.
 
-Invariants: updates are confirmed only after the host has taken them; ids of updates are never compared for order.
-aiogram's dispatcher is not used, because it confirms updates before they are handled. What updates say is in `updates`,
-how messages are shown in `send`, requests and what their refusals mean are in `wire`, lists of commands in `menu`.
+Invariants: updates are confirmed only after the host has taken them. Update ids are never compared for order.
+
+aiogram's dispatcher is not used, because it confirms updates before they are handled. `updates` reads the content of
+updates, `send` shows messages, `wire` makes requests and interprets refusals, and `menu` holds the command lists.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import random as dice
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -50,58 +50,58 @@ from channels.base import (
     Place,
     TooLarge,
 )
-from channels.supervision import Backoff, Endurance
+from channels.supervision import Backoff, Endurance, Pace
 from channels.telegram.menu import fingerprint, menus, removal
-from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, Screen, link
-from channels.telegram.updates import JSON, PLATFORM, Reader, album_of, chat_of, gathered, is_present
+from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
+from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present
 from channels.telegram.wire import (
     API,
-    BotFacts,
-    RateLimited,
-    Refused,
     Rival,
+    TelegramBot,
+    TelegramRateLimited,
+    TelegramRefused,
     Wire,
     no_entry,
     webhook_set,
 )
 
-__all__ = ["API", "BotFacts", "RateLimited", "TelegramChannel", "Webhook", "probe"]
+__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "probe"]
 
 log = structlog.get_logger(__name__)
 
-#: Characters of one message, in UTF-16 units (core.telegram.org/bots/api#sendmessage).
+#: The most characters of one message, in UTF-16 units (core.telegram.org/bots/api#sendmessage).
 MESSAGE_LIMIT = 4_096
 
 _UPDATES = ["message", "edited_message", "callback_query", "my_chat_member"]
-_POLL_GRACE = 10.0  # what a poll may take beyond the time it asked the platform to wait
-#: While something is wrong polls are short: one that ends is how we know that all is well again.
+_POLL_GRACE = 10.0  # seconds a poll may take beyond the time it asked the platform to wait
+#: Seconds of a poll while something is wrong. Such polls are short, because only a finished poll shows recovery.
 _SHORT_POLL = 10.0
-_SPIN = 500  # milliseconds; a poll that found nothing and ended sooner was not held open
-#: Parts an album may have, and the seconds after which the rest of one that was begun has come.
+_SPIN = 500  # milliseconds; an empty poll that ended sooner was not held open
+#: The most parts of an album, and the seconds after its first part in which the rest arrives.
 _ALBUM = 10
 _ALBUM_SECONDS = 0.5
-#: Albums that are remembered for edits of their captions and for parts that come late.
+#: The most albums that are remembered for edits of their captions and for late parts.
 _MOST_ALBUMS = 500
-#: Bytes of an update that is sent to us. Telegram does not say; a message of 4,096 characters with a keyboard and what
-#: it answers has some 60,000.
+#: The most bytes of an update sent to the webhook. Telegram names no limit; a message of 4,096 characters with a
+#: keyboard and the message it answers has about 60,000.
 _HOOK_LIMIT = 1 << 20
 _HOOK_HEADER = "x-telegram-bot-api-secret-token"
-_HOOK_CONNECTIONS = 40  # at most so many updates at once, of different chats
-_HOOK_CHECK = 60.0  # seconds between two looks at whether updates can be sent to us
-#: Chats whose order is kept; those in which nothing waits are forgotten first.
+_HOOK_CONNECTIONS = 40  # the most updates at once, each of a different chat
+_HOOK_CHECK = 60.0  # seconds between two checks that the webhook can be reached
+#: The most chats whose order is kept. Chats in which nothing waits are forgotten first.
 _MOST_LINES = 1_000
-_MENU = "menu"  # under which name the host keeps what Telegram has of the lists of commands
-_ALBUMS = "albums"  # and under which the messages of the last albums
-_KEPT_ALBUMS = 50  # as many as can be in one batch of 100 updates
+_MENU = "menu"  # the name under which the host keeps the command lists that Telegram has
+_ALBUMS = "albums"  # the name under which the host keeps the messages of the last albums
+_KEPT_ALBUMS = 50  # the most albums in one batch of 100 updates
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """Where Telegram is to send updates, instead of being asked for them.
+    """A webhook to which Telegram sends updates instead of being polled.
 
     `url` is the https address under which this program's HTTP server is reached from outside, without the channel's
-    own path. `secret` is what tells Telegram's requests from a stranger's. Raises `ChannelRefused`.
+    own path. `secret` tells Telegram's requests from a stranger's. Raises `ChannelRefused`.
     """
 
     url: str
@@ -110,17 +110,17 @@ class Webhook:
     def __post_init__(self) -> None:
         if not _SECRET.fullmatch(self.secret):
             raise ChannelRefused(
-                "webhook.secret must have 16 to 256 of A-Z, a-z, 0-9, _ and -: without it anybody could speak in any "
-                "person's name; make one with `openssl rand -hex 32`"
+                "webhook.secret must have 16 to 256 of A-Z, a-z, 0-9, _ and -: without it, anyone could write in "
+                "someone else's name; create one with `openssl rand -hex 32`"
             )
         if not urlsplit(self.url).hostname:
             raise ChannelRefused("webhook.url must be the https address at which Telegram can reach this program")
 
 
-async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> BotFacts:
-    """Whom the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`.
+async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> TelegramBot:
+    """Returns the bot that the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`.
 
-    To learn who writes to the bot first, run a `TelegramChannel` with a small `Host` of one's own.
+    To learn who writes to the bot first, run a `TelegramChannel` with a small `Host`.
     """
     return await Wire(token, base_url).introduce(request_seconds)
 
@@ -128,11 +128,10 @@ async def probe(token: str, base_url: str = API, *, request_seconds: float = 30)
 class TelegramChannel(Channel):
     """One Telegram bot.
 
-    `send`, `revise` and `typing` work also while `run` does not. With `mention` the bot is addressed in groups only by
-    its @name, a reply to it or a command, else by everything. With `stream` "draft" an answer grows in private chats
-    as a draft, which is no message, as far as Telegram lets this bot. With a `webhook` updates are sent to `hook`,
-    else they are fetched. `now` gives milliseconds UTC; `random` numbers in [0, 1). `poll_seconds` is how long
-    Telegram may wait for an update before it answers that there is none.
+    `send`, `revise` and `typing` also work while `run` is not running. With `mention`, the bot is addressed in groups
+    only by its @name, a reply to it or a command; without it, every message addresses the bot. With `stream` "draft",
+    an answer in a private chat grows as a draft, which is no message, if Telegram lets this bot do so. With a
+    `webhook`, updates are sent to `hook`; without it they are fetched. `now` returns milliseconds UTC.
     """
 
     id = ""
@@ -157,35 +156,30 @@ class TelegramChannel(Channel):
         stream: Literal["edit", "draft"] = "edit",
         webhook: Webhook | None = None,
         now: Callable[[], int],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        random: Callable[[], float] = dice.random,
-        poll_seconds: float = 30,
-        request_seconds: float = 30,
+        pace: Pace | None = None,
     ) -> None:
-        """Raises `ChannelRefused` for a token that can't be one."""
+        """Raises `ChannelRefused` if `token` can't be a token."""
         self.id = id
         self._wire = Wire(token, base_url)
         self._mention = mention
-        self._screen = Screen(id, self._wire, stream=stream, now=now, request_seconds=request_seconds)
+        self._pace = pace or Pace()
+        request_seconds = self._pace.request_seconds
+        self._screen = TelegramScreen(id, self._wire, stream=stream, now=now, request_seconds=request_seconds)
         self._webhook = webhook
         self._path = f"/telegram/{quote(id, safe='')}"
         self._now = now
-        self._sleep = sleep
-        self._random = random
-        self._poll_seconds = poll_seconds
-        self._request_seconds = request_seconds
         self._contact: int | None = None
-        self._taken_at = 0  # when the last update that was sent to us was taken, milliseconds UTC
+        self._taken_at = 0  # when the last update sent to the webhook was taken, in milliseconds UTC
         self._trouble = ""
-        self._receiving: tuple[Host, Reader] | None = None
+        self._receiving: tuple[Host, UpdateReader] | None = None
         self._lines: dict[str, asyncio.Lock] = {}
         self._albums: dict[str, _Album] = {}
-        self._handed: dict[str, list[int]] = {}  # ids of the messages that each album was handed over with at first
+        self._handed: dict[str, list[int]] = {}  # the ids of the messages with which each album was first handed over
         self._asides: set[asyncio.Task[None]] = set()
         self._endurance = Endurance(id)
 
     def health(self) -> Health:
-        """Fed by updates alone: messages that still go out say nothing about whether any come in."""
+        """Returns the health, judged by updates alone: sending may still work while nothing comes in."""
         return Health(contact=self._contact, trouble=self._trouble)
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
@@ -203,12 +197,12 @@ class TelegramChannel(Channel):
         return Hook(path=self._path, limit=_HOOK_LIMIT, take=self._pushed)
 
     async def run(self, host: Host) -> None:
-        """Receive until cancelled. Raises `ChannelError`: `ChannelRefused` where only the operator can help."""
+        """Receives until cancelled. Raises `ChannelError`; `ChannelRefused` if only the operator can help."""
         async with self._wire.open():
             offering: asyncio.Task[None] | None = None
             try:
-                me = await self._wire.introduce(self._request_seconds)
-                reader = Reader(channel=self.id, me=me, mention=self._mention)
+                me = await self._wire.introduce(self._pace.request_seconds)
+                reader = UpdateReader(channel=self.id, me=me, mention=self._mention)
                 if self._webhook is None:
                     await self._expect_no_webhook()
                     self._handed = _kept_albums((await host.kept(self.id, _ALBUMS)).get(_ALBUMS))
@@ -224,7 +218,7 @@ class TelegramChannel(Channel):
                 raise
             finally:
                 self._receiving = None
-                # Whatever ended the run, until the next one nothing comes in.
+                # Whatever ended the run, nothing comes in until the next run.
                 self._trouble = self._trouble or "no updates are fetched: the channel's run has ended"
                 if offering is not None:
                     offering.cancel()
@@ -235,7 +229,7 @@ class TelegramChannel(Channel):
             raise ChannelError(f"{attachment.name or 'this'} has no bytes to fetch")
         if attachment.size is not None and attachment.size > limit:
             raise TooLarge(f"the file has {attachment.size:,} bytes, {limit:,} are allowed")
-        return await self._wire.download(attachment.reference, limit=limit, seconds=self._request_seconds)
+        return await self._wire.download(attachment.reference, limit=limit, seconds=self._pace.request_seconds)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
         await self._screen.revise(place, reference, text)
@@ -248,8 +242,8 @@ class TelegramChannel(Channel):
 
     # The menu.
 
-    async def _offer(self, host: Host, me: BotFacts) -> None:
-        """The lists of commands, as far as they changed. Best effort: typed commands work without them."""
+    async def _offer(self, host: Host, me: TelegramBot) -> None:
+        """Sends the command lists that changed. Best effort: typed commands work without them."""
         try:
             before = _kept_menu((await host.kept(self.id, _MENU)).get(_MENU))
             after = dict(before)
@@ -261,12 +255,12 @@ class TelegramChannel(Channel):
         except ChannelError as exc:
             log.warning("telegram.no_menu", channel=self.id, error=str(exc))
 
-    async def _send_menus(self, host: Host, me: BotFacts, there: dict[str, str]) -> None:
-        """Change the lists that are `there` (their fingerprints, by name) into those there should be, one by one."""
+    async def _send_menus(self, host: Host, me: TelegramBot, there: dict[str, str]) -> None:
+        """Changes, one by one, the lists that Telegram has to the wanted ones. `there` has its fingerprints by name."""
         wanted = menus(host.commands, host.admins(self.id))
         for name in there.keys() - wanted.keys():
-            with suppress(Refused):  # there is no such chat any more
-                await self._wire.call(removal(name), seconds=self._request_seconds)
+            with suppress(TelegramRefused):  # the chat no longer exists
+                await self._wire.call(removal(name), seconds=self._pace.request_seconds)
             del there[name]
         refused: set[str] = set()
         for name, menu in wanted.items():
@@ -275,9 +269,9 @@ class TelegramChannel(Channel):
             if scope in refused or there.get(name) == mark:
                 continue
             try:
-                await self._wire.call(menu, seconds=self._request_seconds)
+                await self._wire.call(menu, seconds=self._pace.request_seconds)
                 there[name] = mark
-            except Refused as exc:  # an admin who has never written to the bot, say
+            except TelegramRefused as exc:  # for example, an admin who has never written to the bot
                 refused.add(scope)
                 log.info("telegram.menu_refused", channel=self.id, menu=name, error=str(exc))
 
@@ -287,13 +281,13 @@ class TelegramChannel(Channel):
         if (await self._webhook_info()).get("url"):
             raise webhook_set()
 
-    async def _poll(self, host: Host, reader: Reader) -> None:
-        # Without an offset Telegram gives the oldest update that is not confirmed. An offset kept from an earlier run
-        # would hide updates from us: ids start again, perhaps lower, after a week without any.
+    async def _poll(self, host: Host, reader: UpdateReader) -> None:
+        # Without an offset Telegram returns the oldest unconfirmed update. An offset kept from an earlier run would
+        # hide updates, because ids start again, perhaps lower, after a week without updates.
         offset: int | None = None
         waited: set[str] = set()
-        failing = Backoff(1, 30, self._random)
-        rival = Backoff(5, 45, self._random)  # with the short poll after it, well again within a minute
+        failing = Backoff(1, 30, self._pace.random)
+        rival = Backoff(5, 45, self._pace.random)  # with the short poll after it, recovery takes at most a minute
         while True:
             asked = self._now()
             try:
@@ -305,28 +299,28 @@ class TelegramChannel(Channel):
                     raise
                 self._note(exc)
                 backoff = rival if isinstance(exc, Rival) else failing
-                await self._sleep(backoff.wait() if exc.retry_after is None else exc.retry_after)
+                await self._pace.sleep(backoff.wait() if exc.retry_after is None else exc.retry_after)
                 continue
             failing.reset()
             rival.reset()
             self._recovered()
             if left:
                 if len(left) < len(updates):
-                    # The lowest, so that nothing we have seen and not taken is confirmed.
+                    # The lowest id, so that no update that was seen but not taken is confirmed.
                     offset = min(update["update_id"] for update in left)
                 waited = {name for update in left if (name := album_of(update)) is not None}
-                await self._sleep(_ALBUM_SECONDS)
+                await self._pace.sleep(_ALBUM_SECONDS)
                 continue
             waited = set()
-            # The last of the batch, not the highest: that could confirm what was never given to us.
+            # The last id of the batch, not the highest: the highest could confirm updates that were never received.
             offset = updates[-1]["update_id"] + 1 if updates else None
             if not updates and self._now() - asked < _SPIN:
-                await self._sleep(1)  # a server that does not wait for updates must not make us spin
+                await self._pace.sleep(1)  # a server that does not wait for updates must not cause a busy loop
 
-    async def _take_batch(self, host: Host, reader: Reader, updates: list[JSON], waited: set[str]) -> list[JSON]:
-        """Hand over what can be; returns the rest, which begins with an album that was not `waited` for yet.
+    async def _take_batch(self, host: Host, reader: UpdateReader, updates: list[JSON], waited: set[str]) -> list[JSON]:
+        """Hands over the updates that are ready. Returns the rest, which begins with an album not yet `waited` for.
 
-        Telegram answers a poll as soon as there is anything, so an album's other parts may come a moment later.
+        Telegram answers a poll as soon as it has any update, so an album's other parts may come a moment later.
         """
         deliveries = gathered(updates)
 
@@ -343,11 +337,11 @@ class TelegramChannel(Channel):
         return [update for parts in deliveries[len(ready) :] for update in parts]
 
     async def _as_before(self, host: Host, parts: list[JSON]) -> list[list[JSON]]:
-        """What is handed over as one message: an update, or an album.
+        """Returns the groups of updates that are handed over as one message each: a single update, or an album.
 
-        Which parts an album had is kept before the host sees them. If they come again, for the process died before
-        they were confirmed, perhaps with one that was late the first time, then the same ones go together, under the
-        key by which the inbox knows them, and each late one is a message of its own.
+        An album's parts are recorded before the host sees them. If the process dies before they are confirmed, they
+        come again, perhaps with a part that was late the first time. The recorded parts then go together again, under
+        the key by which the inbox knows them, and each late part is its own message.
         """
         name = album_of(parts[0])
         if name is None:
@@ -359,18 +353,18 @@ class TelegramChannel(Channel):
             await host.keep(self.id, {_ALBUMS: json.dumps(handed)})
             self._handed = handed
             return [parts]
-        # Without its first part the others are confirmed as far as Telegram goes: they were taken.
+        # If the first part does not come again, the others were taken as well, so they are only confirmed.
         again = [by_id[one] for one in before if one in by_id] if before[0] in by_id else []
         late = [[part] for one, part in by_id.items() if one not in before]
         return [again, *late] if again else late
 
     async def _updates(self, offset: int | None) -> list[JSON]:
-        wait = min(self._poll_seconds, _SHORT_POLL) if self._trouble else self._poll_seconds
+        wait = min(self._pace.poll_seconds, _SHORT_POLL) if self._trouble else self._pace.poll_seconds
         poll = GetUpdates(offset=offset, limit=100, timeout=round(wait), allowed_updates=_UPDATES)
         try:
-            # As plain data: one update that aiogram can't read must not cost us the others.
-            updates = await self._wire.call(poll, seconds=wait + min(_POLL_GRACE, self._request_seconds))
-        except Refused as exc:
+            # Read as plain data: one update that aiogram can't parse must not lose the others.
+            updates = await self._wire.call(poll, seconds=wait + min(_POLL_GRACE, self._pace.request_seconds))
+        except TelegramRefused as exc:
             raise no_entry(exc) from None
         if not isinstance(updates, list) or not all(map(_is_update, updates)):
             raise ChannelUnavailable(f"{self._wire.host} answers polls with something that is no list of updates")
@@ -379,10 +373,11 @@ class TelegramChannel(Channel):
     # Receiving: updates that are sent to us.
 
     async def _pushed(self, headers: Mapping[str, str], body: bytes) -> int:
-        """`Hook.take`. Telegram sends a chat's next update only when the one before was answered with 200, and repeats
+        """Implements `Hook.take`.
 
-        what was not. So the parts of an album can't be waited for here: they are handed over one by one, and those
-        after the first count as addressed when it did; as lines of one author they are answered together.
+        Telegram sends a chat's next update only after the previous one was answered with 200, and repeats it otherwise.
+        So an album can't be collected here. Its parts are handed over one by one, and later parts count as addressed if
+        the first did. As messages of one author they are answered together.
         """
         assert self._webhook is not None
         given = headers.get(_HOOK_HEADER, "").encode("utf-8", "surrogateescape")
@@ -407,7 +402,7 @@ class TelegramChannel(Channel):
         return 200
 
     async def _set_webhook(self, webhook: Webhook) -> int:
-        """Returns when that was, in milliseconds UTC."""
+        """Sets the webhook. Returns the time of that in milliseconds UTC."""
         setting = SetWebhook(
             url=self._webhook_url(webhook),
             secret_token=webhook.secret,
@@ -415,8 +410,8 @@ class TelegramChannel(Channel):
             max_connections=_HOOK_CONNECTIONS,
         )
         try:
-            await self._wire.call(setting, seconds=self._request_seconds)
-        except Refused as exc:
+            await self._wire.call(setting, seconds=self._pace.request_seconds)
+        except TelegramRefused as exc:
             if exc.status == 400:
                 raise ChannelRefused(
                     f"{exc}: webhook.url must be an https address that Telegram can reach, on port 443, 80, 88 or 8443"
@@ -427,10 +422,10 @@ class TelegramChannel(Channel):
         return self._contact
 
     async def _watch_webhook(self, set_at: int) -> None:
-        """See to it that updates can come in. The webhook stays when this ends: updates then wait at Telegram."""
+        """Checks that updates can come in. The webhook stays set when this ends, so that updates wait at Telegram."""
         assert self._webhook is not None
         while True:
-            await self._sleep(_HOOK_CHECK)
+            await self._pace.sleep(_HOOK_CHECK)
             try:
                 info = await self._webhook_info()
             except ChannelError as exc:
@@ -440,8 +435,9 @@ class TelegramChannel(Channel):
                 continue
             if info.get("url") != self._webhook_url(self._webhook):
                 raise ChannelUnavailable(
-                    "another program has removed this bot's webhook or set its own; it is set anew, but two programs "
-                    "can't share a bot: stop the other one, or revoke the token with @BotFather and use the new one"
+                    "another program has removed this bot's webhook or set its own; Remora has set it again, but two "
+                    "programs can't share a bot: stop the other one, or revoke the token with @BotFather and use the "
+                    "new one"
                 )
             failed_at, why = info.get("last_error_date"), info.get("last_error_message")
             if isinstance(failed_at, int) and failed_at * 1000 > max(set_at, self._taken_at):
@@ -455,8 +451,8 @@ class TelegramChannel(Channel):
 
     async def _webhook_info(self) -> dict[str, Any]:
         try:
-            found = await self._wire.call(GetWebhookInfo(), seconds=self._request_seconds)
-        except Refused as exc:
+            found = await self._wire.call(GetWebhookInfo(), seconds=self._pace.request_seconds)
+        except TelegramRefused as exc:
             raise no_entry(exc) from None
         return found if isinstance(found, dict) else {}
 
@@ -464,18 +460,18 @@ class TelegramChannel(Channel):
         return webhook.url.rstrip("/") + self._path
 
     def _line(self, name: str) -> asyncio.Lock:
-        """What keeps a chat's updates in the order in which they came."""
+        """Returns the lock that keeps a chat's updates in their order of arrival."""
         if len(self._lines) > _MOST_LINES:
             self._lines = {name: line for name, line in self._lines.items() if line.locked()}
         return self._lines.setdefault(name, asyncio.Lock())
 
     # Receiving: what both ways have in common.
 
-    async def _hand_over(self, host: Host, reader: Reader, parts: list[JSON]) -> None:
-        """An update, or an album's; returns when it may be confirmed. Raises `NotTaken`."""
+    async def _hand_over(self, host: Host, reader: UpdateReader, parts: list[JSON]) -> None:
+        """Hands over an update, or those of an album. Returns once they may be confirmed. Raises `NotTaken`."""
         await self._endurance.endure(str(parts[0]["update_id"]), self._take(host, reader, parts))
 
-    async def _take(self, host: Host, reader: Reader, parts: list[JSON]) -> None:
+    async def _take(self, host: Host, reader: UpdateReader, parts: list[JSON]) -> None:
         updates = [update for raw in parts if (update := self._read(raw)) is not None]
         if not updates:
             return
@@ -499,7 +495,7 @@ class TelegramChannel(Channel):
             if told is not None:
                 await host.on_inbound(told)
 
-    async def _take_message(self, host: Host, reader: Reader, updates: list[Update], name: str | None) -> None:
+    async def _take_message(self, host: Host, reader: UpdateReader, updates: list[Update], name: str | None) -> None:
         known = None if name is None else self._albums.get(name)
         if known is not None:
             updates = [one for one in updates if one.message and one.message.message_id not in known.parts]
@@ -516,9 +512,9 @@ class TelegramChannel(Channel):
                 del self._albums[next(iter(self._albums))]
 
     def _told_under(self, edited: Inbound, name: str | None) -> Inbound | None:
-        """An edit under the id by which its message is known. A part of an album has none of its own, nor words unless
+        """Returns an edit with the id by which the host knows its message, or None if there is nothing to edit.
 
-        it has the caption.
+        A later part of an album has no id of its own, and no text unless it has the caption.
         """
         known = None if name is None else self._albums.get(name)
         first = edited.message_id if known is None else known.parts.get(int(edited.message_id), edited.message_id)
@@ -527,7 +523,7 @@ class TelegramChannel(Channel):
         return replace(edited, message_id=first) if edited.text else None
 
     def _read(self, raw: JSON) -> Update | None:
-        """None, and a line in the log without its words, for what aiogram does not understand."""
+        """Parses an update. If aiogram can't parse it, logs that without the update's text and returns None."""
         try:
             return Update.model_validate(raw)
         except ValidationError as exc:
@@ -536,7 +532,7 @@ class TelegramChannel(Channel):
             return None
 
     async def _release(self, press: CallbackQuery) -> None:
-        """End the button's waiting mark. That it is too late for that is normal."""
+        """Ends the button's waiting mark. It is normal to be too late for that."""
         with suppress(ChannelError):
             await self._wire.call(AnswerCallbackQuery(callback_query_id=press.id), seconds=ASIDE_SECONDS)
 
@@ -551,7 +547,7 @@ class TelegramChannel(Channel):
             self._trouble = ""
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do `work`, which raises nothing, while others go on."""
+        """Starts `work`, which raises nothing, as a task."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -560,7 +556,7 @@ class TelegramChannel(Channel):
 
 @dataclass(slots=True)
 class _Album:
-    """What was handed over of an album: for each of its messages the one under whose id that was."""
+    """The parts of an album that were handed over: for each message id, the id under which it was handed over."""
 
     addressed: bool
     parts: dict[int, str] = field(default_factory=dict)
@@ -571,10 +567,10 @@ def _is_update(found: Any) -> bool:
 
 
 def _kept_menu(kept: str | None) -> dict[str, str]:
-    """Fingerprints of the lists of commands that Telegram has."""
+    """Returns the fingerprints of the command lists that Telegram has."""
     return {} if kept is None else {str(name): str(mark) for name, mark in json.loads(kept).items()}
 
 
 def _kept_albums(kept: str | None) -> dict[str, list[int]]:
-    """The messages of the last albums, by the album's name."""
+    """Returns the message ids of the last albums, by the album's name."""
     return {} if kept is None else {str(name): [int(one) for one in ids] for name, ids in json.loads(kept).items()}

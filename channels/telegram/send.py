@@ -1,7 +1,7 @@
-"""Showing messages in Telegram's chats: new ones, with or without a file, edits and drafts, at the pace it allows.
+"""Shows messages in Telegram's chats: new messages, with or without a file, edits and drafts, at the pace it allows.
 
-Invariants: one request after the other goes to a chat, and none while Telegram asks to wait; a thread's message is
-never shown elsewhere in a group; what Telegram does not take with its formatting is shown as plain text.
+Invariants: requests go to a chat one after the other, and none while Telegram asks to wait. A thread's message is
+never shown elsewhere in a group. A message that Telegram refuses with its formatting is shown as plain text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pydantic import TypeAdapter, ValidationError
 from channels import markup
 from channels.base import Button, ChannelError, ChannelUnavailable, Chunk, EditGone, Outbound, Place, TooLarge, rows
 from channels.telegram.updates import GENERAL
-from channels.telegram.wire import RateLimited, Refused, Wire, not_shown
+from channels.telegram.wire import TelegramRateLimited, TelegramRefused, Wire, not_shown
 
 log = structlog.get_logger(__name__)
 
@@ -44,29 +44,31 @@ log = structlog.get_logger(__name__)
 FILE_LIMIT = 50_000_000
 ASIDE_SECONDS = 5.0  # a request nobody waits for, such as "typing", may take this long
 
-#: Bytes a second that a line takes at the least; a file has so much more time than a message.
+#: Bytes a second on the slowest connection expected; a file has that much more time than a message.
 _UPLOAD_RATE = 250_000
 #: Telegram's limits (core.telegram.org/bots/faq): one message a second in a chat, 20 a minute in a group, edits too.
 _CHAT_GAP = 1_000  # milliseconds
-#: Between a request and a piece of a growing answer; more than is asked for, so that the whole one can follow at once.
+#: Milliseconds between a request and a piece of a growing answer; more than Telegram asks for, so that the whole answer
+#: can follow at once.
 _PIECE_GAP = 1_500
 _GROUP_PIECE_GAP = 3_000
 _GROUP_WINDOW = 60_000
-#: Of a group's 20 a minute, growing answers may use so many; the rest is for what must arrive.
+#: Of a group's 20 requests a minute growing answers may use this many; the rest is for messages that must arrive.
 _GROUP_REVISIONS = 15
 #: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
 _MOST_PACES = 1_000
 #: A draft vanishes after 30 s (core.telegram.org/bots/api#sendmessagedraft); it is shown anew before that.
 _DRAFT_GAP = 20_000
-#: Above this lie the ids of supergroups and channels, which are their own numbers taken from it.
+#: The id of a supergroup or channel is this number minus its own number.
 _SUPERGROUPS = -1_000_000_000_000
 _ENTITIES: TypeAdapter[list[MessageEntity]] = TypeAdapter(list[MessageEntity])
 
 
-class Screen:
-    """What one bot shows. With `stream` "draft" an answer grows in private chats as a draft, which is no message, as
+class TelegramScreen:
+    """The messages that one bot shows. `now` gives milliseconds UTC.
 
-    far as Telegram lets this bot. `now` gives milliseconds UTC.
+    With `stream` "draft" an answer grows in private chats as a draft, which is no message, as far as Telegram lets
+    this bot.
     """
 
     def __init__(
@@ -93,9 +95,10 @@ class Screen:
         return self._drafting and _is_private(place)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
-        """See `Channel`. A request once begun is finished even if the caller is cancelled: one that Telegram got but
+        """See `Channel.revise`.
 
-        nobody waited for could otherwise take effect after the edit with the whole answer, and undo it.
+        A request once begun is finished even if the caller is cancelled. Otherwise a request that Telegram got but
+        nobody waited for could take effect after the edit with the whole answer, and undo it.
         """
         pace = self._pace(place.chat)
         now = self._now()
@@ -106,7 +109,7 @@ class Screen:
         if drafting:
             pace.drafted = reference
         elif self._stream == "draft" and _is_private(place) and not pace.showed(reference):
-            return  # the number of a turn whose drafts were refused meanwhile
+            return  # the id of a turn whose drafts were refused meanwhile
         shown = markup.telegram(text)[0]
         if pace.revision == (reference, shown) and not (drafting and not pace.early(now, _DRAFT_GAP)):
             return
@@ -133,11 +136,11 @@ class Screen:
                 "on Telegram, so it was not sent"
             )
         pace = self._pace(outbound.place.chat)
-        # One request after the other in a chat: after a 429 the next must not be on its way already.
+        # Requests go to a chat one after the other: after a 429 the next must not be on its way already.
         async with pace.lock:
             rest = self._rest(outbound.place.chat)
             if rest:
-                raise RateLimited(f"Telegram asked to wait, {rest:.0f} s are left", retry_after=rest)
+                raise TelegramRateLimited(f"Telegram asked to wait, {rest:.0f} s are left", retry_after=rest)
             shown = await self._show(outbound)
         pace.sent.append(shown)
         return shown
@@ -149,22 +152,23 @@ class Screen:
                 await self._show(outbound)
 
     async def _draft(self, outbound: Outbound) -> None:
-        """Show a piece as the draft whose number is in `edits`. A refusal ends drafts for this run."""
+        """Shows a piece as the draft whose number is in `edits`. A refusal ends drafts for this run."""
         place = outbound.place
         with suppress(ChannelError, ValueError):
             async with self._pace(place.chat).lock:
+                entities = _entities(outbound.markup)
                 draft = SendMessageDraft(
                     chat_id=int(place.chat),
                     draft_id=int(outbound.edits or ""),
                     message_thread_id=_thread(place),
-                    text=outbound.text,
-                    entities=_entities(outbound.markup),
+                    text=outbound.text if entities else markup.unmentioning(outbound.text),
+                    entities=entities,
                     parse_mode=None,
                 )
                 try:
                     await self._call(place.chat, draft, seconds=ASIDE_SECONDS)
-                except Refused as exc:
-                    # The others are about this chat or this text, not about drafts.
+                except TelegramRefused as exc:
+                    # Other refusals are about this chat or this text, not about drafts.
                     if exc.status in (400, 404) and not exc.says("chat not found", "entit", "thread", "topic"):
                         self._drafting = False
                         log.warning("telegram.no_drafts", channel=self._channel, error=str(exc))
@@ -180,14 +184,15 @@ class Screen:
             method = _method(outbound, entities, thread)
             try:
                 shown = await self._call(place.chat, method, seconds=seconds)
-            except Refused as exc:
+            except TelegramRefused as exc:
                 if outbound.edits is not None and exc.says("message is not modified"):
                     return outbound.edits
                 if entities and exc.says("entit"):
                     log.warning("telegram.plain", channel=self._channel, row=outbound.id, error=str(exc))
                     entities = None
                 elif thread is not None and not place.chat.startswith("-") and exc.says("thread", "topic"):
-                    # Telegram has refused the threads of private chats at times; the same person reads it without.
+                    # Telegram has refused threads of private chats at times; without the thread the same person
+                    # reads the message.
                     thread = None
                 else:
                     raise not_shown(exc, edit=outbound.edits is not None) from None
@@ -199,23 +204,23 @@ class Screen:
             raise ChannelUnavailable(f"{self._wire.host} took a message but does not say under which id", certain=False)
 
     async def _call(self, chat: str, method: TelegramMethod[Any], *, seconds: float) -> Any:
-        """A request about a chat. Raises as `Wire.call`; a wish to wait is remembered."""
+        """Makes a request about a chat. Raises as `Wire.call`; a wait that Telegram asks for is remembered."""
         if not isinstance(method, SendChatAction):
             self._pace(chat).requests.append(self._now())
         try:
             return await self._wire.call(method, seconds=seconds)
-        except RateLimited as exc:
+        except TelegramRateLimited as exc:
             now = self._now()
             self._limits[chat] = (now, now + math.ceil((exc.retry_after or 0) * 1000))
             raise
 
     def _rest(self, chat: str) -> float:
-        """How many seconds no request may go to `chat`; 0 for none.
+        """Returns how many seconds no request may go to `chat`; 0 for none.
 
-        When two chats are limited at once it may well be the whole bot that is: then all wait for the longer one.
+        When two chats are limited at once, the limit may well be the whole bot's: then all wait for the longer one.
         """
         now = self._now()
-        # With the start checked too: a clock that was set back must not hold a chat up for the difference.
+        # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         self._limits = {held: span for held, span in self._limits.items() if span[0] <= now < span[1]}
         if len(self._limits) > 1:
             return (max(until for _, until in self._limits.values()) - now) / 1000
@@ -230,7 +235,7 @@ class Screen:
         return self._paces.setdefault(chat, _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do `work`, which raises nothing, while others go on."""
+        """Runs `work`, which raises nothing, while others go on."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -238,7 +243,10 @@ class Screen:
 
 
 def link(place: Place, message_id: str) -> str | None:
-    """Where members find a message of a supergroup or channel (core.telegram.org/api/links#message-links)."""
+    """Returns the address at which members find a message of a supergroup or channel, else None.
+
+    Source: core.telegram.org/api/links#message-links.
+    """
     if not message_id.isdecimal() or not place.chat.removeprefix("-").isdecimal() or int(place.chat) >= _SUPERGROUPS:
         return None
     thread = _thread(place)
@@ -248,7 +256,7 @@ def link(place: Place, message_id: str) -> str | None:
 
 @dataclass(slots=True)
 class _Pace:
-    """One chat's requests: one at a time, when the last ones were made (milliseconds UTC) and what they showed."""
+    """One chat's requests: one at a time, when the last were made (milliseconds UTC) and what they showed."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     requests: deque[int] = field(default_factory=lambda: deque(maxlen=20))
@@ -257,14 +265,14 @@ class _Pace:
     sent: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
     def showed(self, reference: str) -> bool:
-        """Whether this is surely a message of ours; turns have numbers that could be a message's."""
+        """Returns whether this is surely a message of the bot; a turn's number could be the id of a message."""
         return reference in self.sent and reference != self.drafted
 
     def early(self, now: int, gap: int) -> bool:
         return bool(self.requests) and 0 <= now - self.requests[-1] < gap
 
     def revised_early(self, now: int, *, group: bool) -> bool:
-        """Whether another piece of a growing answer now would use up what Telegram allows for whole ones."""
+        """Returns whether another piece of a growing answer now would use up what Telegram allows for whole answers."""
         if not group:
             return self.early(now, _PIECE_GAP)
         recent = sum(0 <= now - made < _GROUP_WINDOW for made in self.requests)
@@ -274,19 +282,23 @@ class _Pace:
 def _method(
     outbound: Outbound, entities: list[MessageEntity] | None, thread: int | None
 ) -> SendMessage | SendDocument | EditMessageText:
-    """Raises `EditGone`, `ChannelError` for ids that are none of Telegram's."""
+    """Returns the request that shows `outbound`.
+
+    Raises `EditGone`, `ChannelError` for ids that are none of Telegram's.
+    """
     preview = LinkPreviewOptions(is_disabled=True)
     try:
         chat = int(outbound.place.chat)
     except ValueError:
         raise ChannelError(f"{outbound.place.chat!r} is no Telegram chat id") from None
     keyboard = _keyboard(outbound.buttons)
+    text = outbound.text if entities else markup.unmentioning(outbound.text)
     if outbound.file is not None:
         return SendDocument(
             chat_id=chat,
             message_thread_id=thread,
             document=BufferedInputFile(outbound.file.data, filename=outbound.file.name),
-            caption=outbound.text or None,
+            caption=text or None,
             caption_entities=entities,
             parse_mode=None,
             disable_content_type_detection=True,
@@ -297,7 +309,7 @@ def _method(
         return SendMessage(
             chat_id=chat,
             message_thread_id=thread,
-            text=outbound.text,
+            text=text,
             entities=entities,
             parse_mode=None,
             link_preview_options=preview,
@@ -309,7 +321,7 @@ def _method(
     return EditMessageText(
         chat_id=chat,
         message_id=int(outbound.edits),
-        text=outbound.text,
+        text=text,
         entities=entities,
         parse_mode=None,
         link_preview_options=preview,
@@ -325,14 +337,17 @@ def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
 
 
 def _reply(message_id: str | None) -> ReplyParameters | None:
-    """A message that can't be answered any more must not keep the answer back."""
+    """Returns the parameters of a reply; a message that can't be answered any more must not keep the answer back."""
     if message_id is None or not message_id.isdecimal():
         return None
     return ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)
 
 
 def _entities(markup_json: str) -> list[MessageEntity] | None:
-    """The formatting of a row; None for plain text, and for what no version of ours would have written."""
+    """Returns the formatting of a row.
+
+    Returns None for plain text, and for markup that no version of Remora would have written.
+    """
     if not markup_json:
         return None
     try:
@@ -343,12 +358,12 @@ def _entities(markup_json: str) -> list[MessageEntity] | None:
 
 
 def _thread(place: Place) -> int | None:
-    """The thread to send to. General has none: naming it is refused."""
+    """Returns the thread to send to. General has none: Telegram refuses requests that name it."""
     if place.thread is None or not place.thread.isdecimal() or int(place.thread) == GENERAL:
         return None
     return int(place.thread)
 
 
 def _is_private(place: Place) -> bool:
-    """Groups have negative ids."""
+    """Returns whether a chat is private; groups have negative ids."""
     return place.chat.isdecimal()

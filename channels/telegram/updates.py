@@ -1,8 +1,8 @@
-"""What Telegram's updates say, in the words every platform shares: pure functions from updates to `Inbound`.
+"""Turns Telegram's updates into `Inbound`, the terms that all platforms share. All functions are pure.
 
-Invariants: words and mentions go by Telegram's own marks, never by what a text looks like; an anonymous admin, a
-channel and another bot never count as a person; a text holds no lone surrogate; the parts of an album keep the order
-in which they came, and albums the order of their first parts.
+Invariants: words and mentions are read by Telegram's own marks, never by what a text looks like. An anonymous admin,
+a channel and another bot never count as a person. A text holds no lone surrogate. The parts of an album keep the
+order in which they came, and albums the order of their first parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from aiogram.types import (
 )
 
 from channels.base import Attachment, AttachmentKind, ChatKind, Inbound
-from channels.telegram.wire import BotFacts
+from channels.telegram.wire import TelegramBot
 
 JSON: TypeAlias = dict[str, Any]
 
@@ -33,10 +33,10 @@ PLATFORM = "telegram"
 #: The thread id of a forum's General topic; sending to it by id is refused.
 GENERAL = 1
 
-_NAME = 100  # characters of what something is called
+_NAME = 100  # characters of an attachment's name
 #: Pixels of a picture; models make larger ones smaller before they look.
 _PIXELS = 2_000_000
-#: What a person puts into a chat. Other content is what Telegram itself says there: a pin, a new title, a boost.
+#: Content that a person puts into a chat. Other content comes from Telegram itself: a pin, a new title, a boost.
 _SPOKEN = frozenset(
     {
         ContentType.TEXT,
@@ -64,7 +64,7 @@ _SPOKEN = frozenset(
 
 
 def album_of(update: JSON) -> str | None:
-    """What names the album that a new message is a part of; None for what is no part of one."""
+    """Returns the name of the album that a new message belongs to; None if it belongs to none."""
     message = update.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("media_group_id"), str):
         return None
@@ -72,7 +72,7 @@ def album_of(update: JSON) -> str | None:
 
 
 def chat_of(update: JSON) -> str:
-    """The chat that an update is about; empty where it is about none."""
+    """Returns the chat that an update is about; empty if it is about none."""
     for said in update.values():
         place = said.get("message", said) if isinstance(said, dict) else None
         where = place.get("chat") if isinstance(place, dict) else None
@@ -82,7 +82,7 @@ def chat_of(update: JSON) -> str:
 
 
 def gathered(updates: Sequence[JSON]) -> list[list[JSON]]:
-    """The updates in their order, the parts of each album together where the first of them stood."""
+    """Returns the updates in their order, with the parts of each album together in the place of its first part."""
     groups: list[list[JSON]] = []
     albums: dict[str, list[JSON]] = {}
     for update in updates:
@@ -97,18 +97,19 @@ def gathered(updates: Sequence[JSON]) -> list[list[JSON]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """Reads for one bot. `channel` is its channel's id; with `mention` it is addressed in groups only by its @name,
+class UpdateReader:
+    """Reads updates for one bot. `channel` is its channel's id.
 
-    a reply to it or a command, else by everything.
+    With `mention` the bot is addressed in groups only by its @name, a reply to it or a command, else by every
+    message.
     """
 
     channel: str
-    me: BotFacts
+    me: TelegramBot
     mention: bool
 
     def said(self, updates: Sequence[Update]) -> Inbound | None:
-        """A new message, or the parts of an album as one; None for what nobody said, or a bot."""
+        """Returns a new message, or the parts of an album as one; None if nobody said it, or a bot did."""
         parts = [
             part
             for update in updates
@@ -117,7 +118,7 @@ class Reader:
         ]
         if len(parts) < 2:
             return parts[0] if parts else None
-        # A caption, or what the album replies to, says for whom it is; its other parts say nothing.
+        # The part with the caption or the reply tells for whom the album is; the other parts tell nothing.
         telling = [part for part in parts if part.text or part.reply_to is not None] or parts
         return replace(
             parts[0],
@@ -130,13 +131,13 @@ class Reader:
         )
 
     def edited(self, message: Message, update_id: int) -> Inbound | None:
-        """The new state of a message; None as for a new one, and for a location that moves."""
+        """Returns the new state of a message; None as for a new message, and for a location that moves."""
         return None if message.location is not None else self._said(message, update_id, edited=True)
 
     def pressed(self, press: CallbackQuery, update_id: int, now: int) -> Inbound | None:
-        """A button that was pressed; None where it is no button of ours under a message in a chat.
+        """Returns a button press; None unless the button is the bot's own under a message in a chat.
 
-        `now` is in milliseconds UTC: Telegram does not tell when.
+        `now` is in milliseconds UTC: Telegram does not tell when a button was pressed.
         """
         shown = press.message
         kind = None if shown is None else _kind(shown.chat)
@@ -154,10 +155,11 @@ class Reader:
             message_id=str(shown.message_id),
             text="",
             sent_at=now,
-            # Of a message that is too old to be shown to bots, only chat and id are known.
+            # If a message is too old to be shown to bots, only its chat and id are known.
             thread=_topic(shown) if isinstance(shown, Message) else None,
             chat_title=_well_formed(shown.chat.title or ""),
             pressed=press.data,
+            language=press.from_user.language_code or "",
         )
 
     def _said(self, message: Message, update_id: int, *, edited: bool) -> Inbound | None:
@@ -166,7 +168,7 @@ class Reader:
             return None
         author = message.from_user
         if message.sender_chat is not None:
-            # An anonymous admin, a channel: the user given with it is a stand-in who must never count as a person.
+            # An anonymous admin or a channel: the user given with it is a stand-in and must never count as a person.
             author_id, author_name = "", message.sender_chat.title or str(message.sender_chat.id)
         elif author is None or author.is_bot:
             return None
@@ -175,7 +177,7 @@ class Reader:
         text, named, elsewhere = _words(message, self.me)
         answered = message.reply_to_message
         if answered is not None and answered.forum_topic_created is not None:
-            answered = None  # all of a topic stands as a reply to what opened it
+            answered = None  # every message of a topic is a reply to the message that opened it
         if kind == "group":
             to_me = answered is not None and answered.from_user is not None and str(answered.from_user.id) == self.me.id
             addressed = not elsewhere and (named or to_me or not self.mention)
@@ -186,7 +188,7 @@ class Reader:
             channel=self.channel,
             platform=PLATFORM,
             bot_id=self.me.id,
-            # Unlike any other update's, also when Telegram begins to count anew after a quiet week.
+            # Unique even when Telegram restarts its count after a quiet week.
             update_key=f"{update_id}-{message.chat.id}-{message.message_id}",
             chat=str(message.chat.id),
             chat_kind=kind,
@@ -202,17 +204,18 @@ class Reader:
             forwarded=message.forward_origin is not None,
             edited=edited,
             attachments=attachments(message),
+            language=(author.language_code or "") if author is not None else "",
         )
 
 
 def attachments(message: Message) -> tuple[Attachment, ...]:
-    """What came with a message beside its words."""
+    """Returns the attachments of a message."""
     found = _file(message) or _thing(message)
     return () if found is None else (found,)
 
 
 def is_present(change: ChatMemberUpdated) -> bool:
-    """Whether the bot is in the chat after the change."""
+    """Returns whether the bot is in the chat after the change."""
     member = change.new_chat_member
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
@@ -220,7 +223,7 @@ def is_present(change: ChatMemberUpdated) -> bool:
 
 
 def _file(message: Message) -> Attachment | None:
-    """What has bytes. An animation comes as a document too, so it is looked for first."""
+    """Returns the attachment with bytes. An animation comes as a document too, so it is looked for first."""
     pictures = message.photo or (message.live_photo.photo if message.live_photo is not None else None)
     if pictures:
         return _picture(pictures)
@@ -242,7 +245,7 @@ def _file(message: Message) -> Attachment | None:
 
 
 def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
-    """The largest that is useful to a model, else the smallest."""
+    """Returns the largest size that is useful to a model, else the smallest."""
     by_size = sorted(sizes, key=lambda size: size.width * size.height)
     useful = [size for size in by_size if size.width * size.height <= _PIXELS]
     chosen = useful[-1] if useful else by_size[0]
@@ -252,7 +255,7 @@ def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
 
 
 def _bytes(file: Any, kind: AttachmentKind, name: str, media_type: str, *, spoken: bool) -> Attachment:
-    """A file of any of Telegram's sorts, which tell more or less of it; by its media type it may be of another kind."""
+    """Returns a file of any of Telegram's sorts as an attachment; its media type may make it another kind."""
     told = getattr(file, "mime_type", None) or media_type
     if kind in ("file", "video"):
         kinds: dict[str, AttachmentKind] = {"image": "image", "audio": "audio", "video": "video"}
@@ -264,7 +267,7 @@ def _bytes(file: Any, kind: AttachmentKind, name: str, media_type: str, *, spoke
 
 
 def _thing(message: Message) -> Attachment | None:
-    """What has no bytes that say anything, in a few words."""
+    """Returns an attachment without meaningful bytes, named in a few words."""
     name = None
     if message.sticker is not None:
         name = f"sticker {message.sticker.emoji or ''}"
@@ -292,18 +295,18 @@ def _thing(message: Message) -> Attachment | None:
 
 
 def _where(location: Location) -> str:
-    """Degrees to about a metre."""
+    """Returns degrees, rounded to about a metre."""
     return ", ".join(str(round(degrees, 5)) for degrees in (location.latitude, location.longitude))
 
 
 def _short(name: str) -> str:
-    """On one line."""
+    """Returns a name on one line, cut to `_NAME` characters."""
     line = _well_formed(" ".join(name.split()))
     return line if len(line) <= _NAME else f"{line[: _NAME - 1]}…"
 
 
 def _topic(message: Message) -> str | None:
-    """The topic a message stands in. Replies outside of topics carry a thread id too, which is no topic's."""
+    """Returns the topic of a message. Replies outside of topics carry a thread id too, which is not a topic's."""
     thread = message.message_thread_id
     return str(thread) if message.is_topic_message and thread not in (None, GENERAL) else None
 
@@ -315,20 +318,24 @@ def _kind(chat: Chat) -> ChatKind | None:
 
 
 def _is_spoken(message: Message, kind: ChatKind) -> bool:
-    """In a private chat also what is newer than this program: the person is told that it was not understood."""
+    """Returns whether a person said the message.
+
+    In a private chat this includes content newer than this program: the person is told that it was not understood.
+    """
     content = message.content_type
     return content in _SPOKEN or (content == ContentType.UNKNOWN and kind == "private")
 
 
 def _person(user: User) -> str:
-    """Never empty: a person may have chosen a name without visible letters, or deleted the account."""
+    """Returns a user's name; never empty, though a name may have no visible letters or the account may be deleted."""
     return user.full_name.strip() or user.username or str(user.id)
 
 
-def _words(message: Message, me: BotFacts) -> tuple[str, bool, bool]:
-    """The text without the bot's own name at its ends; whether it names or commands the bot; whether another bot.
+def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:
+    """Returns the text without the bot's own name at its ends, and two flags.
 
-    Goes by Telegram's entities, whose offsets count UTF-16 units, and not by what the text looks like.
+    The first flag is True if the text names or commands the bot, the second if it commands another bot. Names and
+    commands go by Telegram's entities, whose offsets count UTF-16 units, and not by what the text looks like.
     """
     text = message.text or message.caption or ""
     units = text.encode("utf-16-le", "surrogatepass")
@@ -366,5 +373,5 @@ def _decoded(units: bytes) -> str:
 
 
 def _well_formed(text: str) -> str:
-    """`text` with U+FFFD for lone surrogates, which fit in no database."""
+    """Returns `text` with U+FFFD for lone surrogates, which no database stores."""
     return _decoded(text.encode("utf-16-le", "surrogatepass"))

@@ -1,16 +1,15 @@
-"""Requests to Telegram's Bot API, and what its refusals mean.
+"""Requests to Telegram's Bot API, and the meaning of its refusals.
 
-Invariants: a request is made once, and what it raises tells whether it surely had no effect; the token, which is part
-of every address, stands in no error text, no cause of an error and no variable of a frame that raises. aiogram gives
-the models of methods, the form encoding and the HTTP session; its retries are not used.
+Invariants: a request is made once, and its error tells whether the request surely had no effect. The token is part of
+every address; it is in no error text, no cause of an error and no variable of a frame that raises. aiogram gives the
+models of methods, the form encoding and the HTTP session; its retries are not used.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,7 +20,7 @@ from aiogram.client.telegram import TelegramAPIServer
 from aiogram.methods import GetFile, GetMe, TelegramMethod
 from aiogram.types import User
 from aiogram.utils.token import TokenValidationError
-from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, ConnectionTimeoutError, InvalidURL
+from aiohttp import ClientSession
 from pydantic import ValidationError
 
 from channels.base import (
@@ -34,26 +33,25 @@ from channels.base import (
     PlaceGone,
     TooLarge,
 )
+from channels.http import HttpClient
 
 API = "https://api.telegram.org"
 
-_CONNECT_SECONDS = 10.0  # within this a server that can be reached has shaken hands
 _UNNAMED_WAIT = 5.0  # a 429 that does not say how long
-_PIECE = 65_536  # bytes of a file that are read at once
 
 
-class RateLimited(ChannelUnavailable):
+class TelegramRateLimited(ChannelUnavailable):
     """Telegram asks to wait `retry_after` seconds before the next request to this chat; nothing was shown."""
 
     code = "rate_limited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BotFacts:
-    """What Telegram says of a bot. `username` is without the @.
+class TelegramBot:
+    """A bot as Telegram describes it. `username` is without the @.
 
-    `reads_all_group_messages` is False in privacy mode: in groups it is then given only commands, mentions of it and
-    replies to it.
+    `reads_all_group_messages` is False in privacy mode: in groups the bot is then given only commands, mentions of it
+    and replies to it.
     """
 
     id: str
@@ -68,8 +66,8 @@ class Rival(ChannelUnavailable):
     code = "rival"
 
 
-class Refused(ChannelError):
-    """Telegram understood a request and refused it; nothing was shown. What it means depends on the request."""
+class TelegramRefused(ChannelError):
+    """Telegram understood a request and refused it; nothing was shown. The meaning depends on the request."""
 
     def __init__(self, status: int, description: str, *, moved_to: int | None = None) -> None:
         super().__init__(f"Telegram says: {description} ({status})")
@@ -78,7 +76,7 @@ class Refused(ChannelError):
         self._description = description.casefold()
 
     def says(self, *words: str) -> bool:
-        """Whether one of `words` (lower case) is in Telegram's description, the only thing that tells 400s apart."""
+        """Returns whether one of `words` (lower case) is in Telegram's description, which alone tells 400s apart."""
         return any(word in self._description for word in words)
 
 
@@ -92,36 +90,25 @@ class Wire:
             self._bot = Bot(token, session=self._session)
         except TokenValidationError:
             raise ChannelRefused(
-                "this is no bot token: one looks like 123456789:AAE… and comes from @BotFather in Telegram"
+                "this is not a bot token: it should look like 123456789:AAE… and come from @BotFather in Telegram"
             ) from None
-        self._users = 0
-        self._client: ClientSession | None = None
+        self._http = HttpClient(self._session.create_session)
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[ClientSession]:
-        """The HTTP session; closed when the last block that uses it ends."""
-        self._users += 1
-        try:
-            if self._client is None:
-                self._client = await self._session.create_session()
-            yield self._client
-        finally:
-            self._users -= 1
-            if not self._users and self._client is not None:
-                client, self._client = self._client, None
-                await client.close()
+    def open(self) -> AbstractAsyncContextManager[ClientSession]:
+        """Keeps one HTTP session for all requests made inside the block."""
+        return self._http.open()
 
-    async def introduce(self, seconds: float) -> BotFacts:
-        """Whose token it is. Raises `ChannelRefused`, `ChannelUnavailable`."""
+    async def introduce(self, seconds: float) -> TelegramBot:
+        """Returns the bot whose token this is. Raises `ChannelRefused`, `ChannelUnavailable`."""
         try:
             me = User.model_validate(await self.call(GetMe(), seconds=seconds))
-        except Refused as exc:
+        except TelegramRefused as exc:
             raise no_entry(exc) from None
         except ValidationError:
             raise ChannelUnavailable(
-                f"{self.host} does not answer as Telegram does; see the channel's base_url"
+                f"{self.host} does not answer like Telegram; check the channel's base_url"
             ) from None
-        return BotFacts(
+        return TelegramBot(
             id=str(me.id),
             username=me.username or "",
             name=me.full_name,
@@ -129,29 +116,34 @@ class Wire:
         )
 
     async def call(self, method: TelegramMethod[Any], *, seconds: float) -> Any:
-        """Make a request that may take so long; the answer's `result` as plain data.
+        """Makes a request of at most `seconds`; returns the answer's `result` as plain data.
 
-        Raises `Refused`, `RateLimited`, and `ChannelUnavailable` with `certain` False once the request may have been
-        read. No error holds the address, and with it the token, nor has a cause that does.
+        Raises `TelegramRefused`, `TelegramRateLimited`, and `ChannelUnavailable` with `certain` False once the
+        request may have been read. No error holds the address, and with it the token, nor has a cause that does.
         """
         name = method.__api_method__
-        answer = await self._exchange(method, seconds)
-        if isinstance(answer, ChannelUnavailable):
+        answer = await self._http.exchange(
+            "POST",
+            self._session.api.api_url(self._bot.token, name),
+            server=self.host,
+            seconds=seconds,
+            data=self._session.build_form_data(self._bot, method),
+        )
+        if isinstance(answer, ChannelError):
             raise answer
-        status, body = answer
-        return self._result(name, status, body)
+        return self._result(name, answer.status, answer.body)
 
     async def download(self, file_id: str, *, limit: int, seconds: float) -> bytes:
-        """A file that was sent to the bot, within so many seconds in all.
+        """Returns a file that was sent to the bot, within `seconds` in all.
 
-        Raises `TooLarge` above `limit` bytes or Telegram's own 20 MB, `ChannelUnavailable`, and `ChannelError` for
-        what will not come any more.
+        Raises `TooLarge` above `limit` bytes or Telegram's own 20 MB, `ChannelUnavailable`, and `ChannelError` for a
+        file that will not come any more.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         try:
             found = await self.call(GetFile(file_id=file_id), seconds=seconds)
-        except Refused as exc:
+        except TelegramRefused as exc:
             raise _no_file(exc) from None
         path = found.get("file_path") if isinstance(found, dict) else None
         if not isinstance(path, str):
@@ -162,57 +154,25 @@ class Wire:
             )
         size = found.get("file_size")
         if isinstance(size, int) and size > limit:
-            raise _too_large(limit)
-        got = await self._bytes(path, limit, max(deadline - loop.time(), 0.001))
-        if isinstance(got, ChannelError):
-            raise got
-        return got
-
-    async def _bytes(self, path: str, limit: int, seconds: float) -> bytes | ChannelError:
-        """A file's bytes or why there are none; returned for the reason that `_exchange` has."""
-        url = self._session.api.file_url(self._bot.token, quote(path))
-        limits = ClientTimeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
-        body = bytearray()
-        async with self.open() as client:
-            try:
-                async with client.get(url, timeout=limits, allow_redirects=False) as response:
-                    if response.status >= 500:
-                        return ChannelUnavailable(f"{self.host} is in trouble ({response.status})")
-                    if response.status != 200:
-                        return ChannelError(f"{self.host} does not give the file ({response.status})")
-                    if (response.content_length or 0) > limit:
-                        return _too_large(limit)
-                    async for piece in response.content.iter_chunked(_PIECE):
-                        body += piece
-                        if len(body) > limit:
-                            return _too_large(limit)
-                    return bytes(body)
-            except (ClientError, TimeoutError, OSError) as exc:
-                return ChannelUnavailable(f"{self.host} did not give the file: {_reason(exc)}")
-
-    async def _exchange(self, method: TelegramMethod[Any], seconds: float) -> tuple[int, bytes] | ChannelUnavailable:
-        """Status and body of the answer, or why there is none.
-
-        That is returned and not raised: a traceback from here would have the address among its variables, which some
-        loggers show.
-        """
-        name = method.__api_method__
-        url = self._session.api.api_url(self._bot.token, name)
-        form = self._session.build_form_data(self._bot, method)
-        # Time to connect is bounded by itself, so that a network that is down is told from an answer that is late.
-        limits = ClientTimeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds / 2))
-        async with self.open() as client:
-            try:
-                async with client.post(url, data=form, timeout=limits, allow_redirects=False) as response:
-                    return response.status, await response.read()
-            except (ClientConnectorError, ConnectionTimeoutError, InvalidURL) as exc:
-                return ChannelUnavailable(f"{self.host} can't be reached: {_reason(exc)}")
-            except (ClientError, TimeoutError, OSError) as exc:
-                return ChannelUnavailable(f"{self.host} gave no answer to {name}: {_reason(exc)}", certain=False)
+            raise TooLarge(f"the file has {size:,} bytes, {limit:,} are allowed")
+        answer = await self._http.exchange(
+            "GET",
+            self._session.api.file_url(self._bot.token, quote(path)),
+            server=self.host,
+            seconds=max(deadline - loop.time(), 0.001),
+            limit=limit,
+        )
+        if isinstance(answer, ChannelError):
+            raise answer
+        if answer.status >= 500:
+            raise ChannelUnavailable(f"{self.host} is in trouble ({answer.status})")
+        if answer.status != 200:
+            raise ChannelError(f"{self.host} does not give the file ({answer.status})")
+        return answer.body
 
     def _result(self, name: str, status: int, body: bytes) -> Any:
-        if status == 413:  # perhaps said by what stands before Telegram, in words of its own
-            raise Refused(status, "Request Entity Too Large")
+        if status == 413:  # perhaps from a proxy before Telegram, in words of its own
+            raise TelegramRefused(status, "Request Entity Too Large")
         try:
             answer = json.loads(body.decode("utf-8", "replace"))
         except ValueError:
@@ -228,15 +188,15 @@ class Wire:
         if status == 429:
             wait = parameters.get("retry_after")
             seconds = float(wait) if isinstance(wait, int | float) else _UNNAMED_WAIT
-            raise RateLimited(f"Telegram asks to wait {seconds:.0f} s", retry_after=seconds)
+            raise TelegramRateLimited(f"Telegram asks to wait {seconds:.0f} s", retry_after=seconds)
         if status >= 500:
             raise ChannelUnavailable(f"Telegram is in trouble: {description} ({status})", certain=False)
         moved_to = parameters.get("migrate_to_chat_id")
-        raise Refused(status, description, moved_to=moved_to if isinstance(moved_to, int) else None)
+        raise TelegramRefused(status, description, moved_to=moved_to if isinstance(moved_to, int) else None)
 
 
-def no_entry(refused: Refused) -> ChannelError:
-    """What a refused poll, or a first request, means."""
+def no_entry(refused: TelegramRefused) -> ChannelError:
+    """Returns the error for a refused poll or a refused first request."""
     if refused.status in (401, 404):
         return ChannelRefused(
             f"{refused}: the bot's token is wrong or was revoked; put the one that @BotFather shows into the config"
@@ -258,8 +218,8 @@ def webhook_set() -> ChannelRefused:
     )
 
 
-def not_shown(refused: Refused, *, edit: bool) -> ChannelError:
-    """What a refused message means. The words are Telegram's, as tdlib/telegram-bot-api has them."""
+def not_shown(refused: TelegramRefused, *, edit: bool) -> ChannelError:
+    """Returns the error for a refused message. The words are Telegram's, as tdlib/telegram-bot-api has them."""
     told = str(refused)
     if refused.moved_to is not None:
         return Moved(told, chat=str(refused.moved_to))
@@ -278,8 +238,8 @@ def not_shown(refused: Refused, *, edit: bool) -> ChannelError:
     return TooLarge(f"{told}: the file was not sent") if too_large else ChannelError(told)
 
 
-def _no_file(refused: Refused) -> ChannelError:
-    """What a refused question for a file means."""
+def _no_file(refused: TelegramRefused) -> ChannelError:
+    """Returns the error for a refused request for a file."""
     if refused.says("file is too big"):
         return TooLarge("the file has more than the 20 MB that Telegram gives to bots")
     if refused.status in (401, 404):
@@ -287,16 +247,3 @@ def _no_file(refused: Refused) -> ChannelError:
     if refused.says("temporarily unavailable"):
         return ChannelUnavailable(str(refused))
     return ChannelError(str(refused))
-
-
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"the file has more than the {limit:,} bytes that are allowed")
-
-
-def _reason(error: Exception) -> str:
-    """A failure in words that hold no address."""
-    if isinstance(error, TimeoutError):
-        return "it took too long"
-    cause = error.os_error if isinstance(error, ClientConnectorError) else error
-    words = cause.strerror if isinstance(cause, OSError) else None
-    return words or type(cause).__name__

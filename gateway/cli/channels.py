@@ -23,55 +23,66 @@ from agents.spec import AGENT_NAME
 from channels.base import ChannelError, Inbound
 from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_TEMPFAIL, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs
-from gateway.config import CONFIG_NAME, EX_CONFIG, Config, ConfigError, find, load
-from gateway.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
+from gateway.config.loading import (
+    CONFIG_NAME,
+    EX_CONFIG,
+    Config,
+    ConfigError,
+    data_here,
+    find,
+    home_folder,
+    is_reference,
+    load,
+)
+from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
 
 if TYPE_CHECKING:
     from channels.base import Channel
-    from gateway.setup import Platform
+    from gateway.config.setup import Platform
 
 #: What is said to whoever is to send a pairing code, line by line.
 _Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
 
 _GO_ON = (
-    "The bot is configured, but knows nobody yet: the same command waits for the code again, or write your numeric "
-    "user id into allow and admins, at the bot in config.yaml."
+    "The bot is configured, but nobody may talk to it yet. Run the same command to try again, or add your numeric user "
+    "id to allow and admins under the bot in config.yaml."
 )
-_BY_HAND = "Nobody may talk to it yet: write your numeric user id into allow and admins, at the bot in config.yaml"
+_BY_HAND = "Nobody may talk to it yet: add your numeric user id to allow and admins under the bot in config.yaml"
 _SERVERS = (
-    "In servers it answers where you let it: write /allow here in a channel, or put the server's id into servers, at "
-    "the bot in config.yaml."
+    "In servers it answers only where you allow it: send /allow here in a channel, or add the server's id to servers "
+    "under the bot in config.yaml."
 )
 _WHERE_A_TOKEN_IS: Mapping[Platform, tuple[str, ...]] = {
-    "telegram": ("Make a bot: write /newbot to https://t.me/BotFather on Telegram, and copy the token it gives you.",),
+    "telegram": ("Create a bot: send /newbot to https://t.me/BotFather on Telegram, and copy the token you get.",),
     "discord": (
-        "Make a bot at https://discord.com/developers/applications: New Application, then its Bot page. There switch",
-        "Message Content Intent on, save, press Reset Token and copy the token it shows.",
+        "Create a bot at https://discord.com/developers/applications: New Application, then its Bot page. There,",
+        "turn on Message Content Intent, save, press Reset Token and copy the token.",
     ),
 }
 #: Tokens that look right, to read a configuration with whose token is not set yet.
 _SAMPLES: Mapping[Platform, str] = {"telegram": f"12345:{'x' * 35}", "discord": f"{'x' * 24}.{'x' * 6}.{'x' * 38}"}
 
-_TOKEN = click.option("--token", help="The bot's token; else it is asked for, or read from a pipe.")
+_TOKEN = click.option("--token", help="The bot's token. Without it, the command asks for it or reads it from a pipe.")
 _NO_PAIR = click.option(
-    "--no-pair", is_flag=True, help="Don't wait for the first person: allow and admins stay as they are."
+    "--no-pair", is_flag=True, help="Don't wait for the first person; leave allow and admins as they are."
 )
 
 
 @click.group()
 def channels() -> None:
-    """The chat platforms: set one up, list them."""
+    """Set up or list chat platforms."""
 
 
 @channels.command("list")
 @CONFIG
 def list_channels(config_path: Path | None) -> None:
     """List the configured channels and who may talk there."""
-    from gateway import app, policy
+    from gateway import app
+    from gateway.pipeline import policy
 
     config = loaded(config_path)
     console = config.settings.channels.console
-    click.echo(f"console: the terminal, {'by `remora chat`' if console.enabled else 'switched off'}")
+    click.echo(f"console: the terminal, {'used by `remora chat`' if console.enabled else 'off'}")
     for bot in config.settings.channels.bots:
         places = f"{len(bot.groups)} groups"
         if isinstance(bot, DiscordSettings):
@@ -86,30 +97,34 @@ def list_channels(config_path: Path | None) -> None:
 
 @channels.group("add")
 def add_channel() -> None:
-    """Set a chat platform up."""
+    """Set up a chat platform."""
 
 
 @add_channel.command("telegram")
 @CONFIG
 @_TOKEN
-@click.option("--id", "channel", default="telegram", show_default=True, help="The channel's name; one for each bot.")
+@click.option(
+    "--id", "channel", default="telegram", show_default=True, help="The channel's name, different for each bot."
+)
 @_NO_PAIR
 @click.option("--base-url", help="A Bot API server of your own.", hidden=True)
 def add_telegram(
     config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None
 ) -> None:
-    """Set a Telegram bot up: test its token, write it into .env and config.yaml, let the first person in."""
+    """Set up a Telegram bot: check its token, write .env and config.yaml, let the first person in."""
     _add("telegram", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
 
 
 @add_channel.command("discord")
 @CONFIG
 @_TOKEN
-@click.option("--id", "channel", default="discord", show_default=True, help="The channel's name; one for each bot.")
+@click.option(
+    "--id", "channel", default="discord", show_default=True, help="The channel's name, different for each bot."
+)
 @_NO_PAIR
 @click.option("--base-url", help="Another address of Discord's API.", hidden=True)
 def add_discord(config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None) -> None:
-    """Set a Discord bot up: test its token, write it into .env and config.yaml, let the first person in."""
+    """Set up a Discord bot: check its token, write .env and config.yaml, let the first person in."""
     _add("discord", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
 
 
@@ -123,10 +138,13 @@ def _add(
     base_url: str | None,
 ) -> None:
     """`remora channels add`, for any platform."""
-    from gateway import setup
+    from gateway.config import setup
 
     if not re.match(AGENT_NAME, channel) or channel == "console":
-        fail("--id must be a name of small letters, digits, - and _, and not console.", click.UsageError.exit_code)
+        fail(
+            "--id must consist of lower-case letters, digits, - and _, and can't be console.",
+            click.UsageError.exit_code,
+        )
     home = Path.home()
     file = _config_to_write(config_path, home)
     name = setup.variable(channel)
@@ -145,9 +163,17 @@ def _add(
     try:
         pairing = _MEET[platform](token, base_url)
         setup.keep_token(file.parent / ".env", name, token)
-        left = f"The token is in {file.parent / '.env'} as {name}; nothing was changed in {file}."
-        setup.add_bot(file, platform=platform, channel=channel, name=name, base_url=base_url, check=check_file)
-        click.echo(f"Its token is in {file.parent / '.env'} as {name}, its entry in {file}.")
+        left = f"The token is in {file.parent / '.env'} as {name}. Nothing was changed in {file}."
+        setup.add_bot(
+            file,
+            platform=platform,
+            channel=channel,
+            name=name,
+            base_url=base_url,
+            check=check_file,
+            data_dir=str(data_here(os.environ, Path.cwd(), home) or "data"),
+        )
+        click.echo(f"Wrote the token to {file.parent / '.env'} as {name}, and the bot to {file}.")
         left = _GO_ON
         config = load(file, os.environ, home)
         entry = next(one for one in config.settings.channels.bots if one.id == channel)
@@ -159,8 +185,8 @@ def _add(
         if person is None:
             fail(f"Nobody sent the code in time. {_GO_ON}", EX_TEMPFAIL)
         setup.let_in(file, platform=platform, channel=channel, person=person.author_id, check=check_file)
-        click.echo(f"{_shown(person.author_name)} ({person.author_id}) may talk to it now and is its admin.")
-        left = f"The bot and its admin stay in {file}, only its servers are missing. Start it with `remora serve`."
+        click.echo(f"{_shown(person.author_name)} ({person.author_id}) can talk to it now and is its admin.")
+        left = f"The bot and its admin are in {file}; only its servers are missing. Start it with `remora serve`."
         if platform == "discord":
             servers = _chosen_servers(token, base_url)
             if servers:
@@ -173,19 +199,23 @@ def _add(
     except ChannelError as exc:
         fail(f"{exc} {left}", EX_TEMPFAIL if exc.retryable else EX_CONFIG)
     except OSError as exc:
-        fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the rights of the file and its folder.", EX_CANTCREAT)
+        fail(
+            f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the file and its folder.", EX_CANTCREAT
+        )
     click.echo("Start it with `remora serve`.")
 
 
 def _config_to_write(config_path: Path | None, home: Path) -> Path:
-    """The config.yaml to change: the one in use, or a new one where data already lies when there is none."""
+    """The config.yaml to change: the one in use, or a new one in the home folder when that is the reference or none."""
     if config_path is not None:
         return config_path.expanduser().absolute()
     try:
         found = find(None, os.environ, Path.cwd(), home)
     except ConfigError as exc:
         fail(str(exc), EX_CONFIG)
-    return (found or home / ".config" / "remora" / CONFIG_NAME).absolute()
+    if found is None or is_reference(found, os.environ, home):
+        found = home_folder(home) / CONFIG_NAME
+    return found.absolute()
 
 
 def _configured(
@@ -201,15 +231,15 @@ def _configured(
         try:
             config = load(file, {name: _SAMPLES[platform], **os.environ}, home)
         except ConfigError as exc:
-            fail(f"{exc}\nCorrect this first; nothing was changed.", EX_CONFIG)
+            fail(f"{exc}\nNothing was changed. Correct this first.", EX_CONFIG)
         unset = True
     bot = next((one for one in config.settings.channels.bots if one.id == channel), None)
     if bot is None:
         return None, None
     if bot.platform != platform:
         fail(
-            f"The channel {channel} is a bot on {bot.platform.capitalize()} already. Give this one a name of its own "
-            f"with --id {channel}-2.",
+            f"The channel {channel} is already a bot on {bot.platform.capitalize()}. Give this one another name, such "
+            f"as --id {channel}-2.",
             EX_CONFIG,
         )
     return bot, None if unset else bot.token.get_secret_value()
@@ -226,20 +256,22 @@ def _asked_token(platform: Platform) -> str:
 def _check_token(platform: Platform, token: str, bot: BotSettings | None, channel: str, name: str) -> None:
     if platform == "telegram":
         fits, number = TELEGRAM_TOKEN.fullmatch(token), token.partition(":")[0]
-        rule = "digits, a colon and 35 more characters. Copy it whole from @BotFather."
+        rule = "It has digits, a colon and 35 more characters. Copy all of it from @BotFather."
     else:
         fits, number = DISCORD_TOKEN.fullmatch(token), discord_number(token)
-        rule = "three parts with dots between them. Copy it whole from the Bot page, where Reset Token shows a new one."
+        rule = (
+            "It has three parts separated by dots. Copy all of it from the Bot page, where Reset Token shows a new one."
+        )
     if not fits:
-        fail(f"This is no token of a bot: {rule}", EX_DATAERR)
+        fail(f"This is not a bot token. {rule}", EX_DATAERR)
     if bot is not None and number and bot.number and bot.number != number:
         fail(
-            f"The channel {channel} is another bot already. Take it out of config.yaml first, or give this one a "
-            f"name of its own with --id {channel}-2.",
+            f"The channel {channel} is already another bot. Remove it from config.yaml first, or give this one "
+            f"another name, such as --id {channel}-2.",
             EX_CONFIG,
         )
     if os.environ.get(name, token) != token:
-        fail(f"The environment variable {name} holds another token and would win over .env: unset it first.", EX_CONFIG)
+        fail(f"The environment variable {name} holds another token and would override .env. Unset it first.", EX_CONFIG)
 
 
 def _meet_telegram(token: str, base_url: str) -> _Pairing:
@@ -249,19 +281,18 @@ def _meet_telegram(token: str, base_url: str) -> _Pairing:
     facts = asyncio.run(probe(token, base_url))
     click.echo(f"This is @{facts.username} ({facts.name}).")
     if facts.reads_all_group_messages:
-        click.echo("Its privacy mode is off: in groups Telegram shows it every message.")
+        click.echo("Its privacy mode is off: in groups, Telegram shows it every message.")
         click.echo(
-            "It answers what is meant for it and keeps nothing of the rest. /setprivacy at @BotFather changes it."
+            "It answers messages meant for it and keeps no others. To change that, send /setprivacy to @BotFather."
         )
     else:
+        click.echo("Its privacy mode is on: in groups, it sees only commands, mentions and replies to it.")
         click.echo(
-            "Its privacy mode is on: in groups it sees commands, mentions of it and replies to it, nothing else."
-        )
-        click.echo(
-            "That is enough to talk with it. /setprivacy at @BotFather changes it; then add it to its groups anew."
+            "That is enough to talk to it. To change that, send /setprivacy to @BotFather and add it to its groups "
+            "again."
         )
     return lambda code: (
-        "Now say who you are. Open this on the phone or computer where you use Telegram, and press Start:",
+        "Now show who you are. Open this link where you use Telegram, and press Start:",
         f"  https://t.me/{facts.username}?start={code.replace('-', '')}",
         f"or send this code to @{facts.username}: {code}",
     )
@@ -274,19 +305,19 @@ def _meet_discord(token: str, base_url: str) -> _Pairing:
     facts = asyncio.run(probe(token, base_url))
     click.echo(f"This is {_shown(facts.name)} ({facts.id}).")
     while not facts.reads_messages:
-        click.echo("Its Message Content Intent is off: Discord would not let it read what people write. Open", err=True)
+        click.echo("Its Message Content Intent is off, so Discord would not let it read messages. Open", err=True)
         click.echo(f"  https://discord.com/developers/applications/{facts.application_id}/bot", err=True)
-        click.echo("and there, under Privileged Gateway Intents, switch it on and save the changes.", err=True)
+        click.echo("and turn it on under Privileged Gateway Intents, then save the changes.", err=True)
         if not sys.stdin.isatty():
             break
-        click.prompt("Press Enter when that is done", default="", show_default=False)
+        click.prompt("Press Enter when you are done", default="", show_default=False)
         facts = asyncio.run(probe(token, base_url))
-    click.echo("With this link you add it to a server of yours:")
+    click.echo("Add it to one of your servers with this link:")
     click.echo(f"  {facts.invite}")
     return lambda code: (
-        "Now say who you are. Once it is in a server with you, click its name there and send it this code:",
+        "Now show who you are. Once it is in one of your servers, click its name there and send it this code:",
         f"  {code}",
-        "Only a direct message counts: in a channel of the server others could read the code.",
+        "Send it as a direct message: in a server channel, others could read the code.",
     )
 
 
@@ -294,7 +325,9 @@ _MEET: Mapping[Platform, Callable[[str, str], _Pairing]] = {"telegram": _meet_te
 
 
 async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
-    from gateway import app, policy, setup
+    from gateway import app
+    from gateway.config import setup
+    from gateway.pipeline import policy
 
     set_up_logs(config)
     bot: Channel = app.channels(_asking(config))[channel]
@@ -303,7 +336,7 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
     click.echo()
     for line in pairing(code):
         click.echo(line)
-    click.echo(f"Waiting {minutes:g} minutes; Ctrl-C leaves ...")
+    click.echo(f"Waiting {minutes:g} minutes for the code. Press Ctrl-C to stop.")
     return await setup.pair(
         bot,
         code=code,
@@ -327,11 +360,11 @@ def _chosen_servers(token: str, base_url: str) -> list[str]:
         try:
             found = asyncio.run(_servers(token, base_url))
         except ChannelError as exc:
-            click.echo(f"Its servers can't be listed now: {exc}", err=True)
+            click.echo(f"Can't list its servers now: {exc}", err=True)
             found = {}
         for server, name in found.items():
             if click.confirm(
-                f"Shall it answer in all channels of {_shown(name)} ({server}) that it sees?", default=False
+                f"Should it answer in all channels of {_shown(name)} ({server}) that it can see?", default=False
             ):
                 chosen.append(server)
     if not chosen:

@@ -19,17 +19,19 @@ import click
 
 from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs
-from gateway.config import Config
+from gateway.config.loading import Config
 from memory.errors import MemoryFault, StorageError, StoreInUse
 
 if TYPE_CHECKING:
-    from gateway.jobs import Worker
-    from memory.jobs import Change, Run
+    from gateway.ops.night_clock import Worker
+    from memory.jobs.runner import Change, Run
     from memory.service import Context, Memory, Service
 
-_PERSON = click.option("--person", metavar="PLATFORM:USER", help="Whose memories: a person, as telegram:123456.")
-_CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group, as telegram:-1001234567890.")
-_AGENT = click.option("--agent", metavar="NAME", help="The agent, and so the store; else the default one.")
+_PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person's memories, as telegram:123456.")
+_CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group's memories, as telegram:-1001234567890.")
+_AGENT = click.option(
+    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
+)
 #: Seconds between two lines on how far a run is.
 _TOLD: float = 2.0
 #: Letters shown of a memory.
@@ -38,13 +40,13 @@ _LINE = 200
 
 @click.group()
 def jobs() -> None:
-    """The work of the night: see it, run it, preview it, take it back."""
+    """List, run, preview and undo nightly jobs."""
 
 
 @jobs.command("list")
 @CONFIG
 def list_(config_path: Path | None) -> None:
-    """When each agent's jobs run next, in its timezone, and how they went last."""
+    """Show when each agent's jobs run next, in its timezone, and how they last went."""
     with _at_work():
         asyncio.run(_list(loaded(config_path)))
 
@@ -54,7 +56,7 @@ def list_(config_path: Path | None) -> None:
 @click.argument("job")
 @_AGENT
 def run(config_path: Path | None, job: str, agent: str | None) -> None:
-    """Run a job now. While `remora serve` runs, an admin's /jobs run in a chat does it."""
+    """Run a job now. While `remora serve` is running, an admin sends /jobs run in a chat instead."""
     with _at_work():
         asyncio.run(_run(loaded(config_path), job, agent))
 
@@ -66,7 +68,7 @@ def run(config_path: Path | None, job: str, agent: str | None) -> None:
 @_CHAT
 @_AGENT
 def preview(config_path: Path | None, job: str, person: str | None, chat: str | None, agent: str | None) -> None:
-    """Show what a job would do with somebody's memories now; a model that is asked costs tokens."""
+    """Show what a job would do to someone's memories now. If it uses a model, that costs tokens."""
     with _at_work():
         asyncio.run(_preview(loaded(config_path), job, person=person, chat=chat, agent=agent))
 
@@ -78,7 +80,7 @@ def preview(config_path: Path | None, job: str, person: str | None, chat: str | 
 @_CHAT
 @_AGENT
 def undo(config_path: Path | None, number: int, person: str | None, chat: str | None, agent: str | None) -> None:
-    """Take back what a run did to somebody's memories; `jobs list` and /memory runs name runs by their numbers."""
+    """Undo what a run did to someone's memories. `jobs list` and /memory runs show the run numbers."""
     with _at_work():
         asyncio.run(_undo(loaded(config_path), number, person=person, chat=chat, agent=agent))
 
@@ -86,30 +88,30 @@ def undo(config_path: Path | None, number: int, person: str | None, chat: str | 
 @contextmanager
 def _at_work() -> Iterator[None]:
     """Says what went wrong, and ends with its code."""
-    from gateway.importing import Unusable
-    from memory.jobs import BudgetSpent, NoUndo
-    from memory.learn.ask import ModelFailed
+    from gateway.cli.importing import Unusable
+    from memory.jobs.runner import NoUndo
+    from memory.learn.model import BudgetSpent, ModelFailed
 
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("Stopped. What is done stays; the run goes on when Remora starts.", err=True)
+        click.echo("Stopped. Finished work is kept, and the run continues when Remora starts.", err=True)
         sys.exit(130)
     except Unusable as exc:
         fail(str(exc), EX_DATAERR)
     except NoUndo:
-        fail("That was taken back before.", EX_DATAERR)
+        fail("That run has already been undone.", EX_DATAERR)
     except StoreInUse as exc:
-        beside = "With it stopped this works; while it runs, an admin's /jobs in a chat does, but not in the terminal."
+        beside = "Stop it to use this command, or let an admin send /jobs in a chat (not in the terminal)."
         fail(f"{exc} {beside}", storage_code(exc))
     except StorageError as exc:
         fail(str(exc), storage_code(exc))
     except BudgetSpent as exc:
         until = datetime.fromtimestamp(exc.until / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-        more = f"There are more from {until} on; background.tokens_per_day in the agent's file allows more."
+        more = f"There are more from {until} on. To allow more, raise background.tokens_per_day in the agent's file."
         fail(f"{exc} {more}", EX_TEMPFAIL)
     except ModelFailed as exc:
-        fail(f"{exc} See whether the background model can be reached, and try again.", EX_TEMPFAIL)
+        fail(f"{exc} Check that the background model can be reached, and try again.", EX_TEMPFAIL)
     except TimeoutError:
         fail("The model took too long. Nothing was changed; try again later.", EX_TEMPFAIL)
     except MemoryFault as exc:
@@ -119,9 +121,9 @@ def _at_work() -> Iterator[None]:
 async def _list(config: Config) -> None:
     from gateway import app
     from gateway.commands.jobs import NAMES, outcome
-    from gateway.jobs import planned, timetables
-    from gateway.texts import Texts
-    from memory.jobs import latest_in
+    from gateway.commands.texts import Texts
+    from gateway.ops.night_clock import planned, timetables
+    from memory.jobs.runner import latest_in
 
     set_up_logs(config)
     for database, served in app.by_database(config).items():
@@ -143,12 +145,12 @@ async def _list(config: Config) -> None:
 async def _run(config: Config, job: str, agent: str | None) -> None:
     from gateway import app
     from gateway.commands.jobs import outcome
-    from gateway.texts import Texts
+    from gateway.commands.texts import Texts
 
     set_up_logs(config)
     name = _agent(config, agent)
     async with app.opened(config, {}) as parts:
-        store = parts.stores[name]
+        store = parts.roster.stores[name]
         worker = store.nights
         assert worker is not None, "an opened store has its worker"
         _known(worker, name, job)
@@ -157,7 +159,7 @@ async def _run(config: Config, job: str, agent: str | None) -> None:
             (one for one in await store.memory.jobs.latest() if ran is not None and one.run.id == ran.id), None
         )
     if ended is None:
-        fail(f"{job} was not run: it is under way already.", EX_SOFTWARE)
+        fail(f"{job} was not run, because it is already running.", EX_SOFTWARE)
     zone = config.agents[name].timezone
     click.echo(f"{job}, run {ended.run.id}: {outcome(Texts('en', zone), ended)}")
     if ended.run.state != "done":
@@ -186,10 +188,10 @@ async def _preview(config: Config, job: str, *, person: str | None, chat: str | 
     set_up_logs(config)
     name = _agent(config, agent)
     async with app.opened(config, {}) as parts:
-        memory = parts.stores[name].memory
+        memory = parts.roster.stores[name].memory
         context = await _whose(config, memory, person=person, chat=chat, agent=agent)
         if job not in memory.jobs.names:
-            fail(f"There is nothing to preview of {job}. There are: {', '.join(memory.jobs.names)}.", EX_DATAERR)
+            fail(f"There is no preview of {job}. Jobs you can preview: {', '.join(memory.jobs.names)}.", EX_DATAERR)
         click.echo(f"Working out what {job} would do ...", err=True)
         changes = await memory.jobs.preview(context, job)
     for change in changes:
@@ -204,12 +206,12 @@ async def _undo(config: Config, number: int, *, person: str | None, chat: str | 
     set_up_logs(config)
     name = _agent(config, agent)
     async with app.opened(config, {}) as parts:
-        memory = parts.stores[name].memory
+        memory = parts.roster.stores[name].memory
         context = await _whose(config, memory, person=person, chat=chat, agent=agent)
         undone = await memory.jobs.undo(context, number)
     click.echo(
-        f"Taken back: {undone.restored} memories are as they were before run {number}"
-        + (f"; {undone.left} were changed since and stay as they are." if undone.left else ".")
+        f"Undone: {undone.restored} memories are as they were before run {number}"
+        + (f"; {undone.left} have changed since and stay as they are." if undone.left else ".")
     )
 
 
@@ -217,32 +219,32 @@ async def _whose(
     config: Config, memory: Service, *, person: str | None, chat: str | None, agent: str | None
 ) -> Context:
     """Whose memories are meant. Raises `Unusable`."""
-    from gateway.importing import Unusable, owner_of
+    from gateway.cli.importing import Unusable, owner_of
 
     owner = owner_of(config, person=person, chat=chat, agent_wide=False, agent=agent)
     if owner is None:
-        raise Unusable("Say whose memories: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
+        raise Unusable("Say whose memories you mean: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
     context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
     if context is None:
-        raise Unusable(f"{person or chat} has never talked with {owner.agent}'s store.")
+        raise Unusable(f"{person or chat} has never talked to an agent that uses {owner.agent}'s database.")
     return context
 
 
 def _agent(config: Config, agent: str | None) -> str:
-    from gateway.importing import Unusable
+    from gateway.cli.importing import Unusable
 
     name = agent or config.default_agent
     if name not in config.agents:
-        raise Unusable(f"There is no agent {name}. There are: {', '.join(sorted(config.agents))}.")
+        raise Unusable(f"There is no agent {name}. The agents are: {', '.join(sorted(config.agents))}.")
     return name
 
 
 def _known(worker: Worker, agent: str, job: str) -> None:
-    from gateway.importing import Unusable
-    from gateway.texts import Texts
+    from gateway.cli.importing import Unusable
+    from gateway.commands.texts import Texts
 
     if job not in worker.jobs:
-        raise Unusable(f"There is no job {job}. There are: {', '.join(worker.jobs)}.")
+        raise Unusable(f"There is no job {job}. The jobs are: {', '.join(worker.jobs)}.")
     if (setting := worker.missing(agent, job)) is not None:
         raise Unusable(Texts("en")("jobs.missing", job=job, agent=agent, setting=setting))
 

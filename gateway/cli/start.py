@@ -6,18 +6,23 @@ Invariant: what is wrong there ends the command before it has done anything, wit
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from gateway.cli.exits import EX_CANTCREAT, fail
-from gateway.config import EX_CONFIG, Config, ConfigError, find, load
+from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, load
 
+#: The log of terminal chats, in the data folder.
+_CHAT_LOG = "chat.log"
 CONFIG = click.option(
     "--config",
     "config_path",
     type=click.Path(path_type=Path),
-    help="Where config.yaml is (else $REMORA_CONFIG, …).",
+    help="Path of config.yaml (default: $REMORA_CONFIG, …).",
 )
 
 
@@ -30,14 +35,32 @@ def loaded(config_path: Path | None) -> Config:
         fail(str(exc), EX_CONFIG)
 
 
-def set_up_logs(config: Config) -> None:
-    """Set the logs up as configured; from here on also a crash is redacted."""
-    from gateway import telemetry
-    from memory.learn.redact import redact
+def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
+    """Sets the logs up as configured and returns their file, or None for stderr. From here on a crash is redacted, too.
+
+    With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
+    """
+    from gateway.ops import telemetry
+    from memory.text.secrets.redact import redact
 
     log = config.settings.log
+    file = config.log_file
+    own = beside_chat and file is None and sys.stderr.isatty()
+    if own:
+        file = config.data_dir / _CHAT_LOG
+        with suppress(OSError):  # if it can't be made, the log file can't be opened either, which says so
+            config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
+        telemetry.configure(level=log.level, format=log.format, file=file, redact=redact, rotate=own)
     except telemetry.LogFileError as exc:
         fail(str(exc), EX_CANTCREAT)
     telemetry.log_crashes()
+    return file
+
+
+def tell_errors(tell: Callable[[str], None]) -> None:
+    """Has `tell` called with a line for each error that is logged, in whatever thread that happens."""
+    from gateway.ops import telemetry
+    from memory.text.secrets.redact import redact
+
+    telemetry.tell_errors(tell, redact=redact)

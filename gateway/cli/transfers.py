@@ -17,17 +17,19 @@ import click
 from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs
-from gateway.config import Config
+from gateway.config.loading import Config
 from memory.errors import MemoryFault, StorageError
 
 if TYPE_CHECKING:
-    from gateway.importing import Wanted
-    from memory.transferring import Owner
+    from gateway.cli.importing import Wanted
+    from memory.transfer.transfers import Owner
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="A group, as telegram:-1001234567890.")
-_AGENT_WIDE = click.option("--agent-wide", is_flag=True, help="Everybody who talks with the agent.")
-_AGENT = click.option("--agent", metavar="NAME", help="The agent, and so the store; else the default one.")
+_AGENT_WIDE = click.option("--agent-wide", is_flag=True, help="Everyone who talks to the agent.")
+_AGENT = click.option(
+    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
+)
 
 
 @click.command("import")
@@ -37,12 +39,12 @@ _AGENT = click.option("--agent", metavar="NAME", help="The agent, and so the sto
 @_CHAT
 @_AGENT_WIDE
 @_AGENT
-@click.option("--talk", "talks", multiple=True, metavar="ID", help="A chat of a Telegram export; may be repeated.")
-@click.option("--me", metavar="USER", help="The owner's user id in the export, where it is another one.")
-@click.option("--learn/--no-learn", default=None, help="Read people's own words for memories (a person's: yes).")
-@click.option("--dry-run", is_flag=True, help="Show what would come of it, and change nothing.")
+@click.option("--talk", "talks", multiple=True, metavar="ID", help="A chat in a Telegram export; may be repeated.")
+@click.option("--me", metavar="USER", help="The person's user id in the export, if it differs.")
+@click.option("--learn/--no-learn", default=None, help="Learn from people's own messages (default for --person: yes).")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-def import_(
+def import_(  # noqa: PLR0913 - one for each option
     *,
     config_path: Path | None,
     what: tuple[str, ...],
@@ -56,8 +58,8 @@ def import_(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Bring memory in: notes of other assistants, Telegram exports, our own; show or undo what was brought in."""
-    from gateway import importing
+    """Import memory from other assistants' notes, Telegram exports or Remora exports; list or undo imports."""
+    from gateway.cli import importing
 
     config = loaded(config_path)
     with _transferring():
@@ -67,7 +69,7 @@ def import_(
         elif what == ("list",):
             asyncio.run(_list_imports(config))
         elif len(what) > 1:
-            fail("Name one file or folder, or say `list` or `undo ID`.", click.UsageError.exit_code)
+            fail("Name one file or folder, or use `list` or `undo ID`.", click.UsageError.exit_code)
         elif owner is None:
             asyncio.run(_name_owners(config, agent or config.default_agent))
         else:
@@ -88,9 +90,9 @@ def import_(
 @_AGENT_WIDE
 @_AGENT
 @click.option(
-    "--to", "folder", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="Where the files go."
+    "--to", "folder", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="Folder for the files."
 )
-@click.option("--transcript", is_flag=True, help="With all that was said, not only what was learned from.")
+@click.option("--transcript", is_flag=True, help="Include everything that was said, not only the sources of memories.")
 def export(
     *,
     config_path: Path | None,
@@ -101,8 +103,8 @@ def export(
     folder: Path,
     transcript: bool,
 ) -> None:
-    """Write all that is remembered of a person or a group into files: one for another Remora, one to read."""
-    from gateway import importing
+    """Export everything remembered about a person or group: one file for another Remora, one to read."""
+    from gateway.cli import importing
 
     config = loaded(config_path)
     with _transferring():
@@ -116,12 +118,12 @@ def export(
 @contextmanager
 def _transferring() -> Iterator[None]:
     """Says what went wrong with an import or export, and ends with its code."""
-    from gateway.importing import Unusable
+    from gateway.cli.importing import Unusable
 
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("Stopped. What is done stays; the same command goes on from here.", err=True)
+        click.echo("Stopped. Finished work is kept. Run the same command to continue.", err=True)
         sys.exit(130)
     except Unusable as exc:
         fail(str(exc), EX_DATAERR)
@@ -130,18 +132,19 @@ def _transferring() -> Iterator[None]:
     except MemoryFault as exc:
         fail(str(exc), EX_DATAERR)
     except OSError as exc:
-        fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the rights of the folder.", EX_CANTCREAT)
+        fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the folder.", EX_CANTCREAT)
 
 
 async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:
-    from gateway import app, importing
-    from memory.learn.guard import clean
-    from memory.learn.redact import redact
+    from gateway import app
+    from gateway.cli import importing
+    from memory.text.guard import clean
+    from memory.text.secrets.redact import redact
 
     set_up_logs(config)
     found = importing.gather(config, wanted, mask=lambda text: redact(clean(text)))
     async with app.opened(config, {}) as parts:
-        transfer = parts.stores[wanted.owner.agent].memory.transfer
+        transfer = parts.roster.stores[wanted.owner.agent].memory.transfer
         preview = await transfer.preview(wanted.owner, found.material, digest=found.digest)
         click.echo(importing.told(preview, wanted.owner))
         for advice in found.advice:
@@ -151,9 +154,12 @@ async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool)
             return
         if not yes:
             if not sys.stdin.isatty():
-                fail("Nothing was brought in: nobody can be asked here, so add --yes.", click.UsageError.exit_code)
-            click.confirm("Bring it in?", default=False, abort=True)
-        with progress(len(found.material.items) + len(found.material.lines), "Bringing in", "entries") as advance:
+                fail(
+                    "Nothing was imported. There is no terminal to confirm in, so add --yes.",
+                    click.UsageError.exit_code,
+                )
+            click.confirm("Import this?", default=False, abort=True)
+        with progress(len(found.material.items) + len(found.material.lines), "Importing", "entries") as advance:
             brought = await transfer.bring(
                 wanted.owner,
                 found.material,
@@ -166,39 +172,45 @@ async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool)
 
 
 async def _undo_import(config: Config, short_id: str) -> None:
-    from gateway import app, importing
+    from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
     async with app.opened(config, {}) as parts:
-        transfer = await importing.find_import((store.memory.transfer for store in parts.stores.values()), short_id)
+        transfer = await importing.find_import((store.memory.transfer for store in parts.roster.each_store), short_id)
         counts = next(one.counts for one in await transfer.imports() if one.short_id == short_id)
-        with progress(counts.memories + counts.messages, "Taking out", "entries") as advance:
+        with progress(counts.memories + counts.messages, "Undoing", "entries") as advance:
             one = await transfer.undo(short_id, progress=advance)
-    click.echo(f"{one.short_id} is undone: what it brought in is erased, and what it had replaced holds again.")
+    click.echo(f"{one.short_id} is undone. What it imported is erased, and what it had replaced is restored.")
 
 
 async def _list_imports(config: Config) -> None:
-    from gateway import app, importing
+    from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
     async with app.opened(config, {}) as parts:
-        stores = {id(store.memory): store.memory for store in parts.stores.values()}
+        stores = {id(store.memory): store.memory for store in parts.roster.stores.values()}
         click.echo(importing.listed([one for memory in stores.values() for one in await memory.transfer.imports()]))
 
 
 async def _name_owners(config: Config, agent: str) -> None:
-    from gateway import app, importing
+    from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
     async with app.opened(config, {}) as parts:
-        fail(importing.nobody(await parts.stores[agent].memory.transfer.known()), click.UsageError.exit_code)
+        fail(importing.nobody(await parts.roster.stores[agent].memory.transfer.known()), click.UsageError.exit_code)
 
 
 async def _export(config: Config, owner: Owner, folder: Path, *, transcript: bool) -> None:
-    from gateway import app, importing
+    from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
     async with app.opened(config, {}) as parts:
-        exported = await parts.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
+        exported = await parts.roster.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
     data, page = importing.write(exported, owner, folder, now=app.now())
-    click.echo(f"{exported.memories} memories and {exported.messages} messages are in {data}; read them in {page}.")
+    click.echo(
+        f"Exported {exported.memories} memories and {exported.messages} messages to {data}. To read them, open {page}."
+    )

@@ -7,8 +7,7 @@ from typing import Literal
 
 from agents.spec import AgentSpec
 from gateway.commands.call import Call
-from gateway.policy import is_user_id
-from gateway.texts import Texts
+from gateway.commands.texts import Texts
 from memory.errors import StorageError
 
 #: Rows of a list.
@@ -30,17 +29,17 @@ async def _let(call: Call, action: Literal["allow", "block"]) -> None:
     subject: Literal["person", "group"] = "group" if named == "here" and in_group else "person"
     reference = call.inbound.chat if subject == "group" else named
     if not named and not in_group:
-        grants = await call.door.grants(channel)
+        grants = await call.access.grants(channel)
         lines = [call.texts(f"grant.{grant.state}.{grant.subject}", id=grant.reference) for grant in grants]
         await call.say("\n".join([call.usage_line(), *lines]))
         return
-    if subject == "person" and not is_user_id(reference):
+    if subject == "person" and not call.ids.is_person(reference):
         await call.say(call.usage_line())
         return
     if action == "block" and subject == "person" and call.is_admin(reference):
         await call.say(call.texts("block.admin", id=reference))
         return
-    decide = call.door.allow if action == "allow" else call.door.block
+    decide = call.access.allow if action == "allow" else call.access.block
     changed = await decide(channel, subject, reference, by=by)
     await call.say(call.texts(f"{action}.{subject}" if changed else f"{action}.already", id=reference))
 
@@ -50,7 +49,7 @@ async def pair(call: Call) -> None:
         await call.say(call.texts("pair.private"))
         return
     code = call.new_code()
-    pairing = await call.door.open_pairing(call.inbound.channel, code)
+    pairing = await call.access.open_pairing(call.inbound.channel, code)
     if pairing.opened:
         await call.say(call.texts("pair.done", code=code))
     else:
@@ -72,9 +71,9 @@ async def dead(call: Call) -> None:
         return
     channel = call.inbound.place.session_key.partition(":")[0]
     if call.arguments.strip().lower() == "purge":
-        await call.do(lambda desk: call.texts("dead.purged", count=desk.purge_dead(channel)))
+        await call.do(lambda edits: call.texts("dead.purged", count=edits.purge_dead(channel)))
         return
-    rows = await call.memory.mail.dead(channel, limit=_SHOWN)
+    rows = await call.memory.mailbox.dead(channel, limit=_SHOWN)
     if not rows:
         await call.say(call.texts("dead.none"))
         return

@@ -1,9 +1,9 @@
-"""One command from one person, and how it is answered.
+"""A single command from one person, and the means to answer it.
 
-Invariants: a command's change to memory and its answer are one transaction with the end of its inbox row, but for what
-takes longer or concerns others (erasing, opting out, letting in, links, backups), which is done before and does no harm
-done twice; ids are looked up in the asker's scope, and another's id answers exactly like an unknown one; what is for
-the asker's eyes alone is never shown in a group.
+Invariants: a command's change to memory, its answer and the end of its inbox row are one transaction. Commands that
+take longer or concern other people (erasing, opting out, letting in, links, backups) do their work before that
+transaction; doing that work twice does no harm. Ids are looked up in the asker's scope, and an id of somebody else
+gets exactly the answer of an unknown id. A text for the asker's eyes alone is never shown in a group.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from channels.base import Button, Channel, File, Inbound, Option, Place
-from gateway import phrases
-from gateway.delivery import pieces
-from gateway.jobs import Worker
-from gateway.texts import Texts
-from gateway.turn import Agent
+from channels.ids import IdFormat
+from gateway.commands import phrases
+from gateway.commands.texts import Texts
+from gateway.ops.night_clock import Worker
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.turn import Agent
 from memory.errors import MemoryFault
-from memory.service import Context, Desk, Door, Memory, Message, Piece, Service
+from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 
-#: Letters shown of a source message, of what was asked for.
+#: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120
-#: What a button carries that stands for a command, as if whoever presses it had typed that.
+#: Prefix of the data of a button that runs a command, as if the person who presses it had typed that command.
 RUN = "run:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """An answer with something to press under it, such as the choices of a question, or with files behind it."""
+    """An answer with buttons under it, such as the choices of a question, or with files attached."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -38,14 +39,15 @@ class Asking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One command from one person, said as `inbound` on `channel` (None when that is not configured any more).
+    """A single command from one person, said as `inbound` on `channel`.
 
-    `usage` is how the command is written. `admin` tells whether this person may do what only admins do, `trusted`
-    whether they may know of the machine; `stop` ends the answer that is being made here; `new_code` makes a code
-    that nobody guesses; `is_admin` knows an admin of this channel by id; `wake` has what was queued for another
-    session sent; `rerun` answers the messages of a turn that was made for them. `agents` are all there are, and
-    `default_agent` names the one that answers where no rule says otherwise. `nights` does the work of the night. With
-    `discreet` the answer is for the asker's eyes alone; `aside` is said under it.
+    `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
+    person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that
+    is being made here. `new_code` makes a code that nobody guesses. `is_admin` recognises an admin of this channel by
+    id; `ids` is the channel's id format. `wake` has the queue of another session sent. `rerun` answers the messages
+    of a turn that was made for them. `agents` holds all agents; `default_agent` names the agent that answers where no
+    rule names another. `nights` runs the night jobs. With `discreet` the answer is for the asker's eyes alone;
+    `aside` is added below it.
     """
 
     arguments: str
@@ -56,11 +58,12 @@ class Call:
     memory: Service
     agent: Agent
     texts: Texts
-    door: Door
+    access: Access
     admin: bool
     stop: Callable[[], Awaitable[bool]]
     new_code: Callable[[], str]
     is_admin: Callable[[str], bool]
+    ids: IdFormat
     wake: Callable[[str], None]
     rerun: Callable[[int], Awaitable[None]]
     trusted: bool
@@ -72,17 +75,17 @@ class Call:
     aside: str = ""
 
     async def say(self, text: str) -> None:
-        """Answer without changing anything."""
-        await self.do(lambda _desk: text)
+        """Answers without changing anything."""
+        await self.do(lambda _edits: text)
 
-    async def do(self, act: Callable[[Desk], str | Asking], *, in_place: bool = False) -> None:
-        """Change memory and answer with what `act` returns, as one transaction.
+    async def do(self, act: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
+        """Changes memory and answers with what `act` returns, as one transaction.
 
-        With `in_place` the answer to a press takes the place of the message whose button was pressed.
+        With `in_place` the answer to a press replaces the message whose button was pressed.
         """
 
-        def shown(desk: Desk) -> Sequence[Piece]:
-            reply = act(desk)
+        def shown(edits: Edits) -> Sequence[Part]:
+            reply = act(edits)
             said = Asking(text=reply) if isinstance(reply, str) else reply
             text = f"{said.text}\n\n{self.aside}" if self.aside else said.text
             return pieces(self.channel, text, buttons=said.buttons, files=said.files)
@@ -90,7 +93,7 @@ class Call:
         to, notice = await self._elsewhere() if self.discreet else (None, None)
         edits = self.inbound.message_id if in_place and self.inbound.pressed is not None else None
         if notice is not None:
-            # Where the person can't be reached in private, nothing of the answer is made.
+            # Where the person can't be reached in private, no part of the answer is made.
             around = pieces(self.channel, notice)
             await self.memory.answer(
                 self.context, self.inbox_id, shown if to else lambda _: (), edits=edits, to=to, around=around
@@ -101,9 +104,12 @@ class Call:
             self.wake(to)
 
     async def _elsewhere(self) -> tuple[str | None, str | None]:
-        """The session for the asker's eyes alone and what is said here of it; nothing where here will do."""
+        """Returns the session for an answer that only the asker may see, and the notice shown here about it.
+
+        Both are None where the answer can be given here.
+        """
         can = self.channel.capabilities if self.channel is not None else None
-        # What was typed as a message is answered by one, which everybody sees.
+        # A command typed as a message is answered by a message, which everybody sees.
         hidden = can is not None and can.hidden and bool(self.inbound.ticket) and self.inbound.pressed is None
         if self.inbound.chat_kind == "private" or can is None or hidden:
             return None, None
@@ -115,23 +121,26 @@ class Call:
         return None, self.texts("private.first")
 
     def phrase(self, memory: Memory) -> str:
-        """A memory on one line, as said to the person who asks."""
+        """Returns a memory on one line, phrased for the person who asks."""
         return " ".join(phrases.tell(memory, self.context, language=self.texts.language).split())
 
     def quote(self, message: Message) -> str:
-        """What was said, on one line."""
+        """Returns a message as a quotation on one line."""
         return phrases.quote(message, self.context, excerpt(message.text), language=self.texts.language)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
-        """Why nothing was done to the memory called `short_id`."""
+        """Returns the reason why nothing was done to the memory called `short_id`."""
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
-        """How this command is to be written."""
+        """Returns the text that explains the syntax of this command."""
         return self.texts("command.usage", usage=self.usage)
 
     def button(self, label: str, command: str) -> Button | None:
-        """A button that does what typing `command` does; None where nothing can be pressed, or it does not fit."""
+        """Returns a button that acts like typing `command`.
+
+        Returns None if the channel has no buttons or the command does not fit into one.
+        """
         data = f"{RUN}{command}"
         pressable = self.channel is not None and self.channel.capabilities.buttons
         return Button(label=label, data=data) if pressable and data.isascii() and len(data) <= 64 else None
@@ -142,10 +151,11 @@ Handler: TypeAlias = Callable[[Call], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`at_once` commands are answered while a turn runs; others wait their turn in the session's lane.
+    """An entry of the command table.
 
-    Those for admins are unknown to everybody else. With `discreet` the answer is for the asker's eyes alone. The rest
-    is as in `channels.base.CommandSpec`; the help of the options comes from the catalogue.
+    Commands with `at_once` are answered while a turn runs; the others wait in the session's lane. Commands with
+    `admin` are unknown to everybody but admins. With `discreet` the answer is for the asker's eyes alone. The other
+    attributes are those of `channels.base.CommandSpec`; the help of the options comes from the catalogue.
     """
 
     name: str
@@ -161,6 +171,6 @@ class Command:
 
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:
-    """`text` on one line, at most `limit` letters of it."""
+    """Returns `text` on one line, cut to at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

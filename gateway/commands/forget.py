@@ -8,10 +8,10 @@ ended between the erasing and the receipt.
 from __future__ import annotations
 
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.questions import buttons, is_alone
-from gateway.toolbox import FORGET
+from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.toolbox import FORGET
 from memory.errors import Derived, NotFound, NotYours
-from memory.service import Desk, How, Preview, Question, Receipt, Selection
+from memory.service import Edits, ForgetPreview, How, Question, Receipt, Selection
 
 #: What can be answered; "words" is what a plain "yes" means.
 CHOICES = ("words", "memory", "no")
@@ -43,11 +43,11 @@ async def forget(call: Call) -> None:
         await ask(call, preview)
 
 
-async def ask(call: Call, preview: Preview) -> None:
+async def ask(call: Call, preview: ForgetPreview) -> None:
     """Show what would go, and ask how."""
 
-    def act(desk: Desk) -> Asking:
-        question = desk.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
+    def act(edits: Edits) -> Asking:
+        question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
         return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
 
     await call.do(act)
@@ -59,8 +59,8 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     how = _HOW.get(taken)
     if how is None:
 
-        def keep(desk: Desk) -> str:
-            return call.texts("forget.kept" if desk.settle(question, taken) else "answer.over")
+        def keep(edits: Edits) -> str:
+            return call.texts("forget.kept" if edits.settle(question, taken) else "answer.over")
 
         await call.do(keep, in_place=_in_place(call))
         return
@@ -76,7 +76,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
     """Say what went."""
-    await call.do(lambda _desk: told(call, receipt), in_place=_in_place(call))
+    await call.do(lambda _edits: told(call, receipt), in_place=_in_place(call))
 
 
 def told(call: Call, receipt: Receipt) -> str:
@@ -117,13 +117,15 @@ def _may_all(call: Call) -> bool:
     return call.admin and call.inbound.chat_kind == "group"
 
 
-def _lines(call: Call, preview: Preview) -> list[str]:
+def _lines(call: Call, preview: ForgetPreview) -> list[str]:
     texts = call.texts
     whole = f"forget.what.{preview.selection.what}"
-    head = texts("forget.head") if preview.selection.what == "memories" else texts(whole)
+    named = "forget.near" if preview.selection.near else "forget.head"
+    head = texts(named) if preview.selection.what == "memories" else texts(whole)
     lines = [head, *(f"{memory.short_id} · {excerpt(call.phrase(memory), _LINE)}" for memory in preview.shown)]
     if preview.memories > len(preview.shown):
         lines.append(texts("forget.more", count=preview.memories - len(preview.shown)))
+    lines += [texts("forget.quoted", words=excerpt(words, _LINE)) for words in preview.quoted]
     lines.append(texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies))
     if preview.selection.more:
         lines.append(texts("forget.too_many", count=preview.selection.more))

@@ -1,6 +1,7 @@
-"""/jobs: the work of the night, for admins: when what is done next, how it went, and one done at once.
+"""/jobs, for admins: shows when each night job runs next and how it last went, and starts one at once.
 
-Invariants: asked and answered in a private chat only; figures and names of jobs are shown, never what is remembered.
+Invariants: the command is asked and answered in a private chat only. It shows figures and names of jobs, never
+memories.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.spec import JobsSpec
-from gateway.catalogue import CATALOGUE
 from gateway.commands.call import Call, excerpt
-from gateway.jobs import TIDY, Worker
-from gateway.texts import Texts
-from memory.jobs import Progress
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.texts import Texts
+from gateway.ops.night_clock import TIDY, Worker
+from memory.jobs.runner import RunProgress
 
 #: The names of all jobs, for completion.
 NAMES = tuple(JobsSpec.model_fields)
@@ -34,7 +35,7 @@ async def jobs(call: Call) -> None:
 
 
 def next_line(call: Call) -> list[str]:
-    """What is done next for the agent that answers here, as a line of its own; none where nothing is."""
+    """Returns a line about the next night job of the agent that answers here, or no line if none is planned."""
     planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
     found = [(one.at, one.job) for one in planned if one.at is not None]
     if not found:
@@ -44,12 +45,12 @@ def next_line(call: Call) -> list[str]:
 
 
 def job_name(texts: Texts, job: str) -> str:
-    """What a job does, in words."""
+    """Returns a job's name in words."""
     return _or(texts, f"jobs.name.{job}", job)
 
 
 def figures(texts: Texts, counts: Mapping[str, int]) -> str:
-    """What a run did, in words and figures."""
+    """Returns the counts of a run in words and figures."""
     told = [
         texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
         for name, count in counts.items()
@@ -58,8 +59,8 @@ def figures(texts: Texts, counts: Mapping[str, int]) -> str:
     return ", ".join(told) or texts("jobs.nothing")
 
 
-def outcome(texts: Texts, progress: Progress) -> str:
-    """How a run went, and where it did not go well what to do."""
+def outcome(texts: Texts, progress: RunProgress) -> str:
+    """Returns the outcome of a run in words, with advice where it failed."""
     run = progress.run
     fields = {"done": progress.done, "of": progress.of}
     match run.state:
@@ -124,5 +125,5 @@ def _advice(error: str) -> str:
 
 
 def _or(texts: Texts, key: str, otherwise: str) -> str:
-    """A text of the catalogue, where it is there."""
+    """Returns the catalogue's text for `key`, or `otherwise` if it has none."""
     return texts(key) if key in CATALOGUE[texts.language] else otherwise

@@ -1,12 +1,12 @@
-"""Whether anything is learned from what is said here, and how that stands."""
+"""The switch for learning from what is said here, and the state of learning."""
 
 from __future__ import annotations
 
 from gateway.commands import jobs, lines
 from gateway.commands.call import Call
-from memory.service import Desk, Status
+from memory.service import Edits, Status
 
-#: Failures of reading that have words of their own; all others are "failure.other".
+#: Failures of reading that have a text of their own; all others get "failure.other".
 _FAILURES = frozenset({"model_failed", "TimeoutError", "unreadable_answer"})
 
 
@@ -19,7 +19,10 @@ async def switch_on(call: Call, _rest: str) -> None:
 
 
 async def _learn(call: Call, *, on: bool) -> None:
-    """Learn from what is said here, or not. In a group that is for all, and so for an admin to say."""
+    """Switches learning from this session on or off.
+
+    In a group the switch holds for all members, so only an admin may set it.
+    """
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
@@ -28,8 +31,8 @@ async def _learn(call: Call, *, on: bool) -> None:
         await call.say(call.texts("learning.admins"))
         return
 
-    def act(desk: Desk) -> str:
-        desk.set_learning(on)
+    def act(edits: Edits) -> str:
+        edits.set_learning(on)
         said = [call.texts(f"learning.{'on' if on else 'off'}.{where}")]
         if on and not call.context.speaker.learning:
             said.append(call.texts("learning.out"))
@@ -39,12 +42,12 @@ async def _learn(call: Call, *, on: bool) -> None:
 
 
 async def status(call: Call, _rest: str) -> None:
-    """How much is remembered here, and how learning stands."""
+    """Answers with how much is remembered here and with the state of learning."""
     texts = call.texts
     if not call.agent.spec.memory.enabled:
         await call.say(texts("memory.off"))
         return
-    stats = await call.memory.figures.stats(call.context)
+    stats = await call.memory.stats.stats(call.context)
     kinds = [f"{texts(f'kinds.{kind}')} {count}" for kind, count in stats.kinds.items()]
     shown = [
         texts("memory.stats", kinds=", ".join(kinds) or texts("memory.nothing_yet"), past=stats.past),
@@ -52,12 +55,15 @@ async def status(call: Call, _rest: str) -> None:
     ]
     if stats.since is not None:
         shown.append(texts("memory.since", date=texts.date(stats.since)))
-    shown += standing(call, await call.memory.figures.status(call.context))
+    shown += standing(call, await call.memory.stats.status(call.context))
     await call.say("\n".join([*shown, *jobs.next_line(call)]))
 
 
 def standing(call: Call, status: Status) -> list[str]:
-    """How learning stands in this session: whether there is any, what waits, what went wrong, what it took today."""
+    """Returns the state of learning in this session as lines.
+
+    The lines tell whether anything is learned, what waits, what went wrong, and the tokens learning took today.
+    """
     texts, reading = call.texts, status.reading
     if not call.agent.spec.memory.enabled:
         return [texts("memory.off")]

@@ -1,6 +1,7 @@
-"""How memories, and the messages they come from, read on a person's screen: a line in a list, or all of one.
+"""Memories, and the messages they come from, as a person reads them: a line in a list, or a memory in full.
 
-Invariant: a message is linked only as `Desk.show` and `Service.why` give it: where the person who asks can see it.
+Invariant: a message is linked only where `Edits.show` or `Service.why` gives its address, which is where the person
+who asks can see it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.jobs import job_name
 from memory.service import Memory, Message, Shown, Source
 
-#: Letters shown of a memory in a list, and where one is shown alone.
+#: Characters shown of a memory in a list, and of a memory shown alone.
 _LINE = 75
 _ALONE = 200
-#: Versions shown with a memory; `/memory history` has them all.
+#: Versions shown with a memory; `/memory history` shows all of them.
 _VERSIONS = 3
-#: Memories named of those that one is made of: of a reflection these are hundreds.
+#: Source memories named for a derived memory: a reflection has hundreds of them.
 _MADE_OF = 12
 
 
 def memory_line(call: Call, memory: Memory) -> str:
-    """A memory as one of several: its id, what it says, since when."""
+    """Returns a memory as a line of a list: its id, what it says, since when."""
     fields = {
         "id": memory.short_id,
         "said": excerpt(call.phrase(memory), _LINE),
@@ -35,19 +36,19 @@ def memory_line(call: Call, memory: Memory) -> str:
 
 
 def came(call: Call, memory: Memory) -> str:
-    """When a memory was told; or of one that nobody told, up to when what it was made of was."""
+    """Returns when a memory was told; for a derived memory, up to when its sources were told."""
     how = "derived" if memory.origin == "derived" else "told"
     return call.texts(f"memory.came.{how}", date=call.texts.date(memory.learned_at))
 
 
 def marks(call: Call, memory: Memory) -> str:
-    """What sets a memory apart."""
+    """Returns the marks of a memory: pinned, confirmed, archived."""
     held = (("pinned", memory.pinned), ("confirmed", memory.confirmed), ("archived", memory.archived_at is not None))
     return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
 
 
 def details(call: Call, shown: Shown) -> list[str]:
-    """All there is to one memory, as lines."""
+    """Returns everything there is to tell about one memory, as lines."""
     texts, memory = call.texts, shown.memory
     state = ""
     if memory.valid_until is not None:
@@ -89,7 +90,7 @@ def details(call: Call, shown: Shown) -> list[str]:
 
 
 def _came_alone(call: Call, memory: Memory) -> str:
-    """The same as `came` where there is room for how that was."""
+    """Returns the text of `came` in its longer form, which also names the memory's origin."""
     texts, date = call.texts, call.texts.date(memory.learned_at)
     if memory.origin == "derived":
         return texts("memory.came_alone.derived", date=date)
@@ -97,7 +98,7 @@ def _came_alone(call: Call, memory: Memory) -> str:
 
 
 def _set_aside(call: Call, shown: Shown) -> str:
-    """That a memory is archived, and why, as far as that can be told."""
+    """Returns the text saying that a memory is archived and, as far as it is known, why."""
     if shown.made_into:
         return call.texts("night.aside.merged", ids=ids_of(call, shown.made_into))
     if shown.set_aside_by is not None and shown.set_aside_by.job == "decay":
@@ -106,13 +107,13 @@ def _set_aside(call: Call, shown: Shown) -> str:
 
 
 def ids_of(call: Call, rows: Sequence[Memory]) -> str:
-    """Memories by their ids; of many the first ones."""
+    """Returns the ids of memories; of more than `_MADE_OF` only the first."""
     more = [call.texts("why.more", count=len(rows) - _MADE_OF)] if len(rows) > _MADE_OF else []
     return ", ".join([*(memory.short_id for memory in rows[:_MADE_OF]), *more])
 
 
 def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
-    """What a memory said, and from when to when."""
+    """Returns the versions of a memory as lines, each with its text and the time it held."""
     lines = [call.texts("memory.history")]
     for memory in rows:
         said = {"id": memory.short_id, "said": excerpt(call.phrase(memory), _ALONE)}
@@ -125,7 +126,7 @@ def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
 
 
 def source_line(call: Call, source: Source) -> str:
-    """A message that a memory comes from: whose, of when, how it begins, and the way to it."""
+    """Returns a line about a source message of a memory: its author, its date, its beginning and its link."""
     date = call.texts.date(source.said_at)
     if source.text is None:
         return call.texts("memory.source_erased", date=date)
@@ -138,13 +139,13 @@ def source_line(call: Call, source: Source) -> str:
 
 
 def quoted_line(call: Call, message: Message, session_key: str) -> str:
-    """What was said, with its date and the way to it."""
+    """Returns a message as a quotation with its date and its link."""
     where = link(call, session_key, message.platform_ref)
     return f"{call.quote(message)} ({call.texts.date(message.said_at)}){where}"
 
 
 def link(call: Call, session_key: str, platform_ref: str | None) -> str:
-    """A blank and the address of a message, where this channel has such; nothing elsewhere."""
+    """Returns a space and the address of a message, or "" if this channel has no such addresses."""
     place = Place.from_session_key(session_key)
     if platform_ref is None or call.channel is None or place.channel != call.channel.id:
         return ""
@@ -153,5 +154,5 @@ def link(call: Call, session_key: str, platform_ref: str | None) -> str:
 
 
 def money(cost: float) -> str:
-    """A cost in the currency of the configured prices; below one with what there is behind the cents."""
+    """Returns a cost in the currency of the configured prices: two decimal places, below one unit of it four."""
     return f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"

@@ -1,4 +1,4 @@
-"""What is remembered as lists: all of it or a part, grouped; what answers a query; their pages."""
+"""Memories as lists: all of them or a part, in groups; the hits of a search; the pages of both."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.catalogue import CATALOGUE
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
+from gateway.commands.catalogue import CATALOGUE
 from memory.service import LISTED, TIERS, Hit, Kind, Memory, query_terms, shares
 
-#: What a search looks through for its pages.
+#: Hits a search fetches to divide into pages.
 _SEARCHED = 5 * pages.SIZE
-#: What stands before a hit that is merely near, and up to which share of the best one's words a hit is that.
+#: The mark before a hit that is merely near, and the share of the best hit's word score up to which a hit is near.
 _MARK = "≈"
 _NEAR = 0.4
-#: Parts of a score that tell of likeness without the words, and below which share of the likest there is hardly any.
+#: Parts of a score that measure likeness without the words, and the share of the highest likeness below which a hit
+#: is hardly like the query.
 _LIKENESS = ("late", "vectors", "named", "date")
 _HARDLY = 0.1
-#: Letters shown of the profile above a list.
+#: Characters shown of the profile above a list.
 _PROFILE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A part of what is remembered, as a list can be asked for it. `name` is its name in buttons."""
+class ListedPart:
+    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
 
     name: str
     kinds: tuple[Kind, ...]
@@ -33,25 +34,28 @@ class Part:
 
 
 @cache
-def part_of(named: str) -> Part | None:
-    """The part that people call so, in any language; None for none. "tier 2" and "facts" are such, and 健康."""
+def part_of(named: str) -> ListedPart | None:
+    """Returns the part that people call `named` in any language; None if there is none.
+
+    "tier 2", "facts" and 健康 are such names.
+    """
     return _parts().get(named.casefold().replace(" ", ""))
 
 
 @cache
-def _parts() -> Mapping[str, Part]:
-    """Every part by each of its names."""
-    found: dict[str, Part] = {}
+def _parts() -> Mapping[str, ListedPart]:
+    """Returns every part under each of its names."""
+    found: dict[str, ListedPart] = {}
     for tier, kinds in TIERS.items():
-        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = Part(name=f"tier{tier}", kinds=kinds)
+        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
     for language in CATALOGUE.values():
         for key, text in language.items():
             group, _, name = key.partition(".")
             if group in ("kind", "kinds"):
                 kind = next(one for kinds in TIERS.values() for one in kinds if one == name)
-                part = Part(name=name, kinds=(kind,))
+                part = ListedPart(name=name, kinds=(kind,))
             elif group == "category":
-                part = Part(name=name, kinds=LISTED, category=name)
+                part = ListedPart(name=name, kinds=LISTED, category=name)
             else:
                 continue
             found |= {name: part, text.casefold().replace(" ", ""): part}
@@ -59,7 +63,7 @@ def _parts() -> Mapping[str, Part]:
 
 
 async def show_list(call: Call, rest: str) -> None:
-    """`rest` names a part, the page, both or neither."""
+    """Shows the list that `rest` asks for: `rest` names a part, a page, both or neither."""
     *words, last = rest.split() or [""]
     if last.isascii() and last.isdecimal() and len(last) < 6 and words != ["tier"]:
         named, page = " ".join(words), max(1, int(last))
@@ -67,7 +71,7 @@ async def show_list(call: Call, rest: str) -> None:
         named, page = rest, 1
     part = part_of(named) if named else None
     if named and part is None:
-        shelf = await call.memory.browsing.shelf(call.context, LISTED, limit=1, page=1)
+        shelf = await call.memory.browse.shelf(call.context, LISTED, limit=1, page=1)
         there = dict.fromkeys(call.texts(f"kinds.{kind}") for kind, _ in shelf.counts)
         there |= dict.fromkeys(call.texts(f"category.{category}") for kind, category in shelf.counts if kind == "fact")
         parts = ", ".join(there) or call.texts("memory.nothing_yet")
@@ -76,10 +80,13 @@ async def show_list(call: Call, rest: str) -> None:
         await list_page(call, page, part)
 
 
-async def list_page(call: Call, page: int, part: Part | None = None) -> None:
-    """One page of what is remembered here, or of a part of it; the last one where there are fewer."""
+async def list_page(call: Call, page: int, part: ListedPart | None = None) -> None:
+    """Shows one page of the memories here, or of a part of them.
+
+    If there are fewer pages, a button shows the last one, and who has typed the number is told how many there are.
+    """
     texts = call.texts
-    shelf = await call.memory.browsing.shelf(
+    shelf = await call.memory.browse.shelf(
         call.context,
         LISTED if part is None else part.kinds,
         category="" if part is None else part.category,
@@ -87,6 +94,9 @@ async def list_page(call: Call, page: int, part: Part | None = None) -> None:
         page=page,
     )
     count = max(1, -(-shelf.total // pages.SIZE))
+    if page > count and call.inbound.pressed is None:
+        await call.say(pages.beyond(call, page, count))
+        return
     page = shelf.first // pages.SIZE + 1
     shown: list[str] = []
     if shelf.memories:
@@ -99,7 +109,7 @@ async def list_page(call: Call, page: int, part: Part | None = None) -> None:
         shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
     shown += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and part is None:
-        shown.append(" · ".join(learning.standing(call, await call.memory.figures.status(call.context))))
+        shown.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
     asked = "" if part is None else part.name
     turns = pages.turning(call, "list", asked, page=page, pages=count)
     if page < count and not turns:
@@ -108,7 +118,7 @@ async def list_page(call: Call, page: int, part: Part | None = None) -> None:
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
-    """Rows that stand together, each group under a heading that says how many there are of it in all."""
+    """Returns the memories as lines in groups, each under a heading with the total count of its group."""
     shown: list[str] = []
     before = ""
     for memory in rows:
@@ -133,10 +143,10 @@ async def show_search(call: Call, query: str) -> None:
 
 
 async def search_page(call: Call, query: str, page: int) -> None:
-    """One page of what answers a query in its own words."""
+    """Shows one page of the hits for a query."""
     hits = await call.memory.search(call.context, query, limit=_SEARCHED)
     terms = query_terms(query)
-    # Of messages only those with such words: whatever else may mean the same is for a model to weigh.
+    # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
     hits = [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
     if not hits:
         await pages.show(call, [call.texts("memory.not_found", query=excerpt(query))])
@@ -155,9 +165,10 @@ async def search_page(call: Call, query: str, page: int) -> None:
 
 
 def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:
-    """Hits in their order, each with whether it is merely near.
+    """Returns the hits in their order, each with True if it is merely near.
 
-    Where some hold the words, what is hardly like them goes; where none does, anything may be the one that is sought.
+    If some hits hold the words of the query, hits that are hardly like the query are left out. If no hit holds them,
+    any of the hits may be what is sought, and all stay.
     """
     held = [_by_words(hit, terms) for hit in hits]
     alike = [sum(hit.parts.get(name, 0.0) for name in _LIKENESS) for hit in hits]
@@ -170,8 +181,8 @@ def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, boo
 
 
 def _by_words(hit: Hit, terms: Sequence[str]) -> float:
-    """How much a hit holds of a query's words, the rare ones above all, by the parts of its score."""
-    # What was found by its time, or by its letters alone, has none: it is just what was asked for.
+    """Returns how much a hit holds of a query's words, taken from the parts of its score; rare words weigh most."""
+    # A hit found by its time, or by its letters alone, has no parts: it is exactly what was asked for.
     if not hit.parts:
         return 1.0
     return hit.parts.get("words", 0.0) * (shares(hit, terms) > 0) + hit.parts.get("named", 0.0)
@@ -185,7 +196,7 @@ def _found(call: Call, hit: Hit) -> str:
 
 
 async def press(call: Call, data: str) -> bool:
-    """Turn to another page, as the one who pressed may read it; False when the button is for something else."""
+    """Turns to another page, with only what the person who pressed may read; False if the button is not for a list."""
     turn = pages.turned(data)
     if turn is None:
         return False

@@ -5,15 +5,16 @@ Invariant: "saved" and its like are said inside the transaction that holds the r
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from channels.base import Button, File
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.delivery import shows
-from memory.errors import MemoryFault, NotFound
-from memory.service import Desk, Memory
+from gateway.pipeline.delivery import shows
+from memory.errors import MemoryFault, NotCurrent, NotFound
+from memory.service import Edits, Memory
 
 #: What asks for everything that was said, behind `/memory export`.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
@@ -22,68 +23,80 @@ _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 async def look(call: Call) -> None:
     """/memory: the first word says what to do."""
     action, _, rest = call.arguments.partition(" ")
-    act = _ACTIONS.get(action.lower())
-    if act is None or (action.lower() in _NEEDING and not rest.strip()):
+    named = action.lower()
+    act = _ACTIONS.get(named)
+    if act is None:
+        near = difflib.get_close_matches(named, ACTIONS, n=1)
+        hint = call.texts("memory.no_action.hint", action=near[0]) if near else ""
+        await call.say(call.texts("memory.no_action", action=excerpt(action), hint=hint))
+        return
+    call = replace(call, usage=usage_of(named))
+    if named in _NEEDING and not rest.strip():
         await call.say(call.usage_line())
     else:
         await act(call, rest.strip())
 
 
+def usage_of(action: str) -> str:
+    """Returns the syntax of one action."""
+    return f"/memory {action} {_REST.get(action, '')}".rstrip()
+
+
 async def _show(call: Call, short_id: str) -> None:
-    await _on(call, short_id, lambda desk: _all_of(call, desk, short_id))
+    await _on(call, short_id, lambda edits: _all_of(call, edits, short_id))
 
 
 async def _history(call: Call, short_id: str) -> None:
-    def act(desk: Desk) -> str:
-        return "\n".join(lines.versions(call, desk.show(short_id).versions))
+    def act(edits: Edits) -> str:
+        return "\n".join(lines.versions(call, edits.show(short_id).versions))
 
     await _on(call, short_id, act, in_place=False)
 
 
 async def _pin(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.pin.done", lambda desk: desk.pin(short_id, pinned=True))
+    await _mark(call, short_id, "memory.pin.done", lambda edits: edits.pin(short_id, pinned=True))
 
 
 async def _unpin(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.unpin.done", lambda desk: desk.pin(short_id, pinned=False))
+    await _mark(call, short_id, "memory.unpin.done", lambda edits: edits.pin(short_id, pinned=False))
 
 
 async def _confirm(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.confirm.done", lambda desk: desk.confirm(short_id))
+    await _mark(call, short_id, "memory.confirm.done", lambda edits: edits.confirm(short_id))
 
 
-async def _mark(call: Call, short_id: str, key: str, change: Callable[[Desk], Memory]) -> None:
+async def _mark(call: Call, short_id: str, key: str, change: Callable[[Edits], Memory]) -> None:
     """Change how a memory is held, and say so; under the memory itself, where the button for it stood there."""
 
-    def act(desk: Desk) -> Asking:
-        memory = change(desk)
+    def act(edits: Edits) -> Asking:
+        memory = change(edits)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
-        shown = _all_of(call, desk, short_id)
+        shown = _all_of(call, edits, short_id)
         return replace(shown, text=f"{shown.text}\n{done}")
 
     await _on(call, short_id, act)
 
 
-async def _on(call: Call, short_id: str, act: Callable[[Desk], str | Asking], *, in_place: bool = True) -> None:
+async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
     """Do something with one memory; another's id is answered like one that there is not."""
 
-    def tried(desk: Desk) -> str | Asking:
+    def tried(edits: Edits) -> str | Asking:
         try:
-            return act(desk)
+            return act(edits)
         except MemoryFault as exc:
             return call.refusal(short_id, exc)
 
     await call.do(tried, in_place=in_place)
 
 
-def _all_of(call: Call, desk: Desk, short_id: str) -> Asking:
+def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
     """A memory with all there is to it, and what can be done with it. Raises `NotFound`."""
-    shown = desk.show(short_id)
+    shown = edits.show(short_id)
     memory, texts = shown.memory, call.texts
     made: list[Button | None] = []
-    if memory.valid_until is None and _may_change(desk, short_id):
+    if memory.valid_until is None and _may_change(edits, short_id):
         pin = "unpin" if memory.pinned else "pin"
         made.append(call.button(texts(f"memory.button.{pin}"), f"/memory {pin} {short_id}"))
         if not memory.confirmed:
@@ -94,9 +107,9 @@ def _all_of(call: Call, desk: Desk, short_id: str) -> Asking:
     return Asking(text="\n".join(lines.details(call, shown)), buttons=pages.buttons(*made))
 
 
-def _may_change(desk: Desk, short_id: str) -> bool:
+def _may_change(edits: Edits, short_id: str) -> bool:
     try:
-        desk.may_forget(short_id)
+        edits.may_forget(short_id)
     except NotFound:
         raise
     except MemoryFault:
@@ -118,8 +131,8 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
         await call.say(call.texts("memory.off"))
         return
 
-    def act(desk: Desk) -> str:
-        kept = desk.remember(text, key=key)
+    def act(edits: Edits) -> str:
+        kept = edits.remember(text, key=key)
         if not kept:
             return call.texts("remember.nothing")
         return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
@@ -131,13 +144,15 @@ async def correct(call: Call) -> None:
     """/correct, and /memory edit."""
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
-    if not value:
+    if not short_id:
         await call.say(call.usage_line())
         return
 
-    def act(desk: Desk) -> str:
+    def act(edits: Edits) -> str:
         try:
-            old, new = desk.correct(short_id, value)
+            if not value:
+                return _asked_for(call, edits, short_id)
+            old, new = edits.correct(short_id, value)
         except MemoryFault as exc:
             return call.refusal(short_id, exc)
         if old is new:
@@ -151,6 +166,16 @@ async def correct(call: Call) -> None:
         )
 
     await call.do(act)
+
+
+def _asked_for(call: Call, edits: Edits, short_id: str) -> str:
+    """Returns the question what a memory should say instead. Raises `MemoryFault` if it can't be corrected."""
+    memory = edits.show(short_id).memory
+    edits.may_forget(short_id)
+    if memory.valid_until is not None:
+        raise NotCurrent(short_id)
+    command = call.usage.partition(" <")[0]
+    return call.texts("correct.ask", id=memory.short_id, said=excerpt(memory.value), command=command)
 
 
 def _said(call: Call, memory: Memory) -> str:
@@ -191,11 +216,11 @@ async def _export(call: Call, rest: str) -> None:
         return
     key = "export.all" if rest else "export.done"
     said = texts(key, memories=exported.memories, messages=exported.messages)
-    await call.do(lambda _desk: Asking(text=said, files=files))
+    await call.do(lambda _edits: Asking(text=said, files=files))
 
 
-async def _why(call: Call, _rest: str) -> None:
-    await why.explain(replace(call, discreet=True))
+async def _why(call: Call, rest: str) -> None:
+    await why.explain(replace(call, arguments=rest, discreet=True))
 
 
 _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
@@ -220,6 +245,23 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
 }
 #: What can be done under `/memory`, as platforms offer it.
 ACTIONS = tuple(action for action in _ACTIONS if action)
+USAGE = f"/memory [{'|'.join(ACTIONS)}] …"
+#: What follows an action.
+_REST: Mapping[str, str] = {
+    "list": "[part] [page]",
+    "search": "<words>",
+    "show": "<id>",
+    "why": "[all]",
+    "pin": "<id>",
+    "unpin": "<id>",
+    "confirm": "<id>",
+    "edit": "<id> <new text>",
+    "history": "<id>",
+    "export": "[transcript]",
+    "run": "<number>",
+    "undo": "<number>",
+    "preview": "[job]",
+}
 #: What is done to one memory, by its id.
 WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
 #: What is done with a run of the night's work, by its number.

@@ -1,7 +1,7 @@
-"""/memory runs, run, undo and preview: what the night did with somebody's memories or would do, and taking it back.
+"""/memory runs, run, undo and preview: what night jobs did to a person's memories or would do, and how to undo it.
 
-Invariants: everybody sees what was done to rows they may read; in a group only an admin takes back or has a model
-asked; a run that touched nothing here is answered like one that there is not.
+Invariants: everybody sees what was done to rows they may read. In a group only an admin may undo a run or have a
+model asked for a preview. A run that touched nothing here gets the answer of a run that does not exist.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from gateway.catalogue import CATALOGUE
 from gateway.commands.call import Call, excerpt
+from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.lines import ids_of
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs import Change, Item, NoUndo, Run
+from memory.jobs.runner import Change, NoUndo, OwnerResult, Run
 from memory.service import Memory
 
-#: Runs in a list, changes of one run, and letters of one memory in these.
+#: Runs shown in a list, changes shown of one run, and characters shown of one memory in both.
 _RUNS: Final = 10
 _CHANGES: Final = 20
 _LINE: Final = 100
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 async def show_runs(call: Call, _rest: str) -> None:
-    """The runs that changed something here, newest first; of linked accounts each run once."""
+    """Shows the runs that changed something here, newest first; a run over several linked accounts is shown once."""
     runs = _by_run(await call.memory.jobs.mine(call.context, limit=4 * _RUNS))[:_RUNS]
     if not runs:
         await call.say(call.texts("night.none"))
@@ -45,7 +45,7 @@ async def show_runs(call: Call, _rest: str) -> None:
 
 
 async def show_run(call: Call, typed: str) -> None:
-    """What one run changed, line by line."""
+    """Shows the changes of one run, line by line."""
     items = await _typed(call, typed)
     if not items:
         return
@@ -56,7 +56,7 @@ async def show_run(call: Call, typed: str) -> None:
 
 
 async def undo(call: Call, typed: str) -> None:
-    """Take a run back, as far as nobody has changed since what it did."""
+    """Undoes a run, as far as nobody has changed its rows since."""
     if not _may(call):
         await call.say(call.texts("night.admins"))
         return
@@ -81,7 +81,10 @@ async def undo(call: Call, typed: str) -> None:
 
 
 async def preview(call: Call, typed: str) -> None:
-    """What a job would do here by now. Where a model does it, it is asked, and what that took is said."""
+    """Shows what a job would do here now.
+
+    If the job needs a model, the model is asked, and the tokens it took are shown.
+    """
     job, jobs = typed.lower(), call.memory.jobs
     if not _may(call):
         await call.say(call.texts("night.admins"))
@@ -109,10 +112,10 @@ def _may(call: Call) -> bool:
     return call.context.session.private or call.admin
 
 
-async def _typed(call: Call, typed: str) -> list[Item]:
-    """The run that is meant, with all it did here; says so where there is none."""
+async def _typed(call: Call, typed: str) -> list[OwnerResult]:
+    """Returns the results of the run whose number was typed; if there are none, says so and returns an empty list."""
     number = typed.removeprefix("#")
-    items: list[Item] = []
+    items: list[OwnerResult] = []
     if number.isascii() and number.isdecimal() and len(number) < 10:
         items = await call.memory.jobs.item(call.context, int(number))
     if not items:
@@ -120,15 +123,15 @@ async def _typed(call: Call, typed: str) -> list[Item]:
     return items
 
 
-def _by_run(items: Sequence[Item]) -> list[list[Item]]:
-    found: dict[int, list[Item]] = {}
+def _by_run(items: Sequence[OwnerResult]) -> list[list[OwnerResult]]:
+    found: dict[int, list[OwnerResult]] = {}
     for item in items:
         found.setdefault(item.run.id, []).append(item)
     return list(found.values())
 
 
-def _summed(items: Sequence[Item]) -> dict[str, int]:
-    """What a run did to the rows of several accounts of one person."""
+def _summed(items: Sequence[OwnerResult]) -> dict[str, int]:
+    """Returns the counts of a run, summed over the accounts of one person."""
     counts: dict[str, int] = {}
     for item in items:
         for name, count in item.counts.items():
@@ -136,7 +139,7 @@ def _summed(items: Sequence[Item]) -> dict[str, int]:
     return counts
 
 
-def _state(call: Call, items: Sequence[Item]) -> str:
+def _state(call: Call, items: Sequence[OwnerResult]) -> str:
     states = {item.state for item in items}
     if states == {"undone"}:
         return call.texts("night.state.undone")
@@ -152,7 +155,7 @@ def _lines(call: Call, changes: Sequence[Change]) -> list[str]:
 
 
 def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
-    """The first rows as lines, and how many more there are."""
+    """Returns the first `_CHANGES` rows as lines, and a line with the number of the others."""
     shown = [line(row) for row in rows[:_CHANGES]]
     return shown + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
 
@@ -168,13 +171,13 @@ def _row(call: Call, key: str, memory: Memory, **fields: str) -> str:
 
 
 async def _tokens(call: Call, job: str) -> int:
-    """What models took for a job of this agent lately."""
-    used = await call.memory.figures.usage(call.context, days=1, everywhere=True)
+    """Returns the tokens that models took in the last day for a job of this agent."""
+    used = await call.memory.stats.usage(call.context, days=1, everywhere=True)
     return sum(one.input_tokens + one.output_tokens for one in used if one.purpose == job)
 
 
 def _why(call: Call, error: Exception) -> str:
-    """Why a preview can't be had, in words."""
+    """Returns the reason in words why a preview can't be made."""
     code = getattr(error, "code", type(error).__name__)
     known = CATALOGUE[call.texts.language]
     keys = (f"night.why.{code}", f"jobs.why.{code}", f"failure.{code}", "failure.other")

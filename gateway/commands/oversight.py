@@ -13,12 +13,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.forget import told
 from gateway.commands.lines import came
-from gateway.commands.pages import turning_by
-from gateway.delivery import pieces
-from gateway.policy import is_chat_id
-from gateway.questions import buttons, is_alone
+from gateway.commands.pages import beyond, turning_by
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.questions import buttons, is_alone
 from memory.errors import NotFound
-from memory.service import LookAction, Memory, Overseer, Piece, Question, Shown
+from memory.service import LookAction, Memory, Overseer, Part, Question, Shown
 
 #: The purpose of the question before something is forgotten; its payload is {"memory": id, "of": platform id}.
 FORGET = "oversight"
@@ -43,7 +42,7 @@ async def oversee(call: Call) -> None:
         "forget": _forget,
     }
     act = actions.get(action.lower())
-    if what.lower() != "memory" or not is_chat_id(who) or act is None or (act is not _list and not rest):
+    if what.lower() != "memory" or not call.ids.is_chat(who) or act is None or (act is not _list and not rest):
         await call.say(call.usage_line())
         return
     await act(call, who, rest.strip())
@@ -56,12 +55,12 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     who = str(asked["of"])
     if taken != "yes" or not call.admin:
         await call.do(
-            lambda desk: call.texts("forget.kept" if desk.settle(question, "no") else "answer.over"), in_place=alone
+            lambda edits: call.texts("forget.kept" if edits.settle(question, "no") else "answer.over"), in_place=alone
         )
         return
     receipt = await call.memory.oversight.forget(call.context, call.inbox_id, question, who, asked["memory"])
     text = call.texts("answer.over") if receipt is None else told(call, receipt)
-    await call.do(lambda _desk: text, in_place=alone)
+    await call.do(lambda _edits: text, in_place=alone)
 
 
 async def _list(call: Call, who: str, rest: str) -> None:
@@ -76,6 +75,8 @@ async def _list(call: Call, who: str, rest: str) -> None:
         if not call.memory.oversight.reads:
             return "\n".join([call.texts("oversight.counts", who=who, kinds=counted), call.texts("oversight.told")])
         pages = -(-total // _PAGE)
+        if wanted > pages and call.inbound.pressed is None:
+            return beyond(call, wanted, pages)
         page = min(wanted, pages)
         found = overseer.page(limit=_PAGE, offset=(page - 1) * _PAGE)
         head = call.texts("oversight.head", who=who, shown=(page - 1) * _PAGE + len(found), total=total, kinds=counted)
@@ -154,7 +155,7 @@ async def _answer(
 ) -> None:
     """Answer with what `act` returns, and have the look recorded; a press turns its own message where `in_place`."""
 
-    def shown(overseer: Overseer) -> Sequence[Piece]:
+    def shown(overseer: Overseer) -> Sequence[Part]:
         reply = act(overseer)
         if isinstance(reply, str):
             return pieces(call.channel, reply)

@@ -1,7 +1,7 @@
-"""Lists that are leafed through in their message: which page a button turns to, and what it carries for that.
+"""Lists whose pages are turned within their message: the page a button turns to, and the data it carries.
 
-Invariants: a button carries what was asked for, never what was found, so a page shows what the one who presses may
-read; what can't be carried whole is not carried at all.
+Invariants: a button carries what was asked for, never what was found, so a page shows what the person who presses may
+read. A query that does not fit into a button whole is not carried at all.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from gateway.commands.call import Asking, Call
 
 List: TypeAlias = Literal["list", "search"]
 
-#: Memories on one page: with their lines cut, it is one message everywhere.
+#: Memories on one page: with their lines cut, a page fits into one message on every platform.
 SIZE = 10
-#: What a button carries that turns the page: page:list:2, page:list:2:fact, or page:search:2: and a query in base85.
+#: Data of a button that turns the page: page:list:2, page:list:2:fact, or page:search:2: and a query in base85.
 _TURN = re.compile(r"page:(list|search):([1-9][0-9]{0,4})(?::([!-~]{1,50}))?")
-#: So long a query can be that the button stays within 64 bytes; a search has no more than five pages.
+#: Longest query, in bytes, with which the button stays within 64 bytes; a search has no more than five pages.
 _QUERY_BYTES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """The page a button turns to. `asked` is the part that is listed, or what is searched for."""
+class PageTurn:
+    """The page a button turns to. `asked` is the part that is listed, or the query that is searched for."""
 
     list: List
     page: int
     asked: str
 
 
-def turned(data: str) -> Turn | None:
-    """The page that a button's data stands for; None when it is for something else."""
+def turned(data: str) -> PageTurn | None:
+    """Returns the page that a button's data stands for; None when the button is not for a list."""
     match = _TURN.fullmatch(data)
     if match is None:
         return None
@@ -45,13 +45,14 @@ def turned(data: str) -> Turn | None:
         if not query:
             return None
         asked = query
-    return Turn(list=cast(List, match[1]), page=int(match[2]), asked=asked)
+    return PageTurn(list=cast(List, match[1]), page=int(match[2]), asked=asked)
 
 
 def turning(call: Call, kind: List, asked: str, *, page: int, pages: int) -> tuple[Button, ...]:
-    """The buttons ‹ 2/5 ›, as far as there are such pages.
+    """Returns the buttons ‹ 2/5 ›, as far as there are such pages.
 
-    None where there is one page, where nothing can be pressed, and where `asked` does not fit into a button.
+    Returns no buttons if there is only one page, if the channel has no buttons, or if `asked` does not fit into a
+    button.
     """
     packed = _packed(asked) if kind == "search" else asked
     if pages < 2 or packed is None or call.channel is None or not call.channel.capabilities.buttons:
@@ -62,24 +63,29 @@ def turning(call: Call, kind: List, asked: str, *, page: int, pages: int) -> tup
 
 
 def turning_by(call: Call, page: int, pages: int, command: Callable[[int], str]) -> tuple[Button, ...]:
-    """The same buttons for a command that shows the page it names; none where it fits in no button."""
+    """Returns the page buttons of a command that takes a page number; none if the command is too long for a button."""
     turns = (("‹", page - 1), (f"{page}/{pages}", page), ("›", page + 1))
     made = [call.button(label, command(to)) for label, to in turns if 0 < to <= pages]
     return buttons(*made) if pages > 1 and None not in made else ()
 
 
+def beyond(call: Call, page: int, pages: int) -> str:
+    """Returns the answer to a page that does not exist."""
+    return call.texts("pages.beyond" if pages > 1 else "pages.only_one", page=page, pages=pages)
+
+
 async def show(call: Call, lines: Sequence[str], buttons: Sequence[Button] = ()) -> None:
-    """Show a page; pressed for, it takes the place of the one before."""
-    await call.do(lambda _desk: Asking(text="\n".join(lines), buttons=tuple(buttons)), in_place=True)
+    """Shows a page; after a press it replaces the page before."""
+    await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=tuple(buttons)), in_place=True)
 
 
 def buttons(*made: Button | None) -> tuple[Button, ...]:
-    """Those of the buttons that there are."""
+    """Returns the buttons that are not None."""
     return tuple(one for one in made if one is not None)
 
 
 def _packed(query: str) -> str | None:
-    """A query as a button can carry it; None when it is too long."""
+    """Returns a query encoded for a button's data; None when it is too long."""
     if len(query) > _QUERY_BYTES:
         return None
     written = query.encode("utf-8", "surrogatepass")

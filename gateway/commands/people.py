@@ -1,8 +1,8 @@
-"""/link and /unlink: which accounts are one person.
+"""/link and /unlink: which accounts belong to one person.
 
-Invariants: asked and answered in private chats only; nothing is linked before the one who gave a code and the one who
-made it have both said yes, each to a question that names the other and says what follows; no name is told for a code
-that is not right; a word that may mean something else than yes links nothing.
+Invariants: both are asked and answered in private chats only. Nothing is linked before both the person who gave a
+code and the person who made it have said yes, each to a question that names the other and says what follows. No name
+is told for a code that is not right. A word that may mean anything but yes links nothing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from channels.base import Button, Place
-from gateway.catalogue import CATALOGUE
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.delivery import pieces
-from gateway.policy import code_in
-from gateway.questions import buttons, is_alone
-from gateway.texts import Texts, spoken
-from memory.service import Account, Desk, Linking, Note, Party, Piece, Question
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.texts import Texts, spoken
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.policy import code_in
+from gateway.pipeline.questions import buttons, is_alone
+from memory.service import Account, Edits, Linking, Note, Part, Party, Question
 
-#: Purposes of questions: to the one who gave a code, to the one who made it, and before an account is taken out.
+#: Purposes of questions: to the person who gave a code, to the person who made it, and before an account is taken out.
 JOIN, LINK, UNLINK = "join", "link", "unlink"
 _YES_NO = ("yes", "no")
-#: Letters shown of a name.
+#: Characters shown of a name.
 _NAME = 60
 _NUMBER = re.compile("[1-9][0-9]{0,2}")
 
@@ -49,16 +49,25 @@ async def link(call: Call) -> None:
 
 
 async def bare_code(call: Call) -> bool:
-    """Take a message of nothing but a code, as `/link` does, if it is an open one; False when it is ordinary talk."""
-    code = None if call.inbound.forwarded else code_in(call.inbound.text)
-    if code is None or await call.memory.privacy.maker(code) is None:
+    """Takes a message that holds only an open code, as `/link` does; False when the message is ordinary talk.
+
+    Giving a code this way counts as a try like any other. In a group there is nothing to guess: a right code is void
+    as soon as it is said there.
+    """
+    code, privacy = None if call.inbound.forwarded else code_in(call.inbound.text), call.memory.privacy
+    if code is None:
         return False
-    await link(replace(call, arguments=code))
-    return True
+    if call.inbound.chat_kind == "private":
+        fits = await privacy.is_code(call.context, code)
+    else:
+        fits = await privacy.maker(code) is not None
+    if fits:
+        await link(replace(call, arguments=code))
+    return fits
 
 
 async def _give(call: Call, code: str) -> None:
-    """Take a code and ask whether to go on with the one who made it."""
+    """Takes a code and asks whether to link with the person who made it."""
     maker = await call.memory.privacy.maker(code)
     barred = maker is not None and await _is_barred(call, maker)
 
@@ -81,12 +90,15 @@ async def _give(call: Call, code: str) -> None:
 
 
 def _lapsed(call: Call, linking: Linking) -> str:
-    """A line about the link that was begun before, where nobody has answered in time; told once, by no clock."""
+    """Returns a line about an earlier link that nobody answered in time, else "".
+
+    The line is told once, with the next command: no clock sends it.
+    """
     return f"{call.texts('link.lapsed')}\n" if linking.lapsed(asked=JOIN, waiting=LINK) else ""
 
 
 async def answer_join(call: Call, question: Question, taken: str) -> None:
-    """The one who gave a code wants to go on, or not: then the one who made it is asked."""
+    """Handles the answer of the person who gave a code; after a yes, asks the person who made it."""
     maker = await _other_side(call, question)
     barred = await _is_barred(call, maker)
 
@@ -115,7 +127,7 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
 
 
 async def answer_link(call: Call, question: Question, taken: str) -> None:
-    """The one who made a code says whether the one who gave it is to be one person with them."""
+    """Handles the answer of the person who made a code: a yes links them with the person who gave it."""
     giver = await _other_side(call, question)
     barred = await _is_barred(call, giver)
 
@@ -157,8 +169,8 @@ async def unlink(call: Call) -> None:
     me = call.context.speaker.id
     leaving = accounts[number - 1] if wanted else next(each for each in accounts if each.id == me)
 
-    def act(desk: Desk) -> Asking:
-        question = desk.ask(UNLINK, {"account": leaving.id}, choices=_YES_NO, preset="yes")
+    def act(edits: Edits) -> Asking:
+        question = edits.ask(UNLINK, {"account": leaving.id}, choices=_YES_NO, preset="yes")
         text = call.texts("unlink.ask", list=numbered(call, accounts), account=_called(call.texts, leaving))
         return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
 
@@ -166,7 +178,7 @@ async def unlink(call: Call) -> None:
 
 
 async def answer_unlink(call: Call, question: Question, taken: str) -> None:
-    """Take an account out, and tell all who were one person until now."""
+    """Takes an account out, and tells all accounts that were one person until now."""
     leaving_id = int(json.loads(question.payload)["account"])
     woken: list[str] = []
 
@@ -195,7 +207,7 @@ async def answer_unlink(call: Call, question: Question, taken: str) -> None:
 
 
 def numbered(call: Call, accounts: Sequence[Account]) -> str:
-    """Accounts as a list, in which the one that is spoken from is marked."""
+    """Returns accounts as a numbered list; the account in use is marked."""
     lines = []
     for number, each in enumerate(accounts, 1):
         mark = call.texts("account.this") if each.id == call.context.speaker.id else ""
@@ -204,7 +216,7 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
 
 
 async def _act(call: Call, act: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
-    """Do what the answer to a question means, and have what is said elsewhere sent."""
+    """Carries out the answer to a question, and has the messages for other sessions sent."""
     edits = call.inbound.message_id if is_alone(call.inbound.pressed or "") else None
     await call.memory.privacy.act(call.context, call.inbox_id, act, edits=edits)
     for session_key in wake:
@@ -217,9 +229,9 @@ async def _other_side(call: Call, question: Question) -> Party:
 
 
 async def _is_barred(call: Call, party: Party) -> bool:
-    """Whether the other side may not talk to the bot any more."""
+    """Returns whether the other side may no longer talk to the bot."""
     channel = Place.from_session_key(party.session_key).channel
-    return await call.door.state(channel, "person", party.account.user_id) == "blocked"
+    return await call.access.state(channel, "person", party.account.user_id) == "blocked"
 
 
 def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
@@ -228,8 +240,8 @@ def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
 
 
 def _there(session_key: str, text: str, pressed: Sequence[Button] = ()) -> Note:
-    """A short plain message for another session, whose channel need not be running."""
-    return Note(pieces=(Piece(text=text, buttons=tuple((one.label, one.data) for one in pressed)),), to=session_key)
+    """Returns a short plain message for another session, whose channel need not be running."""
+    return Note(pieces=(Part(text=text, buttons=tuple((one.label, one.data) for one in pressed)),), to=session_key)
 
 
 def _texts_of(call: Call, account: Account) -> Texts:
@@ -241,7 +253,7 @@ def _listed(texts: Texts, accounts: Sequence[Account]) -> str:
 
 
 def _called(texts: Texts, account: Account) -> str:
-    """An account by its name and platform."""
+    """Returns an account's name with its platform."""
     key = f"platform.{account.platform}"
     platform = texts(key) if key in CATALOGUE[texts.language] else account.platform.capitalize()
     return texts("account", name=excerpt(account.name, _NAME) or account.user_id, platform=platform)

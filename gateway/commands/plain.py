@@ -1,25 +1,35 @@
-"""Plain words that ask for a command: "forget that", "that's wrong", 忘掉这个.
+"""Requests in plain words that stand for a command: "forget that", "that's wrong", 忘掉这个.
 
-Invariants: only a message that is nothing but such words is taken for a request, and only where there is something it
-can mean; it changes nothing by itself, but offers what to press or type.
+Invariants: a message is taken for a request only if it consists of nothing but such words and there is something they
+can refer to. A request changes nothing by itself; it is answered with buttons and commands to choose from.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands.call import Asking, Call
+from gateway.commands.forget import forget
+from memory.service import to_forget
 
-Request: TypeAlias = Literal["forget", "wrong"]
 
-#: What is meant is short; a longer message says something of its own.
+@dataclass(frozen=True, slots=True)
+class PlainRequest:
+    """A request in plain words: to forget what was just said, that it is wrong, or to forget `what` it names."""
+
+    kind: Literal["forget", "wrong", "topic"]
+    what: str = ""
+
+
+#: Longest request, in characters; a longer message says something of its own.
 _LONGEST: Final = 60
 _THAT = r"(?:that|this|it all|what i (?:just )?(?:said|told you)|my last message)"
 _PLEASE = r"(?:please |pls |can you |could you |no,? |oh,? |sorry,? )?"
-# "Forget it" is left out: it mostly means "never mind".
-# Nor is "delete that" here: it mostly means something the model has written.
+# "Forget it" is left out because it mostly means "never mind", "delete that" because it mostly means a text the model
+# has written.
 _FORGET: Final = re.compile(
     rf"{_PLEASE}(?:forget (?:about )?{_THAT}"
     rf"|(?:don't|do not) (?:remember|keep|save|store) {_THAT})(?: please| again| right away)?"
@@ -35,39 +45,48 @@ _WRONG: Final = re.compile(
 )
 
 
-def requested(text: str) -> Request | None:
-    """What a message asks for that consists of nothing but such words."""
-    if len(text) > _LONGEST:
-        return None
-    said = " ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()
-    if _FORGET.fullmatch(said):
-        return "forget"
-    return "wrong" if _WRONG.fullmatch(said) else None
+def requested(text: str, *, modelless: bool) -> PlainRequest | None:
+    """Returns the request that a message makes if it consists of nothing but such words, else None.
 
-
-async def offer(call: Call, request: Request) -> bool:
-    """Offer to forget what can be meant; False where there is nothing, and the words are ordinary talk.
-
-    Wrong is what the answer has said of what is remembered: anything else is between the person and the model.
+    Only for an agent without a model a request to forget something by name is read here: a model has a tool for it.
     """
+    if len(text) <= _LONGEST:
+        said = " ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()
+        if _FORGET.fullmatch(said):
+            return PlainRequest("forget")
+        if _WRONG.fullmatch(said):
+            return PlainRequest("wrong")
+    what = to_forget(text) if modelless else None
+    return None if what is None else PlainRequest("topic", what)
+
+
+async def offer(call: Call, request: PlainRequest) -> bool:
+    """Offers to forget what the request can refer to; False if there is nothing, and the words are ordinary talk.
+
+    "Wrong" can refer only to memories that the answer quoted: any other statement is between the person and the
+    model.
+    """
+    if request.kind == "topic":
+        await forget(replace(call, arguments=request.what))
+        return True
     at_hand = await call.memory.turns.at_hand(call.context)
     meant = at_hand.quoted
-    if request == "forget":
+    if request.kind == "forget":
         meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())
-    said = at_hand.turn_id if request == "forget" else None
+    said = at_hand.turn_id if request.kind == "forget" else None
     if not meant and said is None:
         return False
     texts = call.texts
-    lines = [texts(f"plain.{request}" if meant else "plain.message")]
+    lines = [texts(f"plain.{request.kind}" if meant else "plain.message")]
     lines += [f"  {memory.short_id}  {call.phrase(memory)}" for memory in meant]
     pressed = [
         call.button(texts("plain.button.memory", id=memory.short_id), f"/forget {memory.short_id}") for memory in meant
     ]
     if meant:
-        lines.append(texts(f"plain.{request}.how", id=meant[0].short_id))
+        lines.append(texts(f"plain.{request.kind}.how", id=meant[0].short_id))
     if said is not None:
         pressed.append(call.button(texts("plain.button.message"), f"/undo {said}"))
         lines.append(texts("plain.undo"))
     buttons: tuple[Button, ...] = tuple(one for one in pressed if one is not None)
-    await call.do(lambda _desk: Asking(text="\n".join(lines), buttons=buttons))
+    await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))
     return True

@@ -1,7 +1,7 @@
-"""/privacy: what is kept, for how long, where, who looked; and what people want not to be learned or kept.
+"""/privacy: what is kept, for how long, where, who looked at it; and the opt-outs from being learned or kept.
 
-Invariants: what is one person's alone is shown in their private chat, or for their eyes alone; every look of an admin
-can be seen, at a group's memory in that group; a person's everything is erased only on the word yes.
+Invariants: a person's own data is shown in their private chat, or for their eyes alone. Every look of an admin can be
+seen; a look at a group's memory can be seen in that group. All data of a person is erased only on the word yes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from gateway.commands import pages
 from gateway.commands.call import Asking, Call
 from gateway.commands.people import numbered
-from gateway.questions import buttons, is_alone
-from memory.service import Desk, Kept, Look, Question, Receipt, Selection
+from gateway.pipeline.questions import buttons, is_alone
+from memory.service import AuditEntry, Edits, Kept, Question, Receipt, Selection
 
-#: The purpose of the question before a person's everything is erased.
+#: Purpose of the question before all data of a person is erased.
 DELETE = "delete_me"
-#: Looks of admins on one page.
+#: Admins' looks on one page.
 _LOOKS = 10
 _NUMBER = re.compile("[1-9][0-9]{0,4}")
 
@@ -44,7 +44,7 @@ async def privacy(call: Call) -> None:
 
 
 async def _show(call: Call) -> None:
-    """What is kept: in private of this person, in a group of the group, which all may know."""
+    """Shows what is kept: in a private chat of this person, in a group of the group, which all its members may know."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
         lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
@@ -55,11 +55,11 @@ async def _show(call: Call) -> None:
 
 
 async def _list_looks(call: Call, page: int) -> None:
-    """One page of who of the admins has looked at what is this person's, or this group's."""
+    """Shows one page of the admins' looks at the memory of this person or this group."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS, looks_before=(page - 1) * _LOOKS)
     pages_of = max(1, -(-kept.all_looks // _LOOKS))
     if page > pages_of:
-        await _list_looks(call, pages_of)
+        await call.say(pages.beyond(call, page, pages_of))
         return
     turns = pages.turning_by(call, page, pages_of, lambda to: f"/privacy looks {to}")
     await pages.show(replace(call, discreet=False), _looks(call, kept, page), turns)
@@ -92,8 +92,8 @@ async def _delete(call: Call) -> None:
     kept = await call.memory.privacy.kept(call.context, looks_shown=0)
     going = await call.memory.forgetting.preview_of(call.context, Selection(what="me"), limit=0)
 
-    def act(desk: Desk) -> Asking:
-        question = desk.ask(DELETE, {}, choices=("yes", "no"), preset="no")
+    def act(edits: Edits) -> Asking:
+        question = edits.ask(DELETE, {}, choices=("yes", "no"), preset="no")
         text = call.texts(
             "privacy.delete_ask",
             messages=going.messages,
@@ -107,10 +107,10 @@ async def _delete(call: Call) -> None:
 
 
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
-    """Erase all of this person, everywhere in the store."""
+    """Erases all data of this person, everywhere in the store."""
     if taken != "yes":
         await call.do(
-            lambda desk: call.texts("privacy.delete_kept" if desk.settle(question, taken) else "answer.over"),
+            lambda edits: call.texts("privacy.delete_kept" if edits.settle(question, taken) else "answer.over"),
             in_place=is_alone(call.inbound.pressed or ""),
         )
         return
@@ -124,8 +124,8 @@ async def answer_delete(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Say what went and what stays."""
-    await call.do(lambda _desk: _receipt(call, receipt), in_place=is_alone(call.inbound.pressed or ""))
+    """Tells what was erased and what stays."""
+    await call.do(lambda _edits: _receipt(call, receipt), in_place=is_alone(call.inbound.pressed or ""))
 
 
 def _receipt(call: Call, receipt: Receipt) -> str:
@@ -169,16 +169,16 @@ def _kinds(call: Call, kept: Kept) -> str:
 
 
 async def _where(call: Call) -> list[str]:
-    """Where it lies and how long; the very path is for those who look after it."""
+    """Returns lines telling where the data is kept and for how long; only admins are told the path."""
     texts = call.texts
     where = texts("privacy.where")
     if call.admin:
-        where = texts("privacy.where_admin", path=(await call.memory.figures.status(call.context)).path)
+        where = texts("privacy.where_admin", path=(await call.memory.stats.status(call.context)).path)
     return [texts("privacy.until"), where]
 
 
 def _model(call: Call) -> str:
-    """To whom the words go, in the order in which they are tried."""
+    """Returns a line naming the models that get the words, in the order in which they are tried."""
     spec = call.agent.spec
     models = [f"{one.model} ({urlsplit(one.base_url).hostname})" for one in spec.models if one.provider != "offline"]
     reading = [
@@ -191,7 +191,7 @@ def _model(call: Call) -> str:
 
 
 def _here(call: Call) -> str:
-    """Whether anything is learned in this chat at all."""
+    """Returns a line telling whether anything is learned in this chat."""
     learning = call.agent.spec.memory.enabled and call.context.session.learning
     return call.texts("privacy.here_on" if learning else "privacy.here_off")
 
@@ -212,7 +212,7 @@ def _accounts(call: Call, kept: Kept) -> list[str]:
 
 
 def _looks(call: Call, kept: Kept, page: int) -> list[str]:
-    """Who of the admins has looked, newest first: one page, and how to see the next."""
+    """Returns one page of the admins' looks, newest first, and a line telling how to see the next page."""
     if not kept.looks:
         return [call.texts("privacy.no_looks")]
     lines = [call.texts("privacy.looks", total=kept.all_looks), *(_look(call, one) for one in kept.looks)]
@@ -220,7 +220,7 @@ def _looks(call: Call, kept: Kept, page: int) -> list[str]:
     return [*lines, call.texts("privacy.earlier", count=earlier, page=page + 1)] if earlier else lines
 
 
-def _look(call: Call, look: Look) -> str:
+def _look(call: Call, look: AuditEntry) -> str:
     return call.texts(
         "privacy.look",
         date=call.texts.date(look.looked_at),

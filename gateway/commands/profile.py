@@ -1,35 +1,46 @@
-"""/profile: what is known of a person in short, and what they have set: language, timezone, name, manner of talking.
+"""/profile: a person's profile in short, and their settings: language, timezone, name, manner of talking.
 
-Invariants: language and timezone are settings and no memories; a name is a memory like any other; nothing of a profile
-is shown in a group, whose own manner of talking everybody there may see and an admin may set.
+Invariants: language and timezone are settings, not memories. A name is a memory like any other. No part of a person's
+profile is shown in a group. A group has a manner of its own, which every member may see and an admin may set.
 """
 
 from __future__ import annotations
 
 import difflib
 from functools import cache
+from typing import Final
 from zoneinfo import available_timezones
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.phrases import Language
-from gateway.texts import Texts, spoken
-from memory.service import MANNER_LEAST, MANNER_LIMIT, Desk
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts, spoken
+from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits
 
-#: What takes a setting back.
+#: Words that reset a setting.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})
+#: The languages by their own names.
+LANGUAGES: Final[dict[Language, str]] = {
+    "en": "English", "zh": "中文", "de": "Deutsch", "es": "Español", "fr": "Français", "ja": "日本語",
+}  # fmt: skip
 _LANGUAGES: dict[str, Language] = {
-    **dict.fromkeys(("en", "english", "英文", "英语"), "en"),
-    **dict.fromkeys(("zh", "chinese", "中文", "汉语", "zh-cn"), "zh"),
+    **{code: code for code in LANGUAGES},
+    **{name.casefold(): code for code, name in LANGUAGES.items()},
+    **dict.fromkeys(("英文", "英语"), "en"),
+    **dict.fromkeys(("chinese", "汉语", "zh-cn"), "zh"),
+    "german": "de",
+    "spanish": "es",
+    "french": "fr",
+    "japanese": "ja",
 }
 _OFF = frozenset({"off", "关", "关闭"})
 _ON = frozenset({"on", "开", "打开"})
-#: Timezones that are named when one is not known.
+#: Timezones suggested when the typed timezone is not known.
 _NAMED = 3
 
 
 async def profile(call: Call) -> None:
-    """/profile: the first word says what to set."""
+    """Answers /profile; the first word names the setting."""
     what, _, value = call.arguments.partition(" ")
     value = value.strip()
     if what.lower() == "manner":
@@ -48,13 +59,13 @@ async def profile(call: Call) -> None:
         await keep(call, value, key="name")
 
 
-#: What can be set.
+#: The settings that can be named after /profile.
 WHAT = ("language", "timezone", "name", "manner")
 
 
 async def _show(call: Call) -> None:
     texts, speaker = call.texts, call.context.speaker
-    slots = await call.memory.browsing.profile(call.context)
+    slots = await call.memory.browse.profile(call.context)
     if not (speaker.manner and call.agent.spec.memory.manner):
         slots = [slot for slot in slots if slot.memory.kind != "directive"]
     shown = [texts("profile.head" if slots else "profile.none")]
@@ -74,7 +85,7 @@ async def _show(call: Call) -> None:
     shown.append(
         texts(
             "profile.settings",
-            language=texts("profile.as_you_write" if set_to is None else f"profile.language.{set_to}"),
+            language=texts("profile.as_you_write") if set_to is None else LANGUAGES[set_to],
             timezone=mine if speaker.timezone is None else speaker.timezone,
         )
     )
@@ -82,7 +93,7 @@ async def _show(call: Call) -> None:
 
 
 async def _manner(call: Call, value: str) -> None:
-    """How the agent talks to this person, or to this group: shown, set in one's own words, left to it, switched."""
+    """Handles /profile manner: shows the manner for this person or group, sets it, resets it, switches it on or off."""
     texts, word, settings = call.texts, value.casefold(), call.agent.spec.memory
     where = "private" if call.context.session.private else "group"
     if not settings.enabled:
@@ -95,17 +106,17 @@ async def _manner(call: Call, value: str) -> None:
         await call.say(texts("manner.admins"))
     elif word in _OFF or word in _ON:
 
-        def switch(desk: Desk) -> str:
-            desk.learn_manner(word in _ON)
+        def switch(edits: Edits) -> str:
+            edits.learn_manner(word in _ON)
             return texts(f"manner.{'on' if word in _ON else 'off'}.{where}")
 
         await call.do(switch)
     elif word in _AUTO:
-        await call.do(lambda desk: texts(f"manner.auto.{'done' if desk.leave_manner() else 'same'}"))
+        await call.do(lambda edits: texts(f"manner.auto.{'done' if edits.leave_manner() else 'same'}"))
     else:
 
-        def say(desk: Desk) -> str:
-            kept = desk.set_manner(value)
+        def say(edits: Edits) -> str:
+            kept = edits.set_manner(value)
             if kept is None:
                 return texts("manner.too_long", limit=MANNER_LIMIT, count=len(value))
             return texts(f"manner.set.{where}", said=kept.value)
@@ -118,10 +129,10 @@ async def _show_manner(call: Call, where: str) -> None:
     if not (context.speaker.manner if context.session.private else context.session.manner):
         await call.say(texts(f"manner.is_off.{where}"))
         return
-    slots = await call.memory.browsing.profile(context)
+    slots = await call.memory.browse.profile(context)
     found = next((slot for slot in slots if slot.memory.kind == "directive"), None)
     if found is None:
-        count = (await call.memory.browsing.shelf(context, ("style",), limit=1, page=1)).total
+        count = (await call.memory.browse.shelf(context, ("style",), limit=1, page=1)).total
         shown = [texts(f"manner.none.{where}", least=MANNER_LEAST, count=count)]
     elif found.memory.confirmed:
         date = texts.date(found.memory.learned_at)
@@ -139,14 +150,19 @@ async def _language(call: Call, value: str) -> None:
         wanted = _LANGUAGES[value.casefold()]
         said = Texts(wanted, call.texts.timezone)("profile.language.done")
     else:
-        await call.say(call.texts("profile.language.unknown", typed=excerpt(value)))
+        await call.say(_unknown_language(call.texts, value))
         return
 
-    def act(desk: Desk) -> str:
-        desk.set_language(wanted)
+    def act(edits: Edits) -> str:
+        edits.set_language(wanted)
         return said
 
     await call.do(act)
+
+
+def _unknown_language(texts: Texts, typed: str) -> str:
+    offered = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
+    return texts("profile.language.unknown", typed=excerpt(typed), offered=offered)
 
 
 async def _timezone(call: Call, value: str) -> None:
@@ -163,15 +179,15 @@ async def _timezone(call: Call, value: str) -> None:
         there = Texts(texts.language, wanted).moment(call.inbound.sent_at)
         said = texts("profile.timezone.done", timezone=wanted, at=there)
 
-    def act(desk: Desk) -> str:
-        desk.set_timezone(wanted)
+    def act(edits: Edits) -> str:
+        edits.set_timezone(wanted)
         return said
 
     await call.do(act)
 
 
 def timezone_named(typed: str) -> str | None:
-    """The timezone of the IANA list called so, or whose city is, whatever the case; None for none or several."""
+    """Returns the IANA timezone with this name or with a city of this name, ignoring case; None for none or several."""
     name = _folded(typed)
     if name in _zones():
         return _zones()[name]
@@ -180,7 +196,7 @@ def timezone_named(typed: str) -> str | None:
 
 
 def timezones_like(typed: str, *, limit: int) -> list[str]:
-    """Timezones whose name begins with or holds what is typed, or that are spelled nearly so, the likeliest first."""
+    """Returns timezones whose name begins with or holds what is typed, or is spelled nearly so, likeliest first."""
     name = _folded(typed)
     zones = _zones()
     held = sorted((folded for folded in zones if name in folded), key=lambda one: (not _begins(one, name), one))
@@ -189,7 +205,7 @@ def timezones_like(typed: str, *, limit: int) -> list[str]:
 
 
 def _begins(zone: str, name: str) -> bool:
-    """Whether a timezone or its city begins so."""
+    """Returns whether a timezone or its city begins with `name`."""
     return zone.startswith(name) or zone.rpartition("/")[2].startswith(name)
 
 
@@ -199,5 +215,5 @@ def _folded(typed: str) -> str:
 
 @cache
 def _zones() -> dict[str, str]:
-    """The system's timezones by their folded names, without those that stand for the machine's own clock."""
+    """Returns the system's timezones by their folded names, without those that stand for the machine's own clock."""
     return {zone.casefold(): zone for zone in sorted(available_timezones() - {"localtime", "Factory", "posixrules"})}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from gateway.catalogue import CATALOGUE
-from gateway.commands import TABLE
 from gateway.commands.call import Command
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.table import TABLE
 
 _HEAD: Final = """\
 # Commands

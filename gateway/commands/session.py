@@ -1,17 +1,17 @@
-"""Commands about the conversation itself: begun anew, stopped, answered once more, its task, what it takes."""
+"""Commands about the conversation itself: start anew, stop, retry, undo, its task, its usage, its status."""
 
 from __future__ import annotations
 
 from gateway.commands import jobs
 from gateway.commands.call import Call, excerpt
-from gateway.texts import Texts
-from memory.service import Desk, Status, Used
+from gateway.commands.texts import Texts
+from memory.service import Edits, Status, Used
 
-#: Letters of a task: it stands in every prompt.
+#: Longest task, in characters: it stands in every prompt.
 _TASK = 300
-#: What models are asked for by day; for the rest it is jobs of the night that ask.
+#: Purposes for which models are called by day; all other calls are made by night jobs.
 _TALK = frozenset({"chat", "extract"})
-#: What ends a task, typed behind the command in either language.
+#: Words that end a task when typed after the command, in either language.
 _ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
 
 
@@ -24,8 +24,8 @@ async def stop(call: Call) -> None:
 
 
 async def new(call: Call) -> None:
-    def act(desk: Desk) -> str:
-        desk.start_window()
+    def act(edits: Edits) -> str:
+        edits.start_window()
         return call.texts("new.done")
 
     await call.do(act)
@@ -33,7 +33,7 @@ async def new(call: Call) -> None:
 
 
 async def retry(call: Call) -> None:
-    """Answer the person's last messages anew."""
+    """Answers the person's last messages anew."""
     meant = _turn(call)
     turn_id = await call.memory.turns.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
@@ -43,11 +43,11 @@ async def retry(call: Call) -> None:
 
 
 async def undo(call: Call) -> None:
-    """Take the person's last turn back, with what it taught."""
+    """Takes back the person's last turn, with the memories learned from it."""
 
-    def act(desk: Desk) -> str:
+    def act(edits: Edits) -> str:
         meant = _turn(call)
-        undone = desk.undo(meant)
+        undone = edits.undo(meant)
         if undone is None:
             return call.texts("undo.nothing" if meant is None else "answer.over")
         gone = "; ".join(call.phrase(memory) for memory in undone.memories)
@@ -58,13 +58,16 @@ async def undo(call: Call) -> None:
 
 
 def _turn(call: Call) -> int | None:
-    """The turn that a button was made for: pressed later, or by somebody else, it must not mean another."""
+    """Returns the id of the turn that a button was made for, else None.
+
+    Pressed later or by somebody else, the button must not mean another turn.
+    """
     given = call.arguments.strip()
     return int(given[:18]) if given.isdecimal() else None
 
 
 async def task(call: Call) -> None:
-    """Show, set or end what is being worked on here."""
+    """Shows, sets or ends the task of this session."""
     wanted = call.arguments.strip()
     current = call.context.session.active_task
     if not wanted:
@@ -77,8 +80,8 @@ async def task(call: Call) -> None:
         await call.say(call.texts("task.long", most=_TASK))
         return
 
-    def act(desk: Desk) -> str:
-        desk.set_task(None if ended else wanted)
+    def act(edits: Edits) -> str:
+        edits.set_task(None if ended else wanted)
         if not ended:
             return call.texts("task.set", task=excerpt(wanted))
         return call.texts("task.none", usage=call.usage) if current is None else call.texts("task.done", task=current)
@@ -87,11 +90,11 @@ async def task(call: Call) -> None:
 
 
 async def usage(call: Call) -> None:
-    """What model calls took here, and for admins with this agent everywhere."""
+    """Shows what model calls took here, and to admins also what they took with this agent everywhere."""
     lines = []
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
-            used = await call.memory.figures.usage(call.context, days=days, everywhere=where == "everywhere")
+            used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
             lines.append(call.texts(f"usage.{where}.{days}"))
             lines += [_used(call.texts, one) for one in used] or [call.texts("usage.none")]
     await call.say("\n".join(lines))
@@ -114,7 +117,7 @@ async def status(call: Call) -> None:
     texts, spec = call.texts, call.agent.spec
     model = texts("status.offline") if call.agent.offline else call.agent.provider.name
     remembers = spec.memory.enabled
-    standing = await call.memory.figures.status(call.context)
+    standing = await call.memory.stats.status(call.context)
     learned_at = standing.reading.learned_at
     lines = [
         texts("status.agent", agent=spec.name, model=model),
@@ -135,7 +138,7 @@ async def status(call: Call) -> None:
             last=texts("status.never") if learned_at is None else texts.moment(learned_at),
         ),
         _meaning(texts, standing),
-        # This command itself is one of the rows that wait.
+        # The inbox row of this command is itself still waiting.
         texts("status.mail", inbound=max(0, standing.inbound - 1), outbound=standing.outbound),
         texts("status.usage", tokens_in=standing.tokens_in, tokens_out=standing.tokens_out),
         *jobs.next_line(call),
@@ -145,11 +148,15 @@ async def status(call: Call) -> None:
 
 
 def _meaning(texts: Texts, standing: Status) -> str:
-    """By what memory is searched beside words, and how far the making of vectors has come."""
+    """Returns lines telling by what memory is searched besides words, and how many vectors have been made."""
     if standing.embedding is None:
         return texts("status.words_only")
-    if not standing.embedding.model:
+    found = standing.embedding
+    if not found.model:
         return texts("status.no_embedder")
-    return texts(
-        "status.embedding", model=standing.embedding.model, done=standing.embedding.done, total=standing.embedding.total
-    )
+    lines = [texts("status.embedding", model=found.model, done=found.done, total=found.total)]
+    if found.refused:
+        lines.append(texts("status.embedding_refused", refused=found.refused))
+    if found.trouble:
+        lines.append(texts("status.embedding_paused"))
+    return "\n".join(lines)

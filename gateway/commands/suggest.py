@@ -1,6 +1,7 @@
-"""What a platform offers while a command is being typed: memories to choose from, parts, timezones, forms; only reads.
+"""Completions while a command is being typed: memories to choose from, parts, timezones, forms.
 
-Invariant: offered is what the person may see and could act on; the command itself decides once it is given.
+Invariant: only what the person may see and could act on is offered; the command itself decides once it is given. This
+module only reads.
 """
 
 from __future__ import annotations
@@ -12,25 +13,25 @@ from gateway.commands import memory as memory_command
 from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
-from gateway.texts import Texts
+from gateway.commands.texts import Texts
 from memory.service import LISTED, Context, Memory, Service, query_terms
 
-#: Letters shown of a memory to choose.
+#: Characters shown of a memory to choose.
 _LABEL = 100
-#: How many completions a platform takes.
+#: Largest number of completions a platform takes.
 _SUGGESTED = 25
-#: Words of what is typed that are looked for.
+#: Largest number of typed words that are searched for.
 _WORDS = 12
-#: Room in a form, where what is there already needs no more.
+#: Room in a form, in characters, unless the present value needs more.
 _FORM_LIMIT = 2_000
-#: What can be done with any memory that one sees; for all else it must be one's own to change.
+#: Actions allowed on every memory the person sees; any other action requires that the person may change the memory.
 _LOOKING = frozenset({"show", "history"})
 
 
 async def completions(
     store: Service, context: Context, texts: Texts, name: str, typed: str, arguments: str
 ) -> Sequence[Suggestion]:
-    """What may stand behind the command `name`, best first; see `gateway.commands.suggestions`."""
+    """Returns completions for the command `name`, best first; see `gateway.commands.suggestions`."""
     action = arguments.partition(" ")[0].lower()
     typed = " ".join(typed[:EXCERPT].split())
     if name == "profile":
@@ -49,27 +50,27 @@ async def completions(
         return ()
     changeable = name != "memory" or action not in _LOOKING
     folded = typed.casefold()
-    # What is typed may end within a word, and has no spaces in some scripts.
+    # The typed text may end within a word, and some scripts have no spaces.
     words = list(dict.fromkeys([*typed.split(), *folded.split(), *query_terms(folded)]))[:_WORDS]
     prefix = folded if " " not in folded else ""
-    found = await store.browsing.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
+    found = await store.browse.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
     return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in found]
 
 
 def _settings(what: str, typed: str) -> list[Suggestion]:
-    """Values for a setting of the profile."""
+    """Returns values for a setting of the profile."""
     if what == "timezone":
         return [Suggestion(value=zone, label=zone) for zone in profile.timezones_like(typed, limit=_SUGGESTED)]
     if what == "language":
-        return [Suggestion(value=code, label=label) for code, label in (("en", "English"), ("zh", "中文"))]
+        return [Suggestion(value=code, label=label) for code, label in profile.LANGUAGES.items()]
     if what == "manner":
         return [Suggestion(value=word, label=word) for word in ("auto", "off", "on") if word.startswith(typed.lower())]
     return []
 
 
 async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> list[Suggestion]:
-    """The parts that a list has here, each with how much is in it."""
-    shelf = await store.browsing.shelf(context, LISTED, limit=1, page=1)
+    """Returns the parts that a list has here, each with the count of its memories."""
+    shelf = await store.browse.shelf(context, LISTED, limit=1, page=1)
     counts: dict[tuple[str, str], int] = {}
     for (kind, category), count in shelf.counts.items():
         parts = [("kinds", kind), ("category", category)] if kind == "fact" else [("kinds", kind)]
@@ -85,7 +86,7 @@ async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> 
 
 
 async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, undone: bool) -> list[Suggestion]:
-    """The runs of the night's work that changed something here, newest first; with `undone` also those taken back."""
+    """Returns the runs of night jobs that changed something here, newest first; with `undone` also those taken back."""
     found: dict[str, str] = {}
     for item in await store.jobs.mine(context, limit=2 * _SUGGESTED):
         number = str(item.run.id)
@@ -95,14 +96,14 @@ async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, u
 
 
 def _labelled(memory: Memory, context: Context) -> str:
-    """A memory with its id, as one of several to choose from."""
+    """Returns the label of a memory to choose from, with its id."""
     own = memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves)
     whose = "" if own else f"{memory.subject_name}: "
     return excerpt(f"{memory.short_id} · {whose}{memory.key}: {memory.value}", _LABEL)
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """What to ask for where a command lacks its last argument; None where the command itself has the answer."""
+    """Returns the form for a command that lacks its last argument; None where the command itself has the answer."""
     words = arguments.split()
     if name == "remember" and not words:
         return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)
@@ -110,7 +111,7 @@ async def form(store: Service, context: Context, texts: Texts, name: str, argume
         name, words = "correct", words[1:]
     if name != "correct" or len(words) != 1:
         return None
-    offered = await store.browsing.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)
+    offered = await store.browse.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)
     found = next((one for one in offered if one.short_id == words[0]), None)
     if found is None:
         return None

@@ -1,38 +1,61 @@
-"""/why: what entered a reply.
+"""/why: shows what entered a reply; in short, or all of it.
 
-Invariant: what is named is looked up in the scope of who asks, so what was forgotten, or is not theirs any more, is
-not shown again.
+Invariant: the memories and messages named are looked up in the scope of the person who asks, so anything forgotten,
+or no longer theirs, is not shown again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from memory.service import Entry, Memory, Message, Spent, Why
+from memory.service import Memory, Message, RecalledEntry, Spent, Why
 
-#: Lines shown of what is known all along, and of what was found but not needed.
+#: What asks for everything.
+_ALL = frozenset({"all", "全部"})
+#: Memories and messages shown in short.
+_SHORT = 3
+#: Lines shown of memories known all along, and of those found but not needed.
 _KNOWN = 12
 _UNUSED = 5
-#: Letters shown of one memory.
+#: Characters shown of one memory.
 _LINE = 100
-#: Score parts that are added up; the others multiply.
+#: Parts of a score that are added up; the others multiply.
 _ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
 _TIMES = ("recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated")
-#: What is booked as the model of a reply that was made without one.
+#: The model name recorded for a reply that was made without a model.
 _NO_MODEL = "offline"
 
 
 async def explain(call: Call) -> None:
-    """What entered the last reply here, or the one that the command answers."""
+    """Shows what entered the last reply here, or the reply that the command answers."""
     texts = call.texts
     asked = call.inbound.reply_to if call.inbound.pressed is None else None
     why = await call.memory.why(call.context, message=asked)
     if why is None:
         await call.say(texts("why.none" if asked is None else "why.no_answer"))
         return
-    await call.say("\n".join([_head(call, why), *_groups(call, why), *_costs(call, why.spent)]))
+    if call.arguments.strip().casefold() in _ALL:
+        shown = [*_groups(call, why), *_costs(call, why.spent)]
+    else:
+        shown = _in_short(call, why)
+    await call.say("\n".join([_head(call, why), *shown]))
+
+
+def _in_short(call: Call, why: Why) -> list[str]:
+    """Returns a line for each of the memories and messages that matter most, and how to see the rest."""
+    used = [*_placed(why, "recalled"), *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
+    used.sort(key=lambda one: -(one[0].score or 0.0))
+    if not used:
+        return []
+    shown = []
+    for entry, named in used[:_SHORT]:
+        line = _reason(call, why, replace(entry, score=None), named)[0]
+        shown.append("  " + (call.texts("why.of_profile", line=line) if _is_profile(named) else line))
+    more = len(used) - _SHORT
+    return [*shown, call.texts("why.rest", count=more) if more > 0 else call.texts("why.all")]
 
 
 def _head(call: Call, why: Why) -> str:
@@ -43,7 +66,7 @@ def _head(call: Call, why: Why) -> str:
 
 
 def _groups(call: Call, why: Why) -> list[str]:
-    """What entered the reply, by how it came there."""
+    """Returns the memories and messages that entered the reply, grouped by how they came there."""
     shown: list[str] = []
     for heading, entries, limit in (
         ("why.profile", _placed(why, "known", profile=True), None),
@@ -60,26 +83,29 @@ def _groups(call: Call, why: Why) -> list[str]:
     return shown
 
 
-def _placed(why: Why, placed: str, *, profile: bool | None = None) -> list[tuple[Entry, Memory | Message | None]]:
-    def is_profile(named: Memory | Message | None) -> bool:
-        return isinstance(named, Memory) and named.kind in ("profile", "directive")
-
+def _placed(
+    why: Why, placed: str, *, profile: bool | None = None
+) -> list[tuple[RecalledEntry, Memory | Message | None]]:
     return [
         (entry, named)
         for entry, named in why.entries
-        if entry.placed == placed and (profile is None or is_profile(named) == profile)
+        if entry.placed == placed and (profile is None or _is_profile(named) == profile)
     ]
 
 
-def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) -> list[str]:
-    """One memory or message that bore on the reply: what it says, how it was found, and where it comes from."""
+def _is_profile(named: Memory | Message | None) -> bool:
+    return isinstance(named, Memory) and named.kind in ("profile", "directive")
+
+
+def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message | None) -> list[str]:
+    """Returns lines about one memory or message that entered the reply: its text, how it was found, and its source."""
     texts = call.texts
     if named is None:
         return [texts("why.forgotten")]
     score = "" if entry.score is None else texts("why.score", score=f"{entry.score:.2f}", parts=_parts(call, entry))
     if isinstance(named, Message):
         return [f"{lines.quoted_line(call, named, why.places[named.session_id])}{score}"]
-    if named.kind in ("profile", "directive"):
+    if _is_profile(named):
         slot = named.key if named.kind == "profile" else "directive"
         since = "" if named.valid_until is None else texts("why.changed")
         return [f"{texts(f'slot.{slot}')}: {excerpt(named.value, _LINE)}{since}"]
@@ -91,7 +117,7 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
         marks=lines.marks(call, named) + _outdated(call, why, named),
         score=score,
     )
-    # Of what is known all along /memory show tells the rest.
+    # For memories known all along, /memory show tells the rest.
     if entry.score is None:
         return [said]
     if made_of := why.made_of.get(named.id):
@@ -101,13 +127,13 @@ def _reason(call: Call, why: Why, entry: Entry, named: Memory | Message | None) 
 
 
 def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> str:
-    """What a memory was made of, and by which run of the night's work."""
+    """Returns a line with the memories a memory was made of and the run that made it."""
     run, ids = why.made_by.get(memory.id), lines.ids_of(call, made_of)
     return call.texts("night.made_of", ids=ids) if run is None else call.texts("night.made_of_by", ids=ids, n=run.id)
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:
-    """Since when a memory that entered the reply holds no more, and what holds in its place."""
+    """Returns since when a memory that entered the reply no longer holds, and which memory replaced it."""
     if memory.valid_until is None:
         return ""
     until, now = call.texts.date(memory.valid_until), why.replaced_by.get(memory.id)
@@ -116,8 +142,8 @@ def _outdated(call: Call, why: Why, memory: Memory) -> str:
     return call.texts("why.replaced", until=until, id=now.short_id)
 
 
-def _parts(call: Call, entry: Entry) -> str:
-    """What a score is made of, in words: what was added up, then by what that was multiplied."""
+def _parts(call: Call, entry: RecalledEntry) -> str:
+    """Returns the parts of a score in words: first the summands, then the factors."""
     texts, parts = call.texts, entry.parts
     added = [
         texts("why.part", name=texts(f"part.{name}"), value=f"{parts[name]:.2f}") for name in _ADDED if parts.get(name)
@@ -131,7 +157,7 @@ def _parts(call: Call, entry: Entry) -> str:
 
 
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
-    """What the models took for the reply, or that there was none."""
+    """Returns lines with the tokens and cost of the models for the reply, or a line saying that no model was used."""
     shown = []
     for one in spent:
         if one.model == _NO_MODEL:

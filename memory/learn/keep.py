@@ -1,10 +1,10 @@
-"""One proposed memory → rows: new, told again, or a replacement.
+"""Turns one draft into rows: a new memory, an old one told again, or a replacement.
 
-Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything; a named
-row is replaced only where the one who speaks may change it, and what was derived of it goes with it; message time
-decides, so an older message never closes a newer value; what differs in a number, a name, a date or a negation is
-never taken for the same; every row names the messages it was learned from; of people who want it so nothing is kept
-from their words unless they ask for it themselves, nor of them from others' words, whoever brings it here.
+Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything. A named
+row is replaced only if the speaker may change it, and what was derived from it goes with it. Message time decides, so
+an older message never closes a newer value. Values that differ in a number, a name, a date or a negation are never
+taken for the same. Every row names the messages it was learned from. For people who have opted out, nothing is kept
+from their words unless they ask for it themselves, nor anything about them from others' words, whoever brings it here.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import replace
 
 from memory import keys, profile
 from memory.learn.entities import extract, of_fact
-from memory.learn.guard import injection_flags
-from memory.recall.likeness import differs_in_substance, jaccard, said, surface
-from memory.recall.words import tokens
 from memory.scope import Scope
-from memory.store import entities, erasure, history, memories, people, styles, wishes
+from memory.store import entities, erasure, history, memories, opt_outs, people, styles
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
+from memory.text.guard import injection_flags
+from memory.text.likeness import differs_in_substance, jaccard, said, surface
+from memory.text.words import tokens
 
-#: Rows at least this much alike, word for word, say the same unless they differ in substance (DESIGN 5.3).
+#: Rows at least this much alike, word for word, say the same, unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
-#: Distinct words, or characters and their pairs, from which on a value says something without its key.
+#: The fewest distinct words, or characters and their pairs, with which a value says something without its key.
 _STATEMENT = 4
 
 
@@ -40,14 +40,14 @@ def keep(
     replaces: Sequence[int] = (),
     names: Sequence[Named] = (),
 ) -> int | None:
-    """Write `draft` in the open transaction, with what follows from it for the profile.
+    """Writes `draft` in the open transaction and brings the profile up to date.
 
-    `replaces` are ids of rows that are no longer true because of it; those outside what the speaker may change are
-    passed over. `names` are entities that whoever read it found, beside those seen in the draft itself. Returns the id
-    of the row that holds the draft, new or not; None when it was forgotten since, or is not to be learned (see
-    `memory.store.wishes`).
+    `replaces` are ids of rows that are no longer true because of it; rows that the speaker may not change are skipped.
+    `names` are entities that the reader of the draft found, besides those seen in the draft itself. Returns the id of
+    the row that holds the draft, new or not; None if it was forgotten since, or is not to be learned (see
+    `memory.store.opt_outs`).
     """
-    if not may_be_kept(tx, draft, source_ids):
+    if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
     named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
@@ -63,19 +63,49 @@ def keep(
     return memory_id
 
 
-def may_be_kept(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:
-    """Whether nobody of those concerned wants it left out, and it was not forgotten since it was said."""
-    if not _is_wished(tx, draft, source_ids):
+def keep_new(
+    tx: Transaction,
+    scope: Scope,
+    draft: Draft,
+    *,
+    source_ids: Sequence[int],
+    now: int,
+    new_id: Callable[[], str],
+    replaces: Sequence[int] = (),
+    names: Sequence[Named] = (),
+) -> tuple[int | None, bool]:
+    """Keeps `draft` as `keep` does, but changes nothing if a row says it already.
+
+    Returns what `keep` does, and whether the row is new.
+    """
+    newest = memories.last_id(tx)
+
+    def act() -> int | None:
+        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=new_id, replaces=replaces, names=names)
+
+    def is_new(memory_id: int | None) -> bool:
+        return memory_id is not None and memory_id > newest
+
+    memory_id = tx.attempt(act, keep=is_new)
+    return memory_id, is_new(memory_id)
+
+
+def may_be_kept(
+    tx: Transaction, draft: Draft, source_ids: Sequence[int], *, names: Sequence[Named] = (), now: int
+) -> bool:
+    """Returns whether everybody concerned lets a draft be kept, and it was not forgotten since it was said."""
+    if not _is_wished(tx, draft, source_ids, names, now=now):
         return False
     said_at: int | None = draft.learned_at
     if draft.origin not in ("extracted", "imported", "derived"):
-        # What is typed to be kept is said now; what a model wants kept was said in the messages it had been given.
+        # What a person types to be kept is said now. What a model wants kept was said in the messages it had been
+        # given.
         said_at = history.recorded_at(tx, source_ids)
     return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
 
 
 def same(memory: Memory, draft: Draft) -> bool:
-    """Whether both rows say one thing (DESIGN 5.3)."""
+    """Returns whether a memory and a draft say one thing (DESIGN 5.3)."""
     if draft.kind == "event" and memory.local_date != draft.local_date:
         return False
     if _equal(memory, draft):
@@ -87,21 +117,23 @@ def same(memory: Memory, draft: Draft) -> bool:
     return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
 
 
-def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int]) -> bool:
-    """Whether the one who said it and the one it is about let it be kept.
+def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int], names: Sequence[Named], *, now: int) -> bool:
+    """Returns whether the author and the person it is about let a draft be kept.
 
-    What somebody types to be kept has no message of history as its source; with one it is a model that wants it kept.
-    What is derived was learned before.
+    What a person types to be kept has no message of history as its source; with a source, it is a model that wants it
+    kept. What is derived was learned before.
     """
     overheard = draft.origin in ("extracted", "imported") or (draft.origin == "told" and bool(source_ids))
     if overheard and draft.author_id is not None and not people.speaker_by_id(tx, draft.author_id).learning:
         return False
-    return wishes.may_be_told_of(
+    return opt_outs.may_be_told_of(
         tx,
         owner_id=draft.owner_id,
         author_id=draft.author_id,
         subject_id=draft.subject_id,
         subject=draft.subject,
+        names=names,
+        now=now,
     )
 
 
@@ -120,7 +152,7 @@ def _place(
     for memory in present:
         alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
         if memory.valid_until is None and alike:
-            # What was merged is told again of what it was merged into: it must not come back beside it.
+            # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
             holds = memories.merged_into(tx, scope, memory)
             # A message that is read a second time says nothing a second time.
             if not memories.learned_from(tx, holds.id, source_ids):
@@ -142,9 +174,9 @@ def _place(
 
 
 def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id: int, *, draft: Draft) -> None:
-    """End those of `replaced` that held until now and began before what the draft says, and what repeats them.
+    """Ends those of `replaced` that held until now and began before what the draft says, and rows that repeat them.
 
-    Of one that was merged the other parts still hold: only the part that is nearest to the draft ends with it.
+    When a merged row ends, its other parts still hold: only the part nearest to the draft ends with it.
     """
     at = draft.learned_at
     for memory in {memory.id: memory for memory in replaced}.values():
@@ -154,16 +186,16 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
             memories.part(tx, parts)
             _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft)
             tried = set[int]()
-            # What comes back of a whole may repeat it, too.
+            # Parts that come back from a merged row may repeat it, too.
             while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
                 tried |= {one.id for one in copies}
                 _close(tx, scope, copies, memory_id, draft=draft)
 
 
 def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> list[Memory]:
-    """What was derived, says all of a memory under its key and not what the draft says: it holds no longer than that.
+    """Returns derived rows that say all of a memory under its key and not what the draft says: they end with it.
 
-    A night that reads of something twice may put it down in other words; nobody would name all of them.
+    A night job that reads of something twice may word it differently, and nobody would name all of those rows.
     """
     new = set(tokens(draft.value))
     beside = [one for one in memories.derived_beside(tx, scope, memory) if not (one.pinned or one.confirmed)]
@@ -174,9 +206,9 @@ def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> l
 
 
 def _says_little_else(one: Memory, memory: Memory) -> bool:
-    """Whether a row says all of a memory, denies nothing of it, and has hardly more words of meaning than that.
+    """Returns whether a row says all of a memory, denies nothing of it, and has hardly more words of meaning.
 
-    A number, date or name of its own is more.
+    A number, date or name of its own counts as more.
     """
     ours, theirs = surface(one.value), surface(memory.value)
     told, stated = said(one.value), {item.word for item in said(memory.value)}
@@ -191,12 +223,12 @@ def _says_little_else(one: Memory, memory: Memory) -> bool:
 
 
 def _called(memory: Memory, names: Mapping[int, str]) -> str:
-    """Whom or what a row is about, by name."""
+    """Returns the name of whom or what a row is about."""
     return (memory.subject or names.get(memory.subject_id or 0, "")).casefold()
 
 
 def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
-    """The part of a merged memory that a draft is about: of those under its key, if any, the one most like it."""
+    """Returns the part of a merged memory that a draft is about: the most similar, under its key if there is any."""
     about = [memory for memory in parts if memory.key == draft.key]
     if len(about) == 1:
         return about
@@ -207,7 +239,7 @@ def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
 
 
 def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
-    """Whether the one who speaks may end this row: it is theirs alone, or in a group said by or about them."""
+    """Returns whether the speaker may end this row: it is theirs alone, or in a group said by or about them."""
     if memory.kind != draft.kind or memory.kind != "fact":
         return False
     if memory.owner_id in scope.own:
@@ -217,13 +249,13 @@ def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
 
 
 def _slot(scope: Scope, row: Memory | Draft) -> tuple[int, str] | None:
-    """The owner and the profile slot that a row feeds, if any."""
+    """Returns the owner and the profile slot that a row feeds, if any."""
     slot = keys.profile_slot(category=row.category, key=row.key)
     return (row.owner_id, slot) if slot and row.kind == "fact" and row.owner_id in scope.own else None
 
 
 def _of_subject(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
-    """Rows about whom or what a draft is about; those a speaker told of themselves also where it names them."""
+    """Returns rows about the subject of a draft; if that is its author by name, also what they told of themselves."""
     rows = memories.same_subject(tx, scope, draft)
     author = None if draft.author_id is None or draft.subject_id is not None else draft.author_id
     if author is not None and people.names(tx, {author}).get(author, "").casefold() == draft.subject.casefold() != "":
@@ -233,7 +265,7 @@ def _of_subject(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
 
 
 def _one_subject(memory: Memory, draft: Draft) -> bool:
-    """Whether both speak of the same: the sisters of two people in a group may share a name."""
+    """Returns whether both speak of the same: the sisters of two people in a group may share a name."""
     return draft.subject_id is not None or memory.author_id == draft.author_id
 
 
@@ -242,9 +274,9 @@ def _equal(memory: Memory, draft: Draft) -> bool:
 
 
 def _key_adds_nothing(memory: Memory, draft: Draft) -> bool:
-    """Whether values under different keys can be compared without them.
+    """Returns whether values under different keys can be compared without them.
 
-    Not when each key has a meaning of its own ("likes", "dislikes"), nor when a value is too short to be a statement
+    They can't if each key has a meaning of its own ("likes", "dislikes"), or if a value is too short to be a statement
     ("blue" as the colour of a car or of a flat).
     """
     if keys.category_of(memory.key) is not None and keys.category_of(draft.key) is not None:

@@ -1,15 +1,15 @@
-"""When to learn: after a quiet gap, at a cap, when a session ends, at exit, and what an earlier run left over.
+"""Schedules learning: after a quiet gap, at a cap, when a session ends, at exit, and for work left by an earlier run.
 
-Invariants: triggers of one session coalesce; pieces of one owner are read one after the other; a model is asked outside
-any transaction, and a piece of work, what it found and what it cost are one transaction; a failing piece is tried again
-later, then set aside, and never holds up another session; what was forgotten while a model read is not learned.
+Invariants: Triggers of one session coalesce. Pieces of one owner are read one after the other. A model is asked outside
+any transaction. A piece of work, its findings and its cost are one transaction. A failing piece is retried later, then
+set aside, and never holds up another session. Messages that were forgotten while a model read them teach nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, KeysView, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -18,9 +18,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged
-from memory.learn import budget, extract, keep
+from memory.learn import extract, keep
+from memory.learn.agents import Agents
 from memory.learn.answer import Answer, Unreadable, read_answer
-from memory.learn.ask import Mind, ModelFailed, Stretch, Told, ask, shortened
+from memory.learn.ask import Stretch, ask, shortened
+from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
@@ -33,23 +35,21 @@ from memory.store.people import Session
 
 log = structlog.get_logger(__name__)
 
-#: Seconds a model gets for one piece of work.
-_SECONDS = 90.0
-#: Pieces that models read at the same time: after a restart every session falls quiet at once, and the people who talk
-#: need the connections (a turn waited 2.2 s beside 100 such calls: `python -m bench.load`).
+#: Most pieces that models read at the same time. After a restart every session falls quiet at once, and the people who
+#: talk need the connections (a turn waited 2.2 s beside 100 such calls: `python -m bench.load`).
 _SIDE_BY_SIDE = 4
-#: Lines before a piece that the model is shown, so that it understands how the piece begins.
+#: Lines before a piece that are shown to the model, so that it understands how the piece begins.
 _LINES_BEFORE = 6
-#: Known facts the model is shown, and how many each message may bring up.
+#: Most known facts shown to the model, and how many each message may contribute.
 _KNOWN = 40
 _NEAREST = 8
-#: Characters of a message that look for known facts.
+#: Characters of a message that are used to search for known facts.
 _QUERY_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """When unread messages are read: silence in seconds, or so many tokens or messages before that."""
+    """The triggers for reading unread messages: a silence in seconds, or earlier a number of tokens or messages."""
 
     quiet_seconds: float = 60.0
     tokens: int = 2_000
@@ -57,29 +57,26 @@ class Triggers:
 
 
 class Learner:
-    """Reads sessions in the background. Call `heard` after each turn and `finish` at the end.
+    """The background reader of sessions. Call `heard` after each turn and `finish` at the end.
 
-    `timezone_of` and `mind_of` are asked by agent id; an agent without a mind is read for by patterns. `learned` is
-    told for which agent and owner a piece has brought something.
+    `learned` is called with the agent and the owners for which a piece has brought something.
     """
 
     def __init__(
         self,
         database: Database,
         *,
+        agents: Agents,
         triggers: Triggers,
-        timezone_of: Callable[[int], str],
         now: Callable[[], int],
         new_id: Callable[[], str],
-        mind_of: Callable[[int], Mind | None] = lambda agent_id: None,
-        learned: Callable[[int, int], None] = lambda agent_id, owner_id: None,
+        learned: Callable[[int, Sequence[int]], None] = lambda agent_id, owner_ids: None,
     ) -> None:
         self._database = database
+        self._agents = agents
         self._triggers = triggers
-        self._timezone_of = timezone_of
         self._now = now
         self._new_id = new_id
-        self._mind_of = mind_of
         self._learned = learned
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,24 +85,29 @@ class Learner:
         self._reading = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     def heard(self, session_id: int, unread: Unread) -> None:
-        """Something was said: wait for quiet, or read at once when a cap is reached."""
+        """Starts waiting for quiet after something was said, or reads at once if a cap is reached."""
         if not unread.messages:
-            return  # what was put down to be read keeps its time
+            return  # work that is already scheduled keeps its time
         self._disarm(session_id)
         if unread.tokens >= self._triggers.tokens or unread.messages >= self._triggers.messages:
             self.soon(session_id, "cap")
             return
         self._arm(session_id, self._triggers.quiet_seconds, "quiet")
 
+    @property
+    def due(self) -> KeysView[int]:
+        """The ids of the sessions that will be read when their timers run out."""
+        return self._timers.keys()
+
     def soon(self, session_id: int, reason: str) -> None:
-        """Read what is unread in a session, with nobody waiting for it."""
+        """Starts reading a session's unread messages in the background."""
         self._disarm(session_id)
         task = asyncio.create_task(self._flush_alone(session_id, reason))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def flush(self, session_id: int, reason: str) -> None:
-        """Read what is unread in a session, now. A failure is kept for later, not raised."""
+        """Reads a session's unread messages now. A failure is kept for a later retry, not raised."""
         self._disarm(session_id)
         async with self._sessions[session_id]:
             await self._database.write(lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
@@ -113,35 +115,36 @@ class Learner:
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
             ):
                 agent_id = await self._database.read(partial(extractions.agent_of, work=work))
-                mind = self._mind_of(agent_id)
-                if mind is not None and await self._is_spent(session_id, agent_id, mind):
+                try:
+                    await self._attempt(work, agent_id, self._agents.model(agent_id))
+                except BudgetSpent as exc:
+                    await self._put_off(session_id, exc)
                     return
-                await self._attempt(work, mind)
             due = await self._database.read(lambda reader: extractions.next_due(reader, session_id))
             if due is not None and session_id not in self._timers:
                 self._arm(session_id, max(0.0, (due - self._now()) / 1000), "again")
 
     async def take_up(self) -> None:
-        """At start: wait for quiet in every session an earlier run left unread, and redo broken-off work."""
+        """Waits, at start, for quiet in every session that an earlier run left unread, then redoes broken-off work."""
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def retry_parked(self, session_id: int | None = None) -> int:
-        """Read what was set aside once more, in one session or everywhere; returns in how many sessions."""
+        """Reads the pieces that were set aside once more, in one session or in all. Returns the number of sessions."""
         sessions = await self._database.write(lambda tx: extractions.retry_parked(tx, session_id=session_id))
         for parked_in in sessions:
             self.soon(parked_in, "retried")
         return len(sessions)
 
     async def flush_all(self, agent_id: int) -> None:
-        """Read what is unread in every session of an agent, now."""
+        """Reads the unread messages of every session of an agent now."""
         for session_id in await self._database.read(extractions.sessions_with_work):
             session = await self._database.read(partial(people.session_by_id, session_id=session_id))
             if session.agent_id == agent_id:
                 await self.flush(session_id, "night")
 
     async def finish(self, *, seconds: float) -> None:
-        """Read everything unread before the process ends; what `seconds` do not suffice for waits for the next."""
+        """Reads everything unread before the process ends. After `seconds` the rest is left to the next start."""
         try:
             async with asyncio.timeout(seconds):
                 for session_id in await self._database.read(extractions.sessions_with_work):
@@ -152,46 +155,47 @@ class Learner:
         except StorageError as exc:
             log.error("learn.unfinished", error=str(exc), kept="for the next start")
         finally:
-            for timer in self._timers.values():
-                timer.cancel()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            # Timers are cancelled last, because a task that fails may have set one.
+            for timer in self._timers.values():
+                timer.cancel()
 
     def _arm(self, session_id: int, seconds: float, reason: str) -> None:
         self._disarm(session_id)
         self._timers[session_id] = asyncio.get_running_loop().call_later(seconds, self.soon, session_id, reason)
 
     async def _flush_alone(self, session_id: int, reason: str) -> None:
-        """Flush with nobody waiting: trouble with the store is logged, and the work stays for the next trigger."""
+        """Flushes a session in the background. Logs a storage error and retries after the quiet gap."""
         try:
             await self.flush(session_id, reason)
         except StorageError as exc:
             log.error("learn.unsaved", session=session_id, error=str(exc))
+            # A damaged store takes no writes until it is repaired; a full disk may have room again at any time.
+            if not isinstance(exc, StoreDamaged) and session_id not in self._timers:
+                self._arm(session_id, max(1.0, self._triggers.quiet_seconds), "again")
 
     def _disarm(self, session_id: int) -> None:
         timer = self._timers.pop(session_id, None)
         if timer is not None:
             timer.cancel()
 
-    async def _is_spent(self, session_id: int, agent_id: int, mind: Mind) -> bool:
-        """Whether the agent's tokens of the day are used up; the session's work then waits for the next day."""
-        spent = await self._database.read(
-            lambda reader: budget.spent(reader, agent_id, mind, timezone=self._timezone_of(agent_id), now=self._now())
-        )
-        if spent is None:
-            return False
-        log.warning("learn.budget_spent", session=session_id, spent=spent.tokens, per_day=spent.per_day)
+    async def _put_off(self, session_id: int, spent: BudgetSpent) -> None:
+        """Postpones the session's work to the next day, because the agent's tokens of the day are used up."""
+        log.warning("learn.budget_spent", session=session_id, reason=str(spent))
         await self._database.write(lambda tx: extractions.postpone(tx, session_id, until=spent.until))
         self._arm(session_id, (spent.until - self._now()) / 1000, "next day")
-        return True
 
-    async def _attempt(self, work: Work, mind: Mind | None) -> None:
+    async def _attempt(self, work: Work, agent_id: int, model: BackgroundModel | None) -> None:
+        """Reads one piece. A failure is kept for a later retry. Raises `BudgetSpent`."""
         try:
-            if mind is None:
+            if model is None:
                 found = await self._database.write(lambda tx: self._by_patterns(tx, work))
             else:
-                found = await self._by_model(work, mind)
+                found = await self._by_model(work, agent_id, model)
+        except BudgetSpent:
+            raise
         except Exception as exc:
             code = getattr(exc, "code", type(exc).__name__)
             if isinstance(exc, MemoryFault | TimeoutError):
@@ -206,10 +210,10 @@ class Learner:
             if found:
                 self._learned(*await self._database.read(lambda reader: self._whose(reader, work)))
 
-    async def _by_model(self, work: Work, mind: Mind) -> int:
-        """Have a model read one piece and keep what it found; returns how much that was.
+    async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
+        """Has a model read one piece, and keeps what it found. Returns the number of findings.
 
-        Raises `ModelFailed`, `TimeoutError` and `Unreadable`.
+        Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners[owner_id]:
@@ -218,36 +222,42 @@ class Learner:
                 await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
                 return 0
             try:
-                # Whoever waits for their owner's turn holds no slot.
-                async with self._reading, asyncio.timeout(_SECONDS):
-                    told = await mind.complete(ask(stretch))
+                # A piece that waits for its owner's lock holds no slot.
+                async with self._reading:
+                    answer = await model.ask(
+                        ask(stretch),
+                        self._database,
+                        agent_id=agent_id,
+                        timezone=self._agents.timezone(agent_id),
+                        now=self._now(),
+                    )
             except (ModelFailed, TimeoutError) as exc:
-                if not mind.patterns_while_down:
+                if not model.patterns_while_down:
                     raise
                 log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
                 return await self._database.write(lambda tx: self._by_patterns(tx, work))
             try:
-                answer = read_answer(told.text)
+                found = read_answer(answer.text)
             except Unreadable:
-                await self._database.write(lambda tx: self._book(tx, work, told))
+                await self._database.write(lambda tx: self._book(tx, work, answer))
                 raise
-            if answer.dropped:
-                log.info("learn.dropped", work=work.id, items=answer.dropped)
-            return await self._database.write(lambda tx: self._keep(tx, work, stretch, answer, told))
+            if found.dropped:
+                log.info("learn.dropped", work=work.id, items=found.dropped)
+            return await self._database.write(lambda tx: self._keep(tx, work, stretch, found, answer))
 
     def _owner(self, reader: Reader, work: Work) -> int:
-        """Whose rows a piece of work writes; 0 where nobody speaks in it."""
+        """Returns the owner whose rows a piece of work writes, or 0 if nobody speaks in it."""
         session = _session(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
         return 0 if author is None else people.scope_of(reader, session, author).writes_to
 
-    def _whose(self, reader: Reader, work: Work) -> tuple[int, int]:
-        """The agent that a piece of work was said to, and whose rows it writes."""
-        return extractions.agent_of(reader, work), self._owner(reader, work)
+    def _whose(self, reader: Reader, work: Work) -> tuple[int, Sequence[int]]:
+        """Returns the agent that a piece of work was said to, and the owners whose rows it writes."""
+        return extractions.agent_of(reader, work), (self._owner(reader, work),)
 
     async def _stretch(self, work: Work) -> Stretch | None:
-        """All a model is shown of one piece of work; None when nothing of it may be read any more."""
+        """Returns everything that a model is shown for a piece of work, or None if none of it may be read any more."""
         await index.keep_up(self._database)
         try:
             return await self._database.read(lambda reader: self._shown(reader, work, self._nearest))
@@ -274,7 +284,7 @@ class Learner:
         candidates = chain(
             nearest(reader, scope, messages), memories.current(reader, scope, ("fact",), limit=4 * _KNOWN)
         )
-        # What a person said of themselves in a group is seen in their private chat, and is replaced in the group only.
+        # What a person said about themselves in a group is seen in their private chat, but only replaced in the group.
         known = {m.id: m for m in candidates if m.kind == "fact" and m.owner_id in (*scope.own, scope.writes_to)}
         return Stretch(
             messages=tuple(messages),
@@ -286,7 +296,7 @@ class Learner:
         )
 
     def _nearest(self, reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Memory]:
-        """Known facts that the messages of people may bear on, each message's best first."""
+        """Returns known facts that people's messages may be about, the best of each message first."""
         found = [
             nearest_facts(reader, scope, shortened(message)[:_QUERY_CHARS], limit=_NEAREST)
             for message in messages
@@ -295,7 +305,7 @@ class Learner:
         return [memory for rank in zip_longest(*found) for memory in rank if memory is not None]
 
     def _timezone(self, reader: Reader, session: Session, scope: Scope) -> str:
-        """Where a person lives in time: as they set it, else as their profile says, else as the agent does."""
+        """Returns a person's timezone: as they set it, otherwise from their profile, otherwise the agent's."""
         assert scope.speaker_id is not None
         told = people.speaker_by_id(reader, scope.speaker_id).timezone
         if told is not None:
@@ -303,16 +313,16 @@ class Learner:
         for slot in memories.current_of_owner(reader, scope, scope.writes_to, "profile") if scope.private else []:
             if slot.key == "timezone" and _is_timezone(slot.value):
                 return slot.value
-        return self._timezone_of(session.agent_id)
+        return self._agents.timezone(session.agent_id)
 
-    def _keep(self, tx: Transaction, work: Work, stretch: Stretch, answer: Answer, told: Told) -> int:
-        """Keep what a model found in one piece, book what that cost, and end the piece."""
+    def _keep(self, tx: Transaction, work: Work, stretch: Stretch, read: Answer, answer: ModelAnswer) -> int:
+        """Keeps what a model found in one piece, books the cost, and ends the piece. Returns the number of findings."""
         now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
-        # What was edited while the model read has been put down to be read once more.
+        # Messages that were edited while the model read are scheduled to be read once more.
         edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
         may = extractions.readable(tx, work) - edited
         found = 0
-        for finding in extract.findings(answer, stretch):
+        for finding in extract.findings(read, stretch):
             if not may.issuperset(finding.source_ids):
                 continue
             memory_id = keep.keep(
@@ -326,24 +336,16 @@ class Learner:
                 new_id=self._new_id,
             )
             found += memory_id is not None
-        self._book(tx, work, told)
+        self._book(tx, work, answer)
         extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
-    def _book(self, tx: Transaction, work: Work, told: Told) -> None:
-        agent_id = extractions.agent_of(tx, work)
-        usage.add(
-            tx,
-            told.spent,
-            turn_id=None,
-            session_id=work.session_id,
-            agent_id=agent_id,
-            purpose="extract",
-            now=self._now(),
-        )
+    def _book(self, tx: Transaction, work: Work, answer: ModelAnswer) -> None:
+        agent_id, now = extractions.agent_of(tx, work), self._now()
+        usage.add(tx, answer.spent, agent_id=agent_id, purpose="extract", now=now, session_id=work.session_id)
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Read one piece without a model and keep what it says; returns how much was found."""
+        """Reads one piece without a model and keeps what it says. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -362,7 +364,7 @@ class Learner:
 
 
 def _session(reader: Reader, work: Work) -> Session:
-    """The session of a piece of work, with the agent it was said to: another may serve it by now."""
+    """Returns the session of a piece of work, with the agent it was said to. Another agent may serve it by now."""
     session = people.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
 

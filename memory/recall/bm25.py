@@ -1,7 +1,7 @@
 """Ranks texts by the words they share with a question.
 
-Invariants: pure; document frequency is counted within the scope, so that a score says nothing about other people's
-vocabulary; a score is at least 0, and 0 means that no term occurs.
+Invariants: Pure. Document frequency is counted within the scope, so that a score says nothing about other people's
+vocabulary. A score is at least 0, and 0 means that no term occurs.
 
 Source: BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with Lucene's
 idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that is everywhere.
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: The usual values, also FTS5's: recall is flat around them (docs/benchmarks.md).
+#: The usual values, also FTS5's: recall is flat around them (docs/design/benchmarks.md).
 _K1 = 1.2
 _B = 0.75
 
 
 def table(terms: Sequence[str], docs: Sequence[Mapping[str, float]]) -> Floats:
-    """How often each term occurs in each text: (texts, terms)."""
+    """Returns the number of times each term occurs in each text: (texts, terms)."""
     column = {term: i for i, term in enumerate(terms)}
     counts = np.zeros((len(docs), len(terms)))
     for row, doc in enumerate(docs):
@@ -32,7 +32,7 @@ def table(terms: Sequence[str], docs: Sequence[Mapping[str, float]]) -> Floats:
 
 
 def idf(frequencies: Floats, documents: int) -> Floats:
-    """What a term is worth that stands in so many of `documents` texts."""
+    """Returns the inverse document frequency of terms with these `frequencies` in so many `documents`."""
     held = np.minimum(frequencies, documents)
     return np.asarray(np.log(1 + (documents - held + 0.5) / (held + 0.5)))
 
@@ -47,11 +47,11 @@ def bm25(
     k1: float = _K1,
     b: float = _B,
 ) -> Floats:
-    """One score a text.
+    """Returns one score per text.
 
-    `counts` is (texts, terms) and may hold fractions, for words lent by a neighbour; `lengths` (texts,) in tokens.
-    `documents` and `average_length` describe the whole scope. Without `frequencies` (terms,) the texts must be *all* of
-    the scope that hold any of the terms. Raises ValueError where the shapes do not belong together.
+    `counts` is (texts, terms) and may hold fractions, for words lent by a neighbour. `lengths` is (texts,), in tokens.
+    `documents` and `average_length` describe the whole scope. `frequencies` is (terms,); without it the texts must be
+    *all* texts of the scope that hold any of the terms. Raises `ValueError` if the shapes do not match.
     """
     if counts.shape[0] != lengths.shape[0]:
         raise ValueError(f"{counts.shape[0]} texts with {lengths.shape[0]} lengths")

@@ -1,7 +1,7 @@
 """Words that ask for a key or a category: "where do I live" and 我住在哪里 both mean `home`.
 
 A fact is indexed under its key, its value and these cues, so that a question finds it though it shares no word with
-it, in either language. Keys that are not listed are found by their own words and those of their category.
+it, in whichever language. Keys that are not listed are found by their own words and those of their category.
 """
 
 from __future__ import annotations
@@ -9,47 +9,61 @@ from __future__ import annotations
 from memory import keys
 
 #: Raised with every change of the words below: the index is then built anew.
-CUES_VERSION = 2
+CUES_VERSION = 3
 
 _CUES = {
-    "name": "name called who 名字 姓名 叫 谁",
+    "name": "name called who 名字 姓名 叫 谁 heiße name nombre llamo nom appelle 名前",
     "called": "call called nickname name 叫 称呼 名字",
-    "home": "live lives living home house city town country address where 住 家 城市 哪里 哪儿 居住",
-    "hometown": "from hometown grew born raised where 老家 家乡 来自 出生 长大 哪里人",
-    "birthday": "birthday born birth date when 生日 出生 哪天",
-    "age": "age old years 年龄 几岁 多大 岁",
-    "nationality": "nationality citizen country passport 国籍 哪国人",
+    "home": "live lives living home house city town country address where 住 家 城市 哪里 哪儿 居住"
+    " wohne wohnort wohnen adresse stadt vivo dónde vives domicilio ciudad habite habites ville 住所 住んで 住む",
+    "hometown": "from hometown grew born raised where 老家 家乡 来自 出生 长大 哪里人"
+    " komme herkunft heimat origen pueblo origine 出身",
+    "birthday": "birthday born birth date when 生日 出生日期 哪天"
+    " geburtstag geburtsdatum geboren cumpleaños nacimiento fecha nací anniversaire naissance né née 誕生日 生年月日",
+    "age": "age old years 年龄 几岁 多大 岁 alter alt jahre edad años âge ans 年齢 何歳",
+    "nationality": "nationality citizen country passport 国籍 哪国人 nationalität nacionalidad nationalité 国籍",
+    "religion": "religion faith church believe religious 宗教 信仰 信教 religion glaube religión 宗教",
     "native-language": "native mother tongue language speak 母语 语言",
-    "speaks": "speak speaks language languages 会说 语言",
+    "speaks": "speak speaks language languages 会说 语言"
+    " sprache sprachen spreche idiomas hablo langues parle 言語 話せる",
     "timezone": "timezone time zone clock 时区",
-    "occupation": "job work profession occupation do living career 工作 职业 做什么",
-    "employer": "work job company employer office where 公司 上班 工作 单位 哪里",
-    "studies": "study studies student school university major college 学习 专业 学校 大学 读",
-    "pet": "pet pets animal dog cat 宠物 狗 猫 养",
-    "likes": "like likes love enjoy fond prefer interests hobby hobbies 喜欢 爱 爱好 兴趣",
-    "dislikes": "dislike dislikes hate avoid like 讨厌 不喜欢",
-    "allergy": "allergy allergies allergic eat food avoid 过敏 忌口 吃",
-    "diet": "diet eat eats food vegetarian vegan meat 饮食 吃 素 荤",
-    "condition": "condition illness disease health ill sick medical 病 健康 身体",
+    "occupation": "job work profession occupation do living career 工作 职业 做什么"
+    " beruf arbeit job arbeite trabajo profesión empleo métier travail boulot profession 仕事 職業",
+    "employer": "work job company employer office where 公司 上班 工作 单位 哪里"
+    " arbeitgeber firma arbeit arbeite job stelle trabajo empresa empleo travail boulot entreprise 勤め先 会社 職場",
+    "studies": "study studies student school university major college 学习 专业 学校 大学 读"
+    " studium studiere lerne estudio carrera estudios études étudie 大学 勉強",
+    "pet": "pet pets animal dog cat 宠物 狗 猫 养"
+    " haustier hund katze tier mascota perro perra gato gata animal chien chat 犬 猫 ペット",
+    "likes": "like likes love enjoy fond prefer interests hobby hobbies 喜欢 爱 爱好 兴趣"
+    " mag gern liebe gusta gustan encanta aime 好き",
+    "dislikes": "dislike dislikes hate avoid like 讨厌 不喜欢 hasse odio déteste 嫌い 苦手",
+    "allergy": "allergy allergies allergic eat food avoid 过敏 忌口 吃"
+    " allergie allergisch alergia alérgico alérgica allergique アレルギー",
+    "diet": "diet eat eats food vegetarian vegan meat 饮食 吃 素 荤 ernährung esse dieta régime 食生活",
+    "condition": "condition illness disease health ill sick medical 病 健康 身体"
+    " krankheit gesundheit enfermedad salud maladie santé 病気",
     "goal": "goal goals aim want plan dream 目标 想 打算 梦想",
-    "owns": "own owns have car bike possess 有 拥有 买",
-    "plan": "plan plans planning going when upcoming 计划 打算 安排 什么时候",
+    "owns": "own owns have car bike possess 有 拥有 买 auto motorrad coche moto voiture 車 バイク",
+    "plan": "plan plans planning going when upcoming 计划 打算 安排 什么时候"
+    " plan pläne reise urlaub planes viaje projet voyage 予定 旅行",
     "boundary": "boundary avoid topic talk mention 不要 别 谈 话题",
     "instruction": "instruction answer always never style 要求 回答 总是",
-    "partner": "partner spouse married 伴侣 对象 爱人 结婚",
-    "wife": "wife spouse partner married 妻子 老婆 太太 结婚",
-    "husband": "husband spouse partner married 丈夫 老公 结婚",
-    "girlfriend": "girlfriend partner dating 女朋友 女友 对象",
-    "boyfriend": "boyfriend partner dating 男朋友 男友 对象",
-    "mother": "mother mom mum parents family 妈妈 母亲 父母 家人",
-    "father": "father dad parents family 爸爸 父亲 父母 家人",
-    "sister": "sister sisters sibling family 姐姐 妹妹 姐妹 家人",
-    "brother": "brother brothers sibling family 哥哥 弟弟 兄弟 家人",
-    "son": "son sons child children kid kids family 儿子 孩子 家人",
-    "daughter": "daughter daughters child children kid kids family 女儿 孩子 家人",
-    "friend": "friend friends 朋友",
-    "boss": "boss manager chief 老板 上司 领导",
-    "colleague": "colleague colleagues coworker 同事",
+    "partner": "partner spouse married 伴侣 对象 爱人 结婚 partner beziehung pareja compagnon relation 恋人 パートナー",
+    "wife": "wife spouse partner married 妻子 老婆 太太 结婚 frau ehefrau esposa mujer femme épouse 妻",
+    "husband": "husband spouse partner married 丈夫 老公 结婚 mann ehemann marido esposo mari 夫",
+    "girlfriend": "girlfriend partner dating 女朋友 女友 对象 freundin novia copine 彼女",
+    "boyfriend": "boyfriend partner dating 男朋友 男友 对象 freund novio copain 彼氏",
+    "mother": "mother mom mum parents family 妈妈 母亲 父母 家人 mutter mama madre mamá mère maman 母",
+    "father": "father dad parents family 爸爸 父亲 父母 家人 vater papa padre papá père 父",
+    "sister": "sister sisters sibling family 姐姐 妹妹 姐妹 家人 schwester hermana sœur 姉 妹",
+    "brother": "brother brothers sibling family 哥哥 弟弟 兄弟 家人 bruder hermano frère 兄 弟",
+    "son": "son sons child children kid kids family 儿子 孩子 家人 sohn kind kinder hijo hijos fils enfants 息子 子供",
+    "daughter": "daughter daughters child children kid kids family 女儿 孩子 家人"
+    " tochter kind kinder hija hijos fille enfants 娘 子供",
+    "friend": "friend friends 朋友 freund freundin amigo amiga ami amie 友達",
+    "boss": "boss manager chief 老板 上司 领导 chef chefin jefe jefa patron 上司",
+    "colleague": "colleague colleagues coworker 同事 kollege kollegin compañero compañera collègue 同僚",
     "favourite-color": "color colour 颜色",
     "favourite-food": "food dish eat 食物 菜 吃",
     "favourite-movie": "movie film 电影",
@@ -89,7 +103,7 @@ _NAMED = "name called 名字 叫"
 
 
 def cues(key: str) -> str:
-    """The cue words of a normalised key, both languages together; empty for a key nobody listed."""
+    """The cue words of a normalised key, all languages together; empty for a key nobody listed."""
     found = _CUES.get(key, "")
     if key in keys.RELATIONS or key == "pet":
         found = f"{found} {_NAMED}"
@@ -99,5 +113,5 @@ def cues(key: str) -> str:
 
 
 def category_cues(category: str) -> str:
-    """The cue words of a category, both languages together; empty for one that nobody asks for by its kind."""
+    """The cue words of a category, all languages together; empty for one that nobody asks for by its kind."""
     return _CATEGORY_CUES.get(category, "")

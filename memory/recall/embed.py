@@ -1,12 +1,13 @@
-"""What an embedder gives, whichever it is, and how a text is made ready for one.
+"""The protocols of embedders, and the preparation of texts for them.
 
-Invariants: vectors have unit length, so a dot product is a cosine; vectors of embedders with different names are never
-compared; no text longer than a chunk is handed to an embedder.
+Invariants: Vectors have unit length, so a dot product is a cosine. Vectors of embedders with different names are never
+compared. No text longer than a chunk is passed to an embedder.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,27 +17,29 @@ from numpy.typing import NDArray
 
 from memory.errors import MemoryFault
 
-#: Characters of one chunk, and how many of them the next one repeats, so that no sentence is only ever seen cut.
+#: The characters of one chunk, and how many of them the next one repeats, so that no sentence is seen only in pieces.
 CHUNK_CHARS = 1_600
 OVERLAP_CHARS = 320
-#: Chunks made of one text; what lies behind (some 80,000 characters) is found by words only.
+#: The limit of a chunk in normal form, in characters; ordinary text hardly grows in normal form.
+_MOST_NORMAL = 4 * CHUNK_CHARS
+#: The number of chunks made of one text; the rest (beyond some 80,000 characters) is found by words only.
 MOST_CHUNKS = 64
 
 
 class EmbeddingFault(MemoryFault):
-    """Base of what can go wrong with an embedder. None of it ever fails a turn: words go on alone."""
+    """Base class of an embedder's errors. None of them ever fails a turn: recall continues by words alone."""
 
     code = "embedding"
 
 
 class EmbedderUnavailable(EmbeddingFault):
-    """This embedder can't work here: a package or file is missing or damaged, or the processor can't run it."""
+    """The embedder can't work here: a package or file is missing or damaged, or the processor can't run it."""
 
     code = "embedder_unavailable"
 
 
 class EmbeddingFailed(EmbeddingFault):
-    """One request failed; later it may work. `retry_after` is a vendor's word in seconds."""
+    """One request failed; later it may work. `retry_after` is the vendor's figure in seconds."""
 
     code = "embedding_failed"
 
@@ -46,38 +49,38 @@ class EmbeddingFailed(EmbeddingFault):
 
 
 class TextRefused(EmbeddingFailed):
-    """The embedder will never take one of these texts."""
+    """The embedder will never accept one of these texts."""
 
     code = "text_refused"
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosine tells how alike they are in meaning."""
+    """A model that turns texts into vectors whose cosine measures how alike they are in meaning."""
 
     @property
     def name(self) -> str:
-        """Which model, in which version: kept with the vectors."""
+        """The model and its version; stored with the vectors."""
         ...
 
     @property
     def dimension(self) -> int: ...
 
-    def split(self, text: str) -> list[str]:
-        """`text` in pieces that the model reads whole; none for a text with nothing in it.
-
-        May take milliseconds a piece: long texts are split off the event loop.
-        """
-        ...
-
-    async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
-        """One row of unit length for each text, (n, dimension). `query` tells questions from what they look for.
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        """Returns each text in pieces that the model reads whole; no pieces for an empty text.
 
         Raises `EmbeddingFailed`.
         """
         ...
 
+    async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
+        """Returns one row of unit length per text, (n, dimension).
+
+        `query` marks questions, as opposed to what they look for. Raises `EmbeddingFailed`.
+        """
+        ...
+
     async def aclose(self) -> None:
-        """End threads and give memory back; the embedder is not used any more."""
+        """Ends threads and frees memory; the embedder must not be used any more."""
         ...
 
 
@@ -85,8 +88,8 @@ class Embedder(Protocol):
 class Tokens:
     """The pieces of one text as a model sees them, in reading order.
 
-    `words` names for each piece the whole word it belongs to, in lower case; `vectors` is (n, dimension), unit length;
-    `stop` marks pieces that carry no meaning of their own (function words, punctuation): they are not stored.
+    `words` holds for each piece the whole word it belongs to, in lower case. `vectors` is (n, dimension), of unit
+    length. `stop` marks pieces that carry no meaning of their own (function words, punctuation): they are not stored.
     """
 
     words: tuple[str, ...]
@@ -95,7 +98,7 @@ class Tokens:
 
 
 class TokenEmbedder(Protocol):
-    """Turns each word of a text into a vector that knows its neighbours: what late interaction compares."""
+    """A model that turns each word of a text into a vector that depends on its neighbours, for late interaction."""
 
     @property
     def name(self) -> str: ...
@@ -104,38 +107,47 @@ class TokenEmbedder(Protocol):
     def dimension(self) -> int: ...
 
     def suits(self, text: str) -> bool:
-        """Whether the model knows the language of `text` well enough to help."""
+        """Returns whether the model knows the language of `text` well enough to help."""
         ...
 
-    def split(self, text: str) -> list[str]: ...
+    async def split(self, texts: Sequence[str]) -> list[list[str]]: ...
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
-        """The pieces of each text. Raises `EmbeddingFailed`."""
+        """Returns the pieces of each text. Raises `EmbeddingFailed`."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 def encodable(text: str) -> str:
-    """`text` without what no model can be given: lone surrogates and NUL."""
+    """Returns `text` without what no model accepts: lone surrogates and NUL."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
 
 
+def bounded(text: str) -> str:
+    """Returns a chunk in the form and length for native code: NFKC, at most `_MOST_NORMAL` characters.
+
+    Tokenizers normalise by themselves, some into a buffer made for ordinary text: one letter such as U+FDFA becomes
+    eighteen. A text already in normal form keeps its length.
+    """
+    return unicodedata.normalize("NFKC", encodable(text[:CHUNK_CHARS]))[:_MOST_NORMAL]
+
+
 def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """One bit a dimension, set above zero: (n, dimension) → (n, dimension / 8), as `numpy.packbits` orders them."""
+    """Returns one bit per dimension, set above zero: (n, dimension) → (n, dimension / 8), as `numpy.packbits` does."""
     return np.packbits(vectors > 0, axis=1)
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row at unit length; a row of zeros stays one."""
+    """Returns each row at unit length; a row of zeros stays zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 def chunks(text: str, *, count: Callable[[str], int] | None = None, most: int = 0) -> list[str]:
-    """`text` in overlapping pieces of at most `CHUNK_CHARS`, cut at the ends of sentences where there are any.
+    """Returns `text` in overlapping pieces of at most `CHUNK_CHARS`, cut at the ends of sentences where possible.
 
-    With `count` no piece has more than `most` tokens by it (as long as one character has no more). At most
+    With `count` no piece has more than `most` tokens by it (provided that one character has no more). At most
     `MOST_CHUNKS` pieces are made. The cost is linear in the part of the text that is read.
     """
     text = text.strip()
@@ -144,7 +156,7 @@ def chunks(text: str, *, count: Callable[[str], int] | None = None, most: int = 
     while start < len(text) and len(found) < MOST_CHUNKS:
         end = _end(text, start, CHUNK_CHARS)
         while count is not None and end - start > 1 and (tokens := count(text[start:end])) > most:
-            # A little below the share that should fit, so that a second try mostly does.
+            # A little below the share that should fit, so that a second try usually does.
             end = _end(text, start, max(1, int((end - start) * min(0.9, 0.95 * most / tokens))))
         piece = text[start:end].strip()
         if piece:
@@ -155,13 +167,13 @@ def chunks(text: str, *, count: Callable[[str], int] | None = None, most: int = 
     return found
 
 
-#: An end of a sentence. The dot needs a space behind it: "3.5" and "example.org" are no ends.
+#: An end of a sentence. The dot needs a space behind it: those in "3.5" and "example.org" are not ends.
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]{0,2}(?=\s)|[。！？；\n]")
 _SPACE = re.compile(r"\s")
 
 
 def _end(text: str, start: int, width: int) -> int:
-    """Where a piece from `start` ends: after the last sentence, else word, in the second half of `width` characters."""
+    """Returns the end of a piece from `start`: after the last sentence, else word, in the second half of `width`."""
     if start + width >= len(text):
         return len(text)
     for boundary in (_SENTENCE_END, _SPACE):
@@ -172,8 +184,8 @@ def _end(text: str, start: int, width: int) -> int:
 
 
 def _next_start(text: str, start: int, end: int) -> int:
-    """Where the piece after `text[start:end]` begins: at the first sentence, else word, within the overlap."""
-    # A fifth, as of a full piece, so that short pieces do not repeat most of themselves.
+    """Returns where the piece after `text[start:end]` starts: at the first sentence, else word, within the overlap."""
+    # A fifth, as for a full piece, so that short pieces do not repeat most of themselves.
     overlap = min(OVERLAP_CHARS, (end - start) // 5)
     for boundary in (_SENTENCE_END, _SPACE):
         match = boundary.search(text, end - overlap, end)

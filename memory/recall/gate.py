@@ -1,9 +1,9 @@
 """Decides whether a message is worth a search in memory.
 
-Invariants: pure, linear in the length of the text; in doubt the answer is yes, because a needless search
-costs milliseconds and a missed one an answer. So only what is known small talk through and through, or by its
-shape too short to ask for anything in any language, is turned away; no list of question words has to be
-complete. Profile and known facts are in the prompt whatever this says.
+Invariants: Pure, linear in the length of the text. In doubt the answer is yes, because a needless search costs
+milliseconds and a missed one an answer. So only two kinds of message are turned away: those that are known small talk
+throughout, and those too short by their shape to ask for anything in any language. No list of question words has to be
+complete. Profile and known facts are in the prompt in any case.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _SHORT = 60
 
 
 def should_search(text: str) -> bool:
-    """Whether memory should be searched for `text`.
+    """Returns whether memory should be searched for `text`.
 
-    No: nothing but emoji, punctuation or code; acknowledgements, thanks, greetings and laughter ("ok
-    thanks!", 好的, 哈哈, obrigado); a bare syllable. Yes: everything else, above all whatever has a question
-    mark beside a word, and questions and words of memory however short ("why", "again", 谁, 记得).
+    No: nothing but emoji, punctuation or code; acknowledgements, thanks, greetings and laughter ("ok thanks!", 好的,
+    哈哈, obrigado); a bare syllable. Yes: everything else, above all whatever has a question mark beside a word, and
+    questions and words of memory however short ("why", "again", 谁, 记得).
     """
     # An unclosed fence runs to the end, as platforms show it.
     said = _INLINE_CODE.sub(" ", " ".join(text.split("```")[::2])).strip()
@@ -43,7 +43,7 @@ _QUESTION_MARK = re.compile("[?؟՞፧]")
 _SHORTEST_QUESTIONS = re.compile(r"[谁誰何哪啥吗嗎忘记記왜뭐]|か$|\b(?:où|wo|му|کی)\b")
 _REPEATED = re.compile(r"(.)\1{2,}", re.DOTALL)
 _LAUGHTER = re.compile("a?(?:ha|he|hi|ja|je|ka|rs|ха|хе|хи|ах|هه){2,30}[ahх]?|lo{1,2}l|lmf?ao|rofl|xd")
-#: Han, kana, Hangul, Thai: chatter there is a chain of phrases without spaces.
+#: Han, kana, Hangul, Thai: small talk there is a chain of phrases without spaces.
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _HIRAGANA = re.compile("[\u3041-\u309f]{1,3}")
 _CODE_LINE = re.compile(
@@ -52,7 +52,7 @@ _CODE_LINE = re.compile(
     r"|</?\w+[^>]{0,200}>.*|[\w.\[\]\"']{1,80} ?[-+*/]?= ?\S.*|[\w.]{1,80}\(.*\)|.*(?:[;{}]|\):)"
 )
 
-# Words that are chatter by themselves, and words that are chatter only beside one of them.
+# Words that are small talk by themselves, and words that are small talk only beside one of them.
 _ACKNOWLEDGEMENTS = """
 got sense ok okay okey oki k kk okie yes yeah yea yep yup ya no nope nah sure fine cool nice great good
 perfect awesome amazing wow thanks thank thx tnx ty cheers welcome np hi hello hey yo bye goodbye cya gn gm hm
@@ -95,7 +95,7 @@ _UNSPACED_LEFT = _longest_first(_UNSPACED_BESIDE)
 
 
 def _is_spoken(char: str) -> bool:
-    """Letters and digits, and the marks that are half of a letter in many scripts; emoji selectors aren't."""
+    """Returns whether `char` is a letter, a digit, or a mark that is half of a letter; emoji selectors are not."""
     category = unicodedata.category(char)
     return category[0] in "LN" or (category in {"Mn", "Mc"} and not "\ufe00" <= char <= "\ufe0f")
 
@@ -117,7 +117,7 @@ def _is_chatter(words: list[str]) -> bool:
 
 
 def _is_tiny(words: list[str]) -> bool:
-    """One or two letters, one character of an unspaced script, or up to three hiragana (interjections)."""
+    """True for one or two letters, one character of an unspaced script, or up to three hiragana (interjections)."""
     whole = "".join(words)
     if _UNSPACED.search(whole):
         return len(whole) == 1 or _HIRAGANA.fullmatch(whole) is not None
@@ -125,6 +125,6 @@ def _is_tiny(words: list[str]) -> bool:
 
 
 def _is_code(said: str) -> bool:
-    """Whether every line looks like code; one line of prose is enough to search."""
+    """Returns whether every line looks like code; one line of prose is enough to search."""
     lines = [line.strip()[:300] for line in said.splitlines() if any(map(_is_spoken, line))]
     return bool(lines) and all(_CODE_LINE.fullmatch(line) for line in lines)

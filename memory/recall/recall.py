@@ -1,8 +1,8 @@
-"""What of memory goes into one turn: the snapshot every prompt carries, and what is found for this message.
+"""The memory in one turn: the snapshot that every prompt carries, and what is recalled for this message.
 
-Invariants: a search may be skipped, the profile and the known facts never; what stands in the prompt already is
-not put in again; the budget in items and tokens holds; of reflections one at most is put in, behind all else and within
-its share of the budget; nothing here changes a row.
+Invariants: A search may be skipped, profile and known facts never. What is already in the prompt is not put in again.
+The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share of
+the budget. Nothing here changes a row.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from memory import profile
-from memory.recall import words
 from memory.recall.cues import cues
-from memory.recall.likeness import differs_in_substance, jaccard
 from memory.recall.search import Hit
-from memory.recall.sentences import beginning
 from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
+from memory.text import words
+from memory.text.likeness import differs_in_substance, jaccard
+from memory.text.sentences import beginning
 
-#: "recalled": put into the prompt for this turn; "known": stood there already; "unused": found, not needed.
+#: "recalled": put into the prompt for this turn; "known": already there; "unused": found, but not needed.
 Placed: TypeAlias = Literal["recalled", "known", "unused"]
 
 _STYLES_IN_SNAPSHOT = 10
 _ALIKE = 0.75
-#: Tokens a rendered memory costs beyond its words: id, date, punctuation.
+#: Tokens that a rendered memory costs beyond its words: id, date, punctuation.
 _RENDERING = 14
-#: Characters of a long message that are shown, and of the question before it.
+#: Characters shown of a long message, and the longest question before it that is shown.
 _EXCERPT_CHARS = 800
 _QUESTION_CHARS = 200
-#: The part of the budget in tokens that a reflection may take: it sums up what facts and messages say better.
+#: The share of the token budget that a reflection may take: it sums up what facts and messages say better.
 REFLECTION_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much memory may enter a prompt. Without `manner` none of how to talk to somebody does."""
+    """The amount of memory that may enter a prompt. Without `manner` directives and styles are left out."""
 
     items: int = 8
     tokens: int = 1_500
@@ -48,13 +48,13 @@ class Budget:
     manner: bool = True
 
     def takes(self, memory: Memory) -> bool:
-        """Whether this kind of memory may enter at all."""
+        """Returns whether a memory of this kind may enter at all."""
         return self.manner or memory.kind not in ("directive", "style")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Memory that stands in every prompt of a window, and what was learned since it was taken."""
+    """The memory in every prompt of a window, and what was learned since it was taken."""
 
     profile: tuple[Memory, ...] = ()
     known: tuple[Memory, ...] = ()
@@ -67,10 +67,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """A memory or a passage found for this message, and where it stands in the prompt.
+    """A memory or passage found for this message, and its place in the prompt.
 
-    `shown` is what of a passage's words goes there, of a reflection as many of its first sentences as it may take;
-    `shares` the part of the question's words that stand in what was found, not beside it.
+    `shown` is the part of a passage's words that goes there, or as many of a reflection's first sentences as may.
+    `shares` is the part of the question's words that are in what was found itself, not beside it.
     """
 
     score: float
@@ -84,14 +84,14 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """All memory that bears on one turn. `items` are ranked, best first; a reflection stands last."""
+    """All memory that bears on one turn. `items` are ranked, best first; a reflection comes last."""
 
     snapshot: Snapshot
     items: tuple[Recalled, ...] = ()
 
 
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
-    """Profile, directive and the known facts, as many as the budget takes."""
+    """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
     kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
     candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
@@ -111,10 +111,10 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
 def stored_snapshot(
     reader: Reader, scope: Scope, memory_ids: Sequence[int], *, taken_at: int, budget: Budget
 ) -> Snapshot:
-    """The snapshot a window began with, made again from its ids, and what is newer than it.
+    """Rebuilds a window's snapshot from its ids and adds what is newer.
 
-    What was replaced since stands as it stood then, so that the prompt's beginning stays the same; its successor is
-    among the newer.
+    A memory that was replaced since appears as it was then, so that the beginning of the prompt stays the same; its
+    successor is among the newer ones.
     """
     held = [_as_of(m, taken_at) for m in memories.by_ids(reader, scope, memory_ids) if budget.takes(m)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
@@ -135,7 +135,7 @@ def recall(
     budget: Budget,
     count_tokens: Callable[[str], int],
 ) -> Recall:
-    """Place what was found for `query`, best first. `in_window` names messages the model sees anyway."""
+    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
     found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
     sources = memories.source_ids(reader, list(present | found))
@@ -179,9 +179,9 @@ def recall(
 
 
 def excerpt(passage: Passage, query: str) -> str:
-    """The passage's message, or of a long one the part that holds most of the words asked for.
+    """Returns the passage's message or, if it is long, the part that holds most of the words asked for.
 
-    What answers a question stands behind that question.
+    If the message answers a question, that question is put before it.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
     asked = passage.before[-1] if passage.before else None
@@ -207,7 +207,7 @@ def _latest_reflection(hits: Sequence[Hit]) -> int | None:
 
 
 def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """As many of a reflection's first sentences as fit."""
+    """Returns as many of a reflection's first sentences as fit."""
     return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
 
 
@@ -217,7 +217,7 @@ def _as_of(memory: Memory, moment: int) -> Memory:
 
 
 def _item(hit: Hit, query: str, terms: Sequence[str]) -> Recalled:
-    """A hit before it has found its place."""
+    """Returns a hit that is not placed yet."""
     return Recalled(
         memory=hit.memory,
         passage=hit.passage,
@@ -230,19 +230,19 @@ def _item(hit: Hit, query: str, terms: Sequence[str]) -> Recalled:
 
 
 def shares(hit: Hit, terms: Sequence[str]) -> float:
-    """The part of a question's words that stand in what was found, not beside it, 0 to 1."""
+    """Returns the part of a question's words that are in what was found itself, not beside it, 0 to 1."""
     text = _asked_for(hit.memory) if hit.memory is not None else hit.text
     return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
 
 
 def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> bool:
-    """Whether all of the question's words that a message holds stand in what was learned from it, too."""
+    """Returns whether all of the question's words that a message holds are also in what was learned from it."""
     known = " ".join(map(_asked_for, taught))
     return bool(taught) and set(terms).intersection(words.tokens(text)) <= set(words.tokens(known))
 
 
 def _asked_for(memory: Memory) -> str:
-    """The words by which somebody may ask for a memory."""
+    """Returns the words by which somebody may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 

@@ -1,8 +1,8 @@
-"""From a question to ranked memories and passages, without a model.
+"""Ranks the memories and passages that answer a question, without a model.
 
-Invariants: nothing outside the scope is looked at; importance, strength and age only ever bend a score within fixed
-bounds, they never hide a row; what was replaced stands below what replaced it; without an embedder words alone decide,
-without a working index the scope is searched by substring, and the caller never notices but by quality.
+Invariants: Nothing outside the scope is read. Importance, strength and age only bend a score within fixed bounds; they
+never hide a row. A replaced memory ranks below the memory that replaced it. Without an embedder words alone decide.
+Without a working index the scope is searched by substring; the caller notices only the lower quality.
 """
 
 from __future__ import annotations
@@ -22,58 +22,60 @@ from memory import dates, periods
 from memory.dates import month_at
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.periods import Range
-from memory.recall import index, late, rank, words
+from memory.recall import index, late, rank
 from memory.recall.bm25 import bm25, idf, table
 from memory.recall.embed import Tokens
-from memory.recall.embedding import Embedding, Question
-from memory.recall.rank import Candidate, Ranked, Spot, Statistics, Weights
+from memory.recall.embedding import EmbeddedQuestion, Embedding
+from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
-from memory.recall.vectors import Vectors
 from memory.scope import Scope
 from memory.store import documents, entities, insights, memories, passages, people
 from memory.store.database import Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
 from memory.store.passages import Passage
+from memory.store.vectors import Vectors
+from memory.text import words
 
 log = structlog.get_logger(__name__)
 
-#: Terms of a query that are looked up. Chinese questions need more than the usual 64: on MADial-zh (development
+#: Number of query terms that are looked up. Chinese questions need more than the usual 64: on MADial-zh (development
 #: part, n = 80, words alone, measured by hand) 64 terms find any@5 .76 and 128 find .81.
 _TERMS = 128
-#: Candidates fetched for each place in the result, so that there is room for what is put behind or dropped.
+#: Candidates fetched for each place in the result, so that some can be moved back or dropped.
 _OVER_FETCH = 8
-#: Seconds that making a question's vectors may take, and characters of it that are read.
+#: Seconds that embedding a question may take, and the number of its characters that are read.
 _MEANING_SECONDS = 1.5
 _MEANT_CHARS = 2_000
-#: Questions of one message that are looked for one by one; each costs as much as the whole.
+#: Questions of one message that are searched for one by one; each costs as much as the whole message.
 _MOST_QUESTIONS = 3
 #: Documents nearest in meaning that join the candidates.
 _NEAREST = 400
-#: Best candidates by words and vectors that late interaction looks at: a hundred lose nothing (docs/benchmarks.md).
+#: Best candidates by words and vectors that late interaction scores; a hundred would do (docs/design/benchmarks.md).
 _LOOKED_AT_CLOSELY = 300
-#: Matches that are scored with their neighbours; of more, the best by their own words.
+#: Matches that are scored with their neighbours. If there are more, these are the best by their own words.
 _SCORED = 1_000
 #: How far importance, fading strength and age may bend a score.
 _IMPORTANCE_REACH = 0.1
 _STRENGTH_REACH = 0.1
 _RECENCY_REACH = 0.05
 _RECENCY_HALF_LIFE_DAYS = 30.0
-#: What a memory gains whose topic the question names.
+#: Factor for a memory whose topic the question names.
 _TOPIC = 1.1
-#: What is left of an archived memory's score: it comes up when little else matches.
+#: Factor for an archived memory: it comes up when little else matches.
 _ARCHIVED = 0.25
-#: What is left of an event's score: what of it lasts stands as a fact, and its words as messages.
+#: Factor for an event: its lasting content is kept as a fact, and its words as messages.
 _EVENT = 0.6
-#: What is left of the score of a message whose every memory was replaced since.
+#: Factor for a message whose memories were all replaced since.
 _OUTDATED = 0.5
-#: What is left of the score of what the bot said itself: mostly it told again what people had said.
+#: Factor for the bot's own messages: mostly they repeat what people had said.
 _BY_AGENT = 0.6
 _DAY_MS = 86_400_000
-#: Days of a time that is meant as a day, not as a period; and how far around it something still counts as said then.
+#: The longest time, in days, that is meant as a day, not as a period; and how far around it a message still counts as
+#: said then.
 _SHORT_DAYS = 7
 _LEEWAY_MS = 2 * _DAY_MS
-#: Tokens of a message that tells as much as a message can, where nothing is known but when it was said.
+#: Tokens from which a message gets the full score when only its time is known.
 _LONG_TOKENS = 60
 T = TypeVar("T")
 H = TypeVar("H", "Hit", "_Bent")
@@ -81,7 +83,7 @@ H = TypeVar("H", "Hit", "_Bent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory or a passage that answers the query; `parts` says how its score came about, numbers only."""
+    """A memory or a passage that answers the query. `parts` explains the score, in numbers only."""
 
     score: float
     memory: Memory | None = None
@@ -98,28 +100,31 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """A time the question names, half-open, in milliseconds UTC; `around` is what counts half: the month of a day."""
+    """A time the question names: a half-open interval in milliseconds UTC.
+
+    `around` is the interval that counts half: the month of a day.
+    """
 
     first: int
     last: int
     around: tuple[int, int]
 
     def fits(self, moment: int) -> float:
-        """How well a moment fits: 2, 1 or 0."""
+        """Returns how well a moment fits: 2, 1 or 0."""
         inside = self.first <= moment < self.last
         return float(inside) + float(self.around[0] <= moment < self.around[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question, taken apart. The first of `parts` is the whole, others are the questions in it where it has several.
+    """An analysed question.
 
-    `times` are those it asks about; `only_time` tells that it asks for nothing else. `besides` are documents that are
-    passed over.
+    The first of `parts` is the whole question; the others are the single questions in it, if it has several. `times`
+    are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over.
     """
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[SubQuestion, ...]
     times: tuple[Time, ...]
     only_time: bool
     asker_id: int | None
@@ -137,18 +142,18 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What is asked, as a whole or in one of several questions: its words, and its meaning where an embedder works."""
+class SubQuestion:
+    """A whole question, or one of several in it: its words, and its meaning if an embedder works."""
 
     text: str
     terms: list[str]
-    meaning: Question | None = None
+    meaning: EmbeddedQuestion | None = None
 
 
 class Search:
-    """Finds in one store. `now` is milliseconds UTC; without `embedding` words alone decide.
+    """The search of one store. `now` returns milliseconds UTC. Without `embedding` words alone decide.
 
-    `suspect` is called when the index turns out broken or not whole.
+    `suspect` is called when the index turns out to be broken or incomplete.
     """
 
     def __init__(
@@ -179,10 +184,10 @@ class Search:
         besides: Set[int] = frozenset(),
         older_reflections: bool = True,
     ) -> list[Hit]:
-        """The best `limit` memories and passages of the scope for `text`, best first.
+        """Returns the best `limit` memories and passages of the scope for `text`, best first.
 
-        `besides` are messages that are not looked for: the question's own. Without `older_reflections` only the latest
-        is looked for.
+        `besides` are the ids of messages to pass over: the question's own. Without `older_reflections` only the latest
+        reflection is searched.
         """
         weights = weights or self._weights
         query = self._query(scope, text, timezone, besides)
@@ -202,7 +207,7 @@ class Search:
         def by_index(reader: Reader) -> list[Hit]:
             if not index.is_whole(reader):
                 raise _NotWhole
-            if index.is_behind(reader):
+            if documents.has_changes(reader):
                 raise _Behind
             return _by_index(reader, scope, looked_for(reader), weights, vectors, limit=limit, now=self._now())
 
@@ -213,8 +218,8 @@ class Search:
             return hits
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
 
-    async def _meaning(self, text: str) -> Question | None:
-        """What the embedders make of a question, if they do it in time."""
+    async def _meaning(self, text: str) -> EmbeddedQuestion | None:
+        """Returns the embedded question, or None if there is no embedder or it takes too long."""
         if self._embedding is None:
             return None
         try:
@@ -225,7 +230,7 @@ class Search:
             return None
 
     async def _with_index(self, by_index: Callable[[Reader], T], without: Callable[[Reader], T]) -> T:
-        """Run `by_index` on one committed state with the index brought up to date, or `without` where it is broken."""
+        """Runs `by_index` on one committed state with the index up to date, or `without` if the index is broken."""
         try:
             while True:
                 try:
@@ -246,12 +251,13 @@ class Search:
         today = dates.local_date(self._now(), timezone)
         named = periods.ranges(text, today)
         only_time = bool(named) and not _asks_more(text, named)
-        # "Today" and "lately" are said in passing: by them a message asks for nothing.
+        # "Today" and "lately" are said in passing: a message does not ask about these times.
         asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
         return Query(
             text=text,
             parts=tuple(
-                Part(text=part, terms=words.query_terms(part, limit=_TERMS)) for part in (text, *_questions(text))
+                SubQuestion(text=part, terms=words.query_terms(part, limit=_TERMS))
+                for part in (text, *_questions(text))
             ),
             times=tuple(_time(period, timezone) for period in asked_about),
             only_time=only_time,
@@ -261,15 +267,15 @@ class Search:
 
 
 def _questions(text: str) -> list[str]:
-    """The single questions of a message that holds more than one sentence, each of which may need its own answer.
+    """Returns the single questions of a message with more than one sentence; each may need its own answer.
 
-    Only where they stand in one line: a burst, or a story with questions in it, asks as a whole.
+    Returns [] if the message has several lines: a burst, or a story with questions in it, asks as a whole.
     """
     if "\n" in text.strip():
         return []
     sentences = [sentence.strip() for sentence in _SENTENCE.findall(text[:_MEANT_CHARS])]
     asked = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
-    # One question after an abbreviation looks like two sentences; the Chinese mark stands behind sentences only.
+    # One question after an abbreviation looks like two sentences. The Chinese mark only ever ends a sentence.
     several = len(asked) > 1 or (len(sentences) > 1 and text.count("？") > 0)
     return asked[:_MOST_QUESTIONS] if several else []
 
@@ -278,31 +284,31 @@ def _time(period: Range, timezone: str) -> Time:
     first, last = periods.moments(period, timezone)
     if (period.last - period.first).days > _SHORT_DAYS:
         return Time(first=first, last=last, around=(first, first))
-    # People tell of a day soon after it, and what they call a day is rarely off by more than a few.
+    # People tell of a day soon after it, and the day they name is rarely off by more than a few days.
     month = replace(period, first=period.first.replace(day=1), last=month_at(period.last, 0)[1])
     return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=periods.moments(month, timezone))
 
 
 def _asks_more(text: str, named: Sequence[Range]) -> bool:
-    """Whether anything but times, stop words and "what did I say" is asked."""
+    """Returns whether the text asks for anything but times, stop words and "what did I say"."""
     rest = text
     for period in reversed(named):
         rest = f"{rest[: period.start]} {rest[period.end :]}"
     idle = words.stop_tokens() | _SAYING
-    # Pairs of characters, as scripts without spaces have them, say no more than both of them.
+    # In scripts without spaces a token is a pair of characters, which says no more than the two characters do.
     return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
 
 
 class _NotWhole(Exception):
-    """The index is being made anew."""
+    """The index is incomplete: it is being rebuilt."""
 
 
 class _Behind(Exception):
-    """Something was committed that the index does not hold yet."""
+    """The index does not hold every committed change yet."""
 
 
 def nearest_facts(reader: Reader, scope: Scope, text: str, *, limit: int) -> list[Memory]:
-    """Live facts and styles of the scope that speak of what `text` speaks of, by words, best first."""
+    """Returns live facts and styles of the scope that share words with `text`, best first."""
     terms = words.query_terms(text, limit=_TERMS)
     matches = index.match(reader, scope, terms) if terms else index.NONE
     found = [match for match in matches.found if match.message is None]
@@ -351,8 +357,8 @@ def _ranked(
     return rank.together(rankings[0], rankings[1:], limit=limit) if near[1:] else rankings[0]
 
 
-def _near_in_meaning(reader: Reader, scope: Scope, part: Part, vectors: Vectors | None) -> dict[int, float]:
-    """The documents whose vectors lie nearest to the question's, with their cosines."""
+def _near_in_meaning(reader: Reader, scope: Scope, part: SubQuestion, vectors: Vectors | None) -> dict[int, float]:
+    """Returns the documents whose vectors are nearest to the question's, with their cosines."""
     if vectors is None or part.meaning is None:
         return {}
     return dict(vectors.nearest(reader, scope.partitions, part.meaning.vector, _NEAREST))
@@ -361,13 +367,17 @@ def _near_in_meaning(reader: Reader, scope: Scope, part: Part, vectors: Vectors 
 def _candidates(
     reader: Reader, scope: Scope, query: Query, weights: Weights, near: Set[int]
 ) -> tuple[list[Candidate], Statistics]:
-    """The true union: what shares a word, is near in meaning, names whom the question names, or stands beside."""
+    """Returns the candidates for a query, and the statistics to score them with.
+
+    Candidates are the union of the documents that share a word with the question, are near it in meaning, or name
+    somebody the question names, and of the messages around these.
+    """
     matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
     total = memories.count(reader, scope, live_only=False) + passages.count(reader, scope)
     statistics = Statistics(
         documents=max(total, len(matches.found)),
         average_length=sum(match.length for match in matches.found) / max(len(matches.found), 1),
-        # Of more matches only the best are scored, among whom nothing can be counted.
+        # If there are more matches, only the best are scored, and frequencies can't be counted among those.
         frequencies=matches.frequencies if len(matches.found) > _SCORED else None,
     )
     found = {
@@ -398,7 +408,7 @@ def _candidates(
 
 
 def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequence[int], usual_length: float) -> None:
-    """Add documents that share no word with the question."""
+    """Adds documents that share no word with the question."""
     rows = [documents.row_id(doc) for doc in docs if not documents.is_message(doc)]
     for memory in memories.by_ids(reader, scope, rows):
         doc = documents.of_memory(memory.id)
@@ -411,13 +421,16 @@ def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequen
 def _look_closely(
     reader: Reader,
     scope: Scope,
-    part: Part,
+    part: SubQuestion,
     vectors: Vectors,
     tokens: Tokens,
     candidates: Sequence[Candidate],
     statistics: Statistics,
 ) -> Statistics:
-    """Late interaction for the best candidates by words and vectors; the weights of the question's tokens."""
+    """Scores the best candidates by words and vectors with late interaction.
+
+    Returns the statistics with the weights of the question's tokens.
+    """
     chosen = candidates
     if len(candidates) > _LOOKED_AT_CLOSELY:
         first = rank.rank(part.terms, candidates, statistics, rank.CLOSER, limit=_LOOKED_AT_CLOSELY)
@@ -433,7 +446,7 @@ def _look_closely(
 
 
 def _worth(asked: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics) -> NDArray[np.float64]:
-    """How rare each of the question's words is here: the rarest of its index tokens decides."""
+    """Returns how rare each of the question's words is here. The rarest of a word's index tokens decides."""
     held = Counter(term for candidate in candidates for term in candidate.counts)
     frequencies = statistics.frequencies or held
     rarest = [min((frequencies.get(term, held[term]) for term in words.tokens(word)), default=0) for word in asked]
@@ -455,14 +468,14 @@ def _best_by_words(terms: Sequence[str], found: list[index.Match], statistics: S
 
 
 def _said(row: Row) -> Candidate:
-    """A row of `passages.standing` as a candidate that shares no word with the question."""
+    """Converts a row of `passages.standing` to a candidate that shares no word with the question."""
     return Candidate(
         doc=documents.of_message(row["id"]),
         counts={},
         length=float(row["tokens"]),
         about=row["author_id"],
         at=row["said_at"],
-        spot=Spot(
+        spot=MessageSpot(
             session_id=row["session_id"],
             sitting=row["sitting"],
             nth=row["nth"],
@@ -473,7 +486,7 @@ def _said(row: Row) -> Candidate:
 
 
 def _mark(reader: Reader, query: Query, candidates: Sequence[Candidate]) -> None:
-    """Note which candidates are by or about somebody the question names, and which are of its time."""
+    """Marks the candidates that are by or about somebody the question names, and those of a time it asks about."""
     names = people.names(reader, {c.about for c in candidates if c.about is not None})
     said = query.text.casefold()
     named = {identity_id for identity_id, name in names.items() if _names(said, name)}
@@ -486,7 +499,7 @@ def _mark(reader: Reader, query: Query, candidates: Sequence[Candidate]) -> None
 
 
 def _names(said: str, name: str) -> bool:
-    """Whether a folded text holds this name or its first part, as a word of its own."""
+    """Returns whether a case-folded text holds this name or its first part as a separate word."""
     whole = name.casefold().strip()
     parts = {whole, whole.split()[0]} if whole else set()
     return any(len(part) > 1 and _holds(said, part) for part in parts)
@@ -500,7 +513,7 @@ def _holds(said: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bent:
-    """A ranked document with its score bent; of a message the words are read only if it is among the results."""
+    """A ranked document with its bent score. A message's words are read only if it is among the results."""
 
     ranked: Ranked
     score: float
@@ -517,11 +530,14 @@ class _Bent:
 
 
 def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:
-    """The first `limit` that the scope may see, with their rows, in their order; what was said twice, once."""
+    """Returns the first `limit` documents that the scope may see, with their rows, in order.
+
+    A message that was said twice appears once.
+    """
     hits: list[Hit] = []
     said_before: set[tuple[int | None, str]] = set()
     start = 0
-    # Once is enough unless rows went from view between index and table, or repeat each other.
+    # One pass is enough unless rows disappeared between index and table, or repeat each other.
     while len(hits) < limit and start < len(best):
         some = best[start : start + limit - len(hits)]
         start += len(some)
@@ -541,7 +557,10 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
 
 
 def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
-    """What was told and said at the times asked for, when nothing else is: weighty memories, then long messages."""
+    """Returns what was told and said at the times asked for, when nothing else is asked.
+
+    Important memories come first, then long messages.
+    """
     hits: list[Hit] = []
     for time in query.times:
         known = memories.between(reader, scope, time.first, time.last, limit=limit, besides=query.besides_memories)
@@ -570,7 +589,10 @@ def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> 
 
 
 def _bent(reader: Reader, scope: Scope, query: Query, ranked: Sequence[Ranked], *, now: int) -> list[_Bent]:
-    """The ranked with their scores bent by what is known of their rows; memories out of view are left out."""
+    """Returns the ranked documents with their scores bent by what is known about their rows.
+
+    Leaves out memories that the scope can't see.
+    """
     docs = [one.candidate.doc for one in ranked]
     found = memories.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if not documents.is_message(doc)])
     memory_of = {documents.of_memory(memory.id): memory for memory in found}
@@ -616,7 +638,7 @@ def _recency(age_ms: int) -> float:
 
 
 def _successors_first(hits: list[H]) -> list[H]:
-    """Put each replaced memory directly behind the one that replaced it, where both were found."""
+    """Puts each replaced memory directly behind the memory that replaced it, if both were found."""
     found = {hit.memory.id for hit in hits if hit.memory is not None}
     placed: list[H] = []
     waiting: dict[int, list[H]] = {}
@@ -635,14 +657,14 @@ def _successors_first(hits: list[H]) -> list[H]:
     return ordered
 
 
-#: Words of asking what was talked of, whatever it was.
+#: Words that ask what was talked about, whatever it was.
 _SAYING = frozenset(
     words.tokens(
         "say said tell told talk talked mention mentioned chat chatted discuss discussed happen happened did do doing"
         " done been up anything something new 说 说了 聊 聊了 谈 讲 告诉 提到 发生 做 干 事 事情 些 过"
     )
 )
-#: A sentence with its end; a stop between digits or letters is none.
+#: A sentence with its end. A full stop between digits or letters does not end one.
 _SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
 #: Words by which a person means themselves.
 _SELF = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've|i'd)\b|我")

@@ -1,37 +1,43 @@
-"""Who may speak beside those whom the configuration names: people and groups let in or shut out, and pairing codes.
+"""Access beyond what the configuration grants: people and groups allowed or blocked, and pairing codes.
 
-Invariants: a person or group is known by its exact platform id on one configured channel; a code lets one person in,
-once, within its time; the code itself is not kept; a person who guesses is shut off before guessing can pay; nobody
-who is blocked gets in by a code. Times are milliseconds UTC.
+Invariants: A person or group is identified by its exact platform id on one configured channel. A pairing code lets one
+person in, once, before it expires. It becomes invalid after too many wrong codes, whoever gave them. The code itself is
+not stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
+are milliseconds UTC.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 State: TypeAlias = Literal["allowed", "blocked"]
 Subject: TypeAlias = Literal["person", "group"]
-#: What became of a code: "expired" is a right code that came too late; "no_tries_left" also follows the last wrong one.
+#: The result of giving a code. "expired" is a right code that came too late. "no_tries_left" is also the result of the
+#: last wrong code.
 Taken: TypeAlias = Literal["allowed", "wrong", "expired", "no_tries_left"]
 
-#: How long a code lets somebody in.
+#: The lifetime of a pairing code.
 LIFETIME_MS: Final = 10 * 60 * 1000
-#: Codes of one channel that may be open at a time: every open one makes guessing easier.
+#: The number of codes that may be open at a time on one channel: every open code makes guessing easier.
 PENDING: Final = 3
-#: Wrong codes a person may give before no more are looked at, until this long after the last: the code that was
-#: guessed at is over by then.
+#: A person may give `TRIES` wrong codes. After that their codes are ignored until `LOCKED_MS` after the last one: by
+#: then the code they guessed at has expired.
 TRIES: Final = 3
 LOCKED_MS: Final = 60 * 60 * 1000
+#: The number of wrong codes, from all people together on a channel, that ends an open code. 100 guesses of 10^11 hit
+#: nothing, and spoiling codes on purpose takes dozens of accounts.
+GUESSES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A person or group that was let in or shut out. `granted_by` is an admin's user id, "code" or "config"."""
+    """A person or group that was allowed or blocked. `granted_by` is an admin's user id, "code" or "config"."""
 
     subject: Subject
     reference: str
@@ -42,14 +48,14 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """Whether a code was opened. `until` is when it ends, or, where too many are open, when the first of those does."""
+    """The result of opening a code. `until` is when it ends; if too many are open, when the first of them ends."""
 
     opened: bool
     until: int
 
 
 def state(reader: Reader, channel: str, subject: Subject, reference: str) -> State | None:
-    """What was decided about a person (by user id) or a group (by chat id) of a channel; None: nothing."""
+    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None if nothing was decided."""
     row = reader.one(
         "select state from access where channel = ? and subject = ? and reference = ?", (channel, subject, reference)
     )
@@ -57,7 +63,7 @@ def state(reader: Reader, channel: str, subject: Subject, reference: str) -> Sta
 
 
 def grants(reader: Reader, channel: str) -> list[Grant]:
-    """All that was decided on a channel, oldest first."""
+    """Returns everything that was decided on a channel, oldest first."""
     rows = reader.all(
         "select subject, reference, state, granted_by, created_at from access where channel = ?"
         " order by created_at, subject, reference",
@@ -67,21 +73,24 @@ def grants(reader: Reader, channel: str) -> list[Grant]:
 
 
 def allow(tx: Transaction, channel: str, subject: Subject, reference: str, *, by: str, now: int) -> bool:
-    """Let in; False when that was so already. Ends a block, and a person's wait after wrong codes."""
+    """Allows a person or group and returns False if that was so already.
+
+    Ends a block, and a person's lockout after wrong codes.
+    """
     if subject == "person":
         _forgive(tx, channel, reference)
     return _decide(tx, channel, subject, reference, "allowed", by=by, now=now)
 
 
 def block(tx: Transaction, channel: str, subject: Subject, reference: str, *, by: str, now: int) -> bool:
-    """Shut out, whoever let them in; False when that was so already."""
+    """Blocks a person or group, whoever allowed it. Returns False if that was so already."""
     return _decide(tx, channel, subject, reference, "blocked", by=by, now=now)
 
 
 def move_group(tx: Transaction, channel: str, chat: str, new_chat: str, *, configured: bool, now: int) -> None:
-    """Have what was decided about a group hold for the id it goes on under; a block on either id stays.
+    """Carries the decision about a group over to its new chat id; a block on either id stays.
 
-    `configured` says that the configuration lists the old id: without this the bot would fall silent there.
+    `configured` says that the configuration lists the old id. Without it the bot would fall silent in that group.
     """
     old = tx.one(
         "delete from access where channel = ? and subject = 'group' and reference = ? returning state, granted_by",
@@ -93,11 +102,27 @@ def move_group(tx: Transaction, channel: str, chat: str, new_chat: str, *, confi
         allow(tx, channel, "group", new_chat, by="config" if old is None else old["granted_by"], now=now)
 
 
-def open_pairing(tx: Transaction, channel: str, code: str, *, now: int) -> Pairing:
-    """Have `code` let one person in for `LIFETIME_MS`, unless `PENDING` others are open.
+def decided(reader: Reader) -> list[Row]:
+    """Returns everything that was decided, on any channel, for `take_over`."""
+    return reader.all("select channel, subject, reference, state, granted_by, created_at from access")
 
-    It is refused then rather than put in the place of the oldest: the admin who asks is told and can wait, while the
-    person with a code that had silently died could not know why.
+
+def take_over(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Puts decisions of another copy of the store in the place of those here."""
+    for row in rows:
+        tx.run("insert or replace into access values (?, ?, ?, ?, ?, ?)", tuple(row))
+
+
+def drop_pairings(tx: Transaction) -> None:
+    """Ends all pairing codes."""
+    tx.run("delete from pairings")
+
+
+def open_pairing(tx: Transaction, channel: str, code: str, *, now: int) -> Pairing:
+    """Opens `code` to let one person in for `LIFETIME_MS`, unless `PENDING` other codes are open.
+
+    In that case the new code is refused instead of replacing the oldest: the admin who asks is told and can wait, while
+    a person holding a code that had silently died could not know why.
     """
     tx.run("delete from pairings where expires_at <= ?", (now,))
     row = tx.one("select count(*) as pending, min(expires_at) as first from pairings where channel = ?", (channel,))
@@ -113,9 +138,9 @@ def open_pairing(tx: Transaction, channel: str, code: str, *, now: int) -> Pairi
 
 
 def take_pairing(tx: Transaction, channel: str, user_id: str, code: str, *, now: int) -> Taken:
-    """Let a person in by a code, in the very form it was opened with; a code that fits is used up.
+    """Lets a person in by a code, which must have exactly the form it was opened with; a code that fits is used up.
 
-    All codes of the channel are compared, each in constant time, so that the time taken tells nothing about them.
+    Compares all codes of the channel, each in constant time, so that the time taken reveals nothing about them.
     """
     tx.run("delete from pairing_tries where expires_at <= ?", (now,))
     tried = tx.one("select count from pairing_tries where channel = ? and user_id = ?", (channel, user_id))
@@ -151,6 +176,8 @@ def _decide(
 
 
 def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
+    tx.run("update pairings set tries = tries + 1 where channel = ?", (channel,))
+    tx.run("delete from pairings where tries >= ?", (GUESSES,))
     row = tx.one(
         "insert into pairing_tries (channel, user_id, count, expires_at) values (?, ?, 1, ?)"
         " on conflict do update set count = count + 1, expires_at = excluded.expires_at returning count",
@@ -165,5 +192,5 @@ def _forgive(tx: Transaction, channel: str, user_id: str) -> None:
 
 
 def _hash(salt: bytes, code: str) -> bytes:
-    # No slow hash: whoever can read this file during a code's ten minutes can read everything.
+    # A slow hash would add nothing: whoever can read this file during a code's ten minutes can read everything.
     return hmac.digest(salt, code.encode(), "sha256")

@@ -1,8 +1,8 @@
-"""What came beside the words of a message, as it was understood: texts of files, what a voice said, pictures.
+"""Attachments of messages, as they were understood: texts of files, transcribed voice messages, pictures.
 
-Invariants: understood once per inbox row, so that nothing is paid for twice; shown only with the message it came
-with, which a scope or session names; of pictures only a session's newest are kept. Words of files are not those of
-the person who sent them: nothing is learned from them.
+Invariants: An attachment is understood once per inbox row, so that nothing is paid for twice. It is shown only with the
+message it came with, which a scope or session names. Only the newest pictures of a session are kept. The words of a
+file are not those of the person who sent it: nothing is learned from them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Literal, TypeAlias
 
 from memory.store.database import Reader, Row, Transaction
 
-#: "text": a file that can be read; "spoken": a voice message, put into words; "named": nothing but its name is known.
+#: "text": a readable file; "spoken": a transcribed voice message; "named": nothing but the name is known.
 AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
-    """One thing beside a message. `why` says, as a code, what was in the way of a `named` one; `size` is in bytes."""
+    """An attachment of a message. `why` is a code for what prevented reading a `named` one; `size` is in bytes."""
 
     kind: str
     name: str
@@ -33,7 +33,7 @@ class Attached:
 
 
 def keep(tx: Transaction, inbox_id: int, attached: Sequence[Attached], *, now: int) -> None:
-    """What came with an inbox row, unless that has ended; once it is kept, a second time changes nothing."""
+    """Stores the attachments of an inbox row, unless the row has ended; storing them again changes nothing."""
     for position, one in enumerate(attached):
         tx.run(
             "insert into attachments (inbox_id, position, kind, name, media_type, size, state, why, text, data,"
@@ -47,7 +47,7 @@ def keep(tx: Transaction, inbox_id: int, attached: Sequence[Attached], *, now: i
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
-    """What came with an inbox row, in its order and without pictures' bytes; nothing before it is understood."""
+    """Returns the attachments of an inbox row in order, without pictures' bytes; empty until they are understood."""
     rows = reader.all(
         "select kind, name, media_type, size, state, why, text from attachments where inbox_id = ? order by position",
         (inbox_id,),
@@ -56,24 +56,23 @@ def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
 
 
 def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
-    """The inbox row has become a message of history."""
+    """Ties the attachments of an inbox row to the message it has become in history."""
     tx.run("update attachments set message_id = ? where inbox_id = ?", (message_id, inbox_id))
 
 
 def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[Attached, ...]]:
-    """What came with each of these messages, in its order."""
+    """Returns the attachments of each of these messages, in order."""
     found: dict[int, list[Attached]] = defaultdict(list)
     marks = ", ".join("?" for _ in message_ids)
     for row in reader.all(
-        f"select message_id, {_ATTACHED} from attachments where message_id in ({marks}) order by id",
-        tuple(message_ids),
+        f"select message_id, {_ATTACHED} from attachments where message_id in ({marks}) order by id", tuple(message_ids)
     ):
         found[row["message_id"]].append(_attached(row))
     return {message_id: tuple(attached) for message_id, attached in found.items()}
 
 
 def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
-    """Drop the pictures of a session's messages above the id `after` but for the newest; their names stay."""
+    """Drops all but the newest pictures of a session's messages above the id `after`; their names stay."""
     shown = tx.all(
         "select a.id from attachments a join messages m on m.id = a.message_id"
         " where a.data is not null and a.message_id > ? and m.session_id = ? order by a.id desc",
@@ -84,8 +83,20 @@ def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) ->
 
 
 def drop(tx: Transaction, inbox_id: int) -> None:
-    """An inbox row has ended without becoming a message."""
+    """Deletes the attachments of an inbox row that has ended without becoming a message."""
     tx.run("delete from attachments where inbox_id = ? and message_id is null", (inbox_id,))
+
+
+def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
+    """Deletes the attachments of these messages."""
+    tx.run("delete from attachments where message_id in (select value from json_each(?))", (message_ids,))
+
+
+def count(reader: Reader, message_ids: Sequence[int]) -> int:
+    """Returns the number of attachments of these messages."""
+    return reader.number(
+        "select count(*) from attachments where message_id in (select value from json_each(?))", (message_ids,)
+    )
 
 
 _ATTACHED = "kind, name, media_type, size, state, why, text, data"

@@ -13,9 +13,9 @@ from typing import Final
 
 from memory import keys
 from memory.scope import Scope
-from memory.store import documents, memories
-from memory.store.database import Reader, Transaction
-from memory.store.memories import Kind, Memory
+from memory.store import memories
+from memory.store.database import Parameter, Reader
+from memory.store.memories import LIVE, Kind, Memory
 
 #: The kinds of each tier (DESIGN 5.1), in the order in which they are listed.
 TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
@@ -46,10 +46,10 @@ def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str,
     They are grouped by kind and category, the ones that matter first in each; with a `category` only those.
     """
     within = scope.predicate("m")
-    of_these: tuple[str | int, ...] = (json.dumps(list(kinds)), category, *within.parameters)
+    of_these: tuple[Parameter, ...] = (kinds, category, *within.parameters)
     rows = reader.all(
         "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
-        f" and ? in ('', m.category) and {_LIVE} and {within.sql} group by m.kind, m.category",
+        f" and ? in ('', m.category) and {LIVE} and {within.sql} group by m.kind, m.category",
         of_these,
     )
     counts = {(row["kind"], row["category"]): int(row["n"]) for row in rows}
@@ -57,7 +57,7 @@ def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str,
     first = (min(max(page, 1), pages) - 1) * limit
     found = reader.all(
         "select m.id from memories m where m.kind in (select value from json_each(?)) and ? in ('', m.category)"
-        f" and {_LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
+        f" and {LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
         " m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*of_these, limit, first),
     )
@@ -73,42 +73,32 @@ def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: b
     """
     within = scope.predicate("m")
     asked = json.dumps(list(words))
-    rows = reader.all(
+    found = reader.ids(
         "select id from (select m.id, m.learned_at, (select count(*) from json_each(?) word where"
         f" instr({_SAYS}, word.value) > 0 or instr(lower({_SAYS}), word.value) > 0) as fits from memories m"
-        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {_LIVE} and {within.sql})"
+        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql})"
         " where fits > 0 or ? = '[]' order by fits desc, learned_at desc, id desc limit ?",
-        (asked, json.dumps(LISTED), *_theirs(scope, changeable), *within.parameters, asked, limit),
+        (asked, LISTED, *_theirs(scope, changeable), *within.parameters, asked, limit),
     )
-    return memories.by_ids(reader, scope, [row["id"] for row in rows])
+    return memories.by_ids(reader, scope, found)
 
 
 def beginning(reader: Reader, scope: Scope, prefix: str, *, changeable: bool, limit: int) -> list[Memory]:
     """Live rows whose short id begins with `prefix`, the newest first; `changeable` is as in `offered`."""
     within = scope.predicate("m")
-    rows = reader.all(
+    found = reader.ids(
         # Ids are of letters, digits and _, all of which come before ~.
         "select m.id from memories m where m.short_id >= ? and m.short_id < ? || '~'"
-        f" and m.kind in (select value from json_each(?)) and {_THEIRS} and {_LIVE} and {within.sql}"
+        f" and m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql}"
         " order by m.learned_at desc, m.id desc limit ?",
-        (prefix, prefix, json.dumps(LISTED), *_theirs(scope, changeable), *within.parameters, limit),
+        (prefix, prefix, LISTED, *_theirs(scope, changeable), *within.parameters, limit),
     )
-    return memories.by_ids(reader, scope, [row["id"] for row in rows])
+    return memories.by_ids(reader, scope, found)
 
 
-def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
-    """A pinned memory never fades and leads the known facts; it comes back if it had been set aside."""
-    tx.run(
-        "update memories set pinned = ?1, archived_at = iif(?1, null, archived_at) where id = ?2",
-        (int(pinned), memory_id),
-    )
-    documents.changed(tx, documents.of_memory(memory_id))
-
-
-def _theirs(scope: Scope, changeable: bool) -> tuple[int, str, str, str]:
+def _theirs(scope: Scope, changeable: bool) -> tuple[Parameter, ...]:
     """The parameters of `_THEIRS`."""
-    selves = json.dumps([scope.speaker_id, *scope.selves])
-    return int(not changeable), json.dumps(scope.own), selves, selves
+    return int(not changeable), scope.own, scope.speakers, scope.speakers
 
 
 def _rank(column: str, order: Sequence[str]) -> str:
@@ -116,8 +106,7 @@ def _rank(column: str, order: Sequence[str]) -> str:
     return f"case {column} " + " ".join(f"when '{one}' then {n}" for n, one in enumerate(order)) + " else 99 end"
 
 
-_LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
-#: The rule of `Desk`: what is the person's own, said by them or about them.
+#: The rule of `Edits`: what is the person's own, said by them or about them.
 _THEIRS: Final = (
     "(? or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"

@@ -1,17 +1,17 @@
-"""What channels must remember across restarts: positions, fingerprints of what they registered. Never people's words.
+"""State that channels keep across restarts: positions and fingerprints of registrations, never people's words.
 
-Invariant: a channel, by its configured id, sees its own names only.
+Invariant: A channel, identified by its configured id, sees only its own names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 
 def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
-    """Values by name, of all names that begin with `prefix`."""
+    """Returns the values of all names that begin with `prefix`, by name."""
     rows = reader.all(
         "select name, value from channel_state where channel = ? and substr(name, 1, length(?2)) = ?2 order by name",
         (channel, prefix),
@@ -20,7 +20,7 @@ def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
 
 
 def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> None:
-    """Remember these; None drops a name."""
+    """Stores these values by name; a value of None deletes the name."""
     for name, value in values.items():
         if value is None:
             tx.run("delete from channel_state where channel = ? and name = ?", (channel, name))
@@ -29,3 +29,15 @@ def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> Non
                 "insert into channel_state values (?, ?, ?) on conflict do update set value = excluded.value",
                 (channel, name, value),
             )
+
+
+def all_kept(reader: Reader) -> list[Row]:
+    """Returns the state of all channels, for `replace`."""
+    return reader.all("select channel, name, value from channel_state")
+
+
+def replace(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Puts the state of another copy of the store in the place of the state here."""
+    tx.run("delete from channel_state")
+    for row in rows:
+        tx.run("insert into channel_state values (?, ?, ?)", tuple(row))

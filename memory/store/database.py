@@ -1,22 +1,28 @@
 """One store on disk: its lock, its single writer, its readers.
 
 A transaction is a plain function: it gets the connection, runs on that connection's own thread from `BEGIN` to
-`COMMIT` in one go, and can't await anything. Invariants: at most one process writes a store; inside it transactions
-run one at a time, in the order asked; a cancelled caller leaves none open, for the function runs to its end
-regardless; readers see one committed state for the whole of a function and can't write; a read that takes too long is
-ended, for it keeps the log from being emptied; only the writer checkpoints the log. Once canonical pages are found
-damaged nothing is written any more, and nothing is repaired; damage to an index alone stops nobody.
+`COMMIT` in one go, and can't await anything.
+
+Invariants: At most one process writes a store. Inside that process transactions run one at a time, in the order
+requested. A cancelled caller leaves no transaction open, because the function runs to its end regardless. Readers see
+one committed state for the whole of a function and can't write. A read that takes too long is ended, because it keeps
+the log from being emptied. Only the writer checkpoints the log. Once canonical pages are found damaged, nothing is
+written any more and nothing is repaired; damage to an index alone stops nobody. A transaction happens at one moment,
+whoever reads the clock in it and however often: see `one_moment`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import aiosqlite
@@ -25,31 +31,35 @@ from filelock import FileLock, Timeout
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.store import driver as drivers
-from memory.store import health
+from memory.store import health, sealing
 from memory.store.migrate import Migration, migrate, migrations
+from memory.store.sealing import Seal
 
 Durability: TypeAlias = Literal["process", "power-loss"]
 Row: TypeAlias = sqlite3.Row
 Value: TypeAlias = str | int | float | bytes | None
+#: A parameter of a statement. A collection is passed as JSON: `id in (select value from json_each(?))`.
+Parameter: TypeAlias = Value | Collection[int] | Collection[str]
 
 log = structlog.get_logger(__name__)
 
+_PLAIN: Final = (str, int, float, bytes, NoneType)
 _READERS: Final = 2
 _BUSY_MS: Final = 5_000
 #: How long a read may take, in seconds. A search of one person among a million rows takes some hundredths.
 READ_SECONDS: Final = 5.0
-#: SQLite looks at the clock so often while it reads: steps of its machine, some 50 ns each.
+#: Steps of SQLite's virtual machine, some 50 ns each, between two looks at the clock during a read.
 _STEPS_BETWEEN_LOOKS: Final = 20_000
-#: A store up to this size is checked before it is used, at some 0.1 s; a larger one while it already is.
+#: A store up to this size is checked before it is used, in some 0.1 s; a larger store while it is already in use.
 _CHECKED_AT_START: Final = 64 * 1024 * 1024
-#: SQLite empties the log at 4 MB. Where that fails, for somebody reads it, it is tried harder from here on,
+#: SQLite empties the log at 4 MB. If that fails because somebody reads the log, the writer tries from this size on,
 _LONG_LOG: Final = 8 * 1024 * 1024
-#: each time it has grown by so much, and for so long that the next writer hardly waits.
+#: each time the log has grown by this step, and only for so long that the next writer hardly waits.
 _LOG_STEP: Final = 1024 * 1024
 _LOG_WAIT_MS: Final = 100
 #: Seconds between two warnings that the log can't be emptied.
 _WARNED: Final = 60.0
-#: What the driver's words mean, in the order in which they are looked for.
+#: The meaning of the driver's messages, in the order in which they are looked for.
 _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     (
         "disk is full",
@@ -82,7 +92,7 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
         "not a database",
         StoreDamaged,
         (
-            "{path} is damaged or no Remora database ({text}). Nothing was changed. "
+            "{path} is damaged or not a Remora database ({text}). Nothing was changed. "
             "Move the file away to start empty, or put a backup in its place."
         ),
     ),
@@ -90,7 +100,7 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
         "malformed",
         StoreDamaged,
         (
-            "{path} is damaged or no Remora database ({text}). Nothing was changed. "
+            "{path} is damaged or not a Remora database ({text}). Nothing was changed. "
             "Move the file away to start empty, or put a backup in its place."
         ),
     ),
@@ -98,31 +108,67 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
 T = TypeVar("T")
 
 
+def _bound(parameters: Sequence[Parameter]) -> list[Value]:
+    # SQLite takes 32,766 parameters a statement, and older versions 999, so a collection becomes one parameter.
+    return [one if isinstance(one, _PLAIN) else json.dumps(list(one)) for one in parameters]
+
+
 class Reader:
     """A connection inside a read or write transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, seal: Seal | None = None) -> None:
         self._connection = connection
+        self._seal = seal
 
-    def all(self, sql: str, parameters: Sequence[Value] = ()) -> list[Row]:
-        return self._connection.execute(sql, parameters).fetchall()
+    @property
+    def seal(self) -> Seal:
+        """The seal of forgotten statements. Only there if the store was opened with `Database.open`."""
+        assert self._seal is not None
+        return self._seal
 
-    def one(self, sql: str, parameters: Sequence[Value] = ()) -> Row | None:
-        row: Row | None = self._connection.execute(sql, parameters).fetchone()
+    def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
+        return self._connection.execute(sql, _bound(parameters)).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
+        row: Row | None = self._connection.execute(sql, _bound(parameters)).fetchone()
         return row
+
+    def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
+        """Returns the first column of all rows, which must be whole numbers."""
+        return [int(row[0]) for row in self.all(sql, parameters)]
+
+    def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
+        """Returns the number that a statement with exactly one row returns, such as a count."""
+        row = self.one(sql, parameters)
+        assert row is not None
+        return int(row[0])
 
 
 class Transaction(Reader):
     """The writer inside its transaction."""
 
-    def run(self, sql: str, parameters: Sequence[Value] = ()) -> None:
-        self._connection.execute(sql, parameters)
+    def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
+        self._connection.execute(sql, _bound(parameters))
 
-    def insert(self, sql: str, parameters: Sequence[Value] = ()) -> int:
-        """Run an insert and return the new row's id."""
-        row_id = self._connection.execute(sql, parameters).lastrowid
+    def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
+        """Runs an insert and returns the new row's id."""
+        row_id = self._connection.execute(sql, _bound(parameters)).lastrowid
         assert row_id is not None
         return row_id
+
+    def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
+        """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
+        self.run("savepoint attempt")
+        result = act()
+        if not keep(result):
+            self.run("rollback to attempt")
+        self.run("release attempt")
+        return result
+
+    @property
+    def changes(self) -> int:
+        """The number of rows written since the store was opened."""
+        return self.number("select total_changes()")
 
 
 class Database:
@@ -136,12 +182,17 @@ class Database:
         lock: FileLock,
         writer: _Connection,
         readers: list[_Connection],
+        seal: Seal,
+        without_vectors: str,
     ) -> None:
         self.path = path
+        self.seal = seal
         self.driver = driver
-        #: What is damaged and what to do, for health and status; None while all is well as far as is known.
+        #: What is damaged and what to do, for health and status; None as long as no damage is known.
         self.damage: str | None = None
-        #: Called when damage turns out to be in what can be made again, and in nothing else.
+        #: Why vectors can't be compared here, for health and status; empty if they can.
+        self.without_vectors = without_vectors
+        #: Called when damage turns out to be only in tables that can be derived again.
         self.on_index_damage: Callable[[], None] = _nothing
         self._error: type[Exception] = driver.module.Error
         self._lock = lock
@@ -164,11 +215,14 @@ class Database:
         known: list[Migration] | None = None,
         read_seconds: float = READ_SECONDS,
         checked_at_start: int = _CHECKED_AT_START,
+        keys: Path | None = None,
     ) -> Database:
-        """Lock, open and migrate the store at `path`, creating it and its folder when missing.
+        """Locks, opens and migrates the store at `path`. Creates the store and its folder if missing.
 
-        A store that is found damaged opens too, with `damage` set, unless it can't be read at all or would have to be
-        migrated. Files larger than `checked_at_start` bytes are checked in the background.
+        Forgotten statements are sealed with the keys in the file `keys`, by default the key file beside the store.
+
+        A damaged store opens, too, with `damage` set, unless it can't be read at all or would have to be migrated.
+        Files larger than `checked_at_start` bytes are checked in the background.
 
         Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`, `SchemaTooNew` or `StorageError`, each saying what to
         do.
@@ -182,12 +236,13 @@ class Database:
                 known=known or migrations(),
                 read_seconds=read_seconds,
                 checked_at_start=checked_at_start,
+                keys=keys or sealing.path_of(path),
             )
         )
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            # A thread can't be stopped half-way: let it come to its end, then undo it.
+            # A thread can't be stopped half-way: wait until it has opened the store, then close it.
             with suppress(StorageError):
                 await (await opening).close()
             raise
@@ -203,30 +258,40 @@ class Database:
         known: list[Migration],
         read_seconds: float,
         checked_at_start: int,
+        keys: Path,
     ) -> Database:
         lock = _locked(path)
         error: type[Exception] = driver.module.Error
         opened: list[_Connection] = []
 
         def prepare_writer(connection: sqlite3.Connection) -> tuple[bool, list[str]]:
-            """Returns whether the file was checked, and what of it is damaged."""
+            """Returns whether the file was checked, and which of its tables are damaged."""
             for pragma in _writer_pragmas(durability):
                 connection.execute(pragma)
-            # What is to be migrated must be whole, however long it takes to look.
+            # A store to be migrated must be whole, however long the check takes.
             current = _is_current(connection, known)
             checked = not current or path.stat().st_size <= checked_at_start
             damaged = health.damaged_canonical(connection, error, free_pages=True) if checked else []
             if damaged and not current:
                 raise StoreDamaged(_damage(path, damaged))
+            # A migration must not meet damage in tables that can be derived again.
+            struck = [] if current else health.damaged(connection, error, health.MEANINGS)
+            if struck:
+                log.warning("index.damaged", tables=struck, now="making them anew from the rows")
+                _strike(connection, struck)
             migrate(connection, known, now=now)
+            if struck:
+                connection.execute("vacuum")
             return checked, damaged
 
         try:
+            seal = Seal(keys)
             opened.append(await _connect(path, driver))
             checked, damaged = await opened[0].call(prepare_writer)
             for _ in range(_READERS):
                 opened.append(await _connect(path, driver, read_seconds=read_seconds))
                 await opened[-1].call(_prepare_reader)
+            reasons = [await connection.call(driver.load_vectors) for connection in opened]
         except BaseException as exc:
             for connection in opened:
                 await connection.close()
@@ -234,7 +299,15 @@ class Database:
             if isinstance(exc, error):
                 raise _storage_error(path, exc) from exc
             raise
-        database = cls(path=path, driver=driver, lock=lock, writer=opened[0], readers=opened[1:])
+        database = cls(
+            path=path,
+            driver=driver,
+            lock=lock,
+            writer=opened[0],
+            readers=opened[1:],
+            seal=seal,
+            without_vectors=reasons[0],
+        )
         if damaged:
             database._found(damaged)
         elif not checked:
@@ -242,15 +315,15 @@ class Database:
         return database
 
     async def write(self, act: Callable[[Transaction], T]) -> T:
-        """Run `act` as one transaction; whatever it raises rolls all of it back.
+        """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
-        Raises `StoreDamaged` without having tried, once the store is known to be.
+        Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
         if self.damage is not None:
             raise StoreDamaged(self.damage)
 
         def run(connection: sqlite3.Connection) -> T:
-            result = _committed(connection, act)
+            result = _committed(connection, act, self.seal)
             self._shorten_log(connection)
             return result
 
@@ -261,35 +334,35 @@ class Database:
             raise await self._explained(exc, met) from exc
 
     async def read(self, act: Callable[[Reader], T]) -> T:
-        """Run `act` on one committed state. Raises `StoreBusy` when that takes too long."""
+        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         met = time.monotonic()
         try:
-            # Whoever reads for long must not hold up the others.
+            # A long read must not hold up the others.
             reader = min(self._readers, key=lambda connection: connection.waiting)
-            return await reader.call(lambda connection: _consistent(connection, act))
+            return await reader.call(lambda connection: _consistent(connection, act, self.seal))
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 
     async def check(self) -> str | None:
-        """Look through all canonical tables now; returns `damage`. Nothing waits for it but the caller."""
+        """Checks all canonical tables now and returns `damage`. Only the caller waits for it."""
         await self._looked_since(time.monotonic())
         return self.damage
 
     async def damaged(self, tables: Collection[str]) -> list[str]:
-        """Which of `tables` don't hold together, by their pages."""
+        """Returns those of `tables` whose pages are damaged."""
         return await self._apart(lambda connection: health.damaged(connection, self._error, tables))
 
     async def strike(self, tables: Collection[str]) -> None:
-        """Have damaged derived tables made anew, empty, without touching their pages; see `health.strike`.
+        """Recreates damaged derived tables, empty, without touching their pages; see `health.strike`.
 
-        The file is written anew from what is left, which holds up writers for a second per 100,000 rows or so.
+        The file is then rewritten from what is left, which holds up writers for about a second per 100,000 rows.
         """
         assert set(tables) <= set(health.DERIVED)
         await self.write(lambda tx: health.strike(tx._connection, tables))
 
         def vacuum(connection: sqlite3.Connection) -> None:
             connection.execute("vacuum")
-            # All of the file went through the log.
+            # The whole file went through the log.
             self._shorten_log(connection)
 
         try:
@@ -298,11 +371,12 @@ class Database:
             log.warning("store.not_vacuumed", error=str(exc), left="pages nobody uses")
 
     async def scrub(self, *, seconds: float = 5.0) -> bool:
-        """Leave no byte in the files of what was deleted or replaced; False when somebody reads for longer.
+        """Removes every byte of deleted or replaced data from the files. Returns False if it can't.
 
-        `secure_delete` alone does not: when SQLite shifts rows between pages, it leaves copies behind in what then is
-        free space (measured in docs/memory.md). So the file is written anew from the rows, some 10 ms a megabyte in
-        which writers wait, and the log is emptied before and after, each tried for so many seconds.
+        `secure_delete` alone is not enough: when SQLite shifts rows between pages, it leaves copies behind in what is
+        then free space (measured in docs/design/memory.md). So the file is rewritten from the rows, at some 10 ms a MB,
+        during which writers wait. The log is emptied before and after; each attempt lasts at most `seconds`, and fails
+        if somebody reads for longer.
         """
         if self.damage is not None or not await self._log_emptied(seconds):
             return False
@@ -319,7 +393,7 @@ class Database:
         return self.path.stat().st_size
 
     async def close(self) -> None:
-        """Close the readers first: the writer is then the last connection and checkpoints the log."""
+        """Closes the readers, then the writer, which as the last connection checkpoints the log."""
         await asyncio.shield(asyncio.create_task(self._close()))
 
     @property
@@ -332,7 +406,7 @@ class Database:
 
     @property
     def oldest_read_seconds(self) -> float:
-        """For how long the read that began first has been under way; 0 without one."""
+        """The time in seconds that the oldest current read has been running; 0 without one."""
         return max(connection.busy_seconds for connection in self._readers)
 
     async def _close(self) -> None:
@@ -344,7 +418,7 @@ class Database:
         _release(self._lock, self.path)
 
     async def _log_emptied(self, seconds: float) -> bool:
-        """Empty the log as soon as nobody reads; writers get their turn between the tries."""
+        """Empties the log as soon as nobody reads. Writers get their turn between the attempts."""
 
         def attempt(connection: sqlite3.Connection) -> bool:
             connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
@@ -366,12 +440,12 @@ class Database:
             await asyncio.sleep(_LOG_WAIT_MS / 1000)
 
     async def _explained(self, exc: Exception, met: float) -> StorageError:
-        """What the driver's error means. Damage is looked for first: an error doesn't say whose pages it met."""
+        """Returns our error for the driver's. Checks for damage first, as an error doesn't say whose pages it met."""
         if not (health.is_damage(exc) or health.is_undecodable(exc)):
             return _storage_error(self.path, exc)
         if not health.is_index_damage(exc):
             if health.is_undecodable(exc):
-                # No check of SQLite's sees this: the pages are whole.
+                # No check of SQLite finds this: the pages are whole.
                 self._found(["a text"])
             else:
                 await self._looked_since(met)
@@ -384,7 +458,7 @@ class Database:
         )
 
     async def _looked_since(self, moment: float) -> None:
-        # A look that began before says nothing of what was met since.
+        # A check that began before `moment` says nothing about damage met since.
         while self._checked_from < moment and self.damage is None and not self._closing:
             if self._check is None or self._check.done():
                 self._check = asyncio.create_task(self._look(free_pages=True))
@@ -407,7 +481,7 @@ class Database:
             log.info("store.checked", path=str(self.path), seconds=round(time.monotonic() - began, 1))
 
     async def _apart(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `act` on a connection of its own that only the end of the store cuts short."""
+        """Runs `act` on a separate connection, which only closing the store interrupts."""
         connection = await _connect(self.path, self.driver)
         try:
             await connection.call(_prepare_reader)
@@ -422,7 +496,7 @@ class Database:
             log.error("store.damaged", path=str(self.path), damaged=list(damaged), now="read only")
 
     def _shorten_log(self, connection: sqlite3.Connection) -> None:
-        """Empty a log that has grown long, unless somebody still reads it. Never raises: the commit is done."""
+        """Empties a log that has grown long, unless somebody still reads it. Never raises, as the commit is done."""
         size = self.wal_bytes
         if size < _LONG_LOG:
             self._log_tried_at = _LONG_LOG
@@ -449,9 +523,9 @@ class Database:
 
 
 async def look(path: Path, act: Callable[[Reader], T], *, driver: drivers.Driver | None = None) -> T | None:
-    """Run `act` on one committed state of a store that another process may have open; None where there is none.
+    """Runs `act` on one committed state of a store that another process may have open. Returns None without a store.
 
-    Nothing is written. Raises `StorageError` and its kin, and for a store of another version.
+    Nothing is written. Raises `StorageError` or a subclass, also if the store is of another version.
     """
     driver = driver or drivers.best()
 
@@ -460,9 +534,7 @@ async def look(path: Path, act: Callable[[Reader], T], *, driver: drivers.Driver
         known = migrations()
         row = connection.execute("select max(version) from migrations").fetchone()
         if row[0] != known[-1].version:
-            raise StorageError(
-                f"{path} is of another version of Remora; the next start brings it up to date where that can be done."
-            )
+            raise StorageError(f"{path} belongs to another version of Remora. The next start updates it if it can.")
         return _consistent(connection, act)
 
     if not _is_there(path):
@@ -479,7 +551,7 @@ async def look(path: Path, act: Callable[[Reader], T], *, driver: drivers.Driver
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Keep every other process from the store at `path`, open or not. Raises `StoreInUse` and `StoreUnwritable`."""
+    """Keeps every other process from the store at `path`, open or not. Raises `StoreInUse` and `StoreUnwritable`."""
     lock = _locked(path)
     try:
         yield
@@ -488,14 +560,17 @@ def held(path: Path) -> Iterator[None]:
 
 
 class _Connection(aiosqlite.Connection):
-    """aiosqlite's thread and queue, for whole functions: a hop a statement would cost more than the statement."""
+    """aiosqlite's thread and queue, used for whole functions.
 
-    _asked = 0  # written by the loop's thread alone,
-    _done = 0  # and these by the connection's
+    A hop between threads for each statement would cost more than the statement.
+    """
+
+    _asked = 0  # written only by the loop's thread
+    _done = 0  # this and `_began` are written only by the connection's thread
     _began: float | None = None
 
     async def call(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `act` on the connection's thread, after all that was asked before."""
+        """Runs `act` on the connection's thread, after all functions requested before."""
 
         def run(connection: sqlite3.Connection) -> T:
             self._began = time.monotonic()
@@ -511,23 +586,60 @@ class _Connection(aiosqlite.Connection):
 
     @property
     def waiting(self) -> int:
-        """Functions that wait or run, also those whose caller has gone."""
+        """The number of functions that wait or run, including those whose caller was cancelled."""
         return self._asked - self._done
 
     @property
     def busy_seconds(self) -> float:
-        """For how long the function that runs now has been running; 0 without one."""
+        """The time in seconds that the current function has been running; 0 without one."""
         began = self._began
         return 0.0 if began is None else time.monotonic() - began
 
 
-def _committed(connection: sqlite3.Connection, act: Callable[[Transaction], T]) -> T:
+class _Running(threading.local):
+    """The state of a thread: whether a transaction runs on it, and the transaction's moment once the clock was read."""
+
+    is_in = False
+    moment: int | None = None
+
+
+_running = _Running()
+
+
+def one_moment(clock: Callable[[], int]) -> Callable[[], int]:
+    """Returns `clock` as a clock that stands still inside a transaction.
+
+    Rows that are written together can be found together by their time, and a decision that depends on the time is the
+    same for the whole transaction.
+    """
+
+    def now() -> int:
+        if not _running.is_in:
+            return clock()
+        if _running.moment is None:
+            _running.moment = clock()
+        return _running.moment
+
+    return now
+
+
+@contextmanager
+def _in_transaction() -> Iterator[None]:
+    _running.is_in = True
+    try:
+        yield
+    finally:
+        _running.is_in, _running.moment = False, None
+
+
+def _committed(connection: sqlite3.Connection, act: Callable[[Transaction], T], seal: Seal) -> T:
     if connection.in_transaction:
-        # One that could not even be rolled back, for the disk failed.
+        # A transaction that could not even be rolled back, because the disk failed.
         connection.execute("rollback")
     connection.execute("begin immediate")
     try:
-        result = act(Transaction(connection))
+        with _in_transaction():
+            result = act(Transaction(connection, seal))
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -536,19 +648,20 @@ def _committed(connection: sqlite3.Connection, act: Callable[[Transaction], T]) 
     return result
 
 
-def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T]) -> T:
+def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T], seal: Seal | None = None) -> T:
     if connection.in_transaction:
         connection.execute("rollback")
     connection.execute("begin")
     try:
-        return act(Reader(connection))
+        with _in_transaction():
+            return act(Reader(connection, seal))
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
 
 
 async def _connect(path: Path, driver: drivers.Driver, *, read_seconds: float | None = None) -> _Connection:
-    """Open a connection; with `read_seconds` SQLite ends whatever runs on it for longer."""
+    """Opens a connection. With `read_seconds` SQLite ends any function that runs on it for longer."""
 
     def connector() -> Any:
         # Explicit transactions only: the driver must not open one of its own.
@@ -582,21 +695,31 @@ def _writer_pragmas(durability: Durability) -> list[str]:
         "pragma foreign_keys = on",
         "pragma secure_delete = on",
         f"pragma synchronous = {synchronous}",
-        # A log that grew while it was held is cut to this once it begins anew.
+        # A log that grew while it was held is truncated to this size once it is restarted.
         f"pragma journal_size_limit = {_LONG_LOG // 2}",
     ]
 
 
 def _is_current(connection: sqlite3.Connection, known: list[Migration]) -> bool:
-    """Whether there is nothing to migrate: every migration is there, or nothing is yet."""
+    """Returns whether there is nothing to migrate: every migration is applied, or the file is still empty."""
     if connection.execute("select 1 from sqlite_schema where name = 'migrations'").fetchone() is None:
         return True
     newest: int = connection.execute("select coalesce(max(version), 0) from migrations").fetchone()[0]
     return newest >= known[-1].version
 
 
+def _strike(connection: sqlite3.Connection, tables: Collection[str]) -> None:
+    connection.execute("begin immediate")
+    try:
+        health.strike(connection, tables)
+        connection.execute("commit")
+    except BaseException:
+        connection.execute("rollback")
+        raise
+
+
 def _storage_error(path: Path, error: Exception) -> StorageError:
-    """Our error for the driver's; the two SQLite modules share no exception classes."""
+    """Returns our error for the driver's. The two SQLite modules share no exception classes."""
     text = str(error)
     for words, kind, meaning in _MEANINGS:
         if words in text:
@@ -613,7 +736,7 @@ def _damage(path: Path, damaged: Sequence[str]) -> str:
 
 
 def _nothing() -> None:
-    """Nobody has asked to be told."""
+    """Does nothing: the default of `Database.on_index_damage`."""
 
 
 def _locked(path: Path) -> FileLock:
@@ -629,7 +752,7 @@ def _locked(path: Path) -> FileLock:
         ) from None
     except OSError as exc:
         raise StoreUnwritable(
-            f"Can't write in {path.parent}: {exc.strerror}. Fix the rights of that folder, "
+            f"Can't write in {path.parent}: {exc.strerror}. Fix the permissions of that folder, "
             "or name another one as data_dir in config.yaml."
         ) from exc
     return lock

@@ -1,16 +1,15 @@
-"""Numbers for what can be found: every memory and every message is a document of the derived indexes.
+"""Document numbers: every memory and every message is a document of the derived indexes.
 
-Invariants: a memory's number is even, a message's odd, so one number says which row it stands for; a row that is
-written, changed or removed leaves a line in the change log in the same transaction, and from that log alone the
-indexes are fed.
+Invariants: A memory's number is even and a message's is odd, so the number says which row it stands for. A row that is
+written, changed or removed leaves a line in the change log in the same transaction. The indexes are fed from that log
+alone.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from memory.store.database import Transaction
+from memory.store.database import Reader, Row, Transaction
 
 
 def of_memory(memory_id: int) -> int:
@@ -26,29 +25,88 @@ def is_message(doc: int) -> bool:
 
 
 def row_id(doc: int) -> int:
-    """The id of the memory or the message behind `doc`."""
+    """Returns the id of the memory or message behind `doc`."""
     return doc // 2
 
 
 def changed(tx: Transaction, doc: int) -> None:
-    """Have the indexes look at this row again."""
+    """Logs a change of a row, so that the indexes read it again."""
     tx.run("insert into changes (doc) values (?)", (doc,))
 
 
 def changed_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """The same for many messages."""
+    """Logs a change of many messages."""
     docs = [of_message(message_id) for message_id in message_ids]
-    tx.run("insert into changes (doc) select value from json_each(?)", (json.dumps(docs),))
+    tx.run("insert into changes (doc) select value from json_each(?)", (docs,))
 
 
 def changed_names(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """The same for all memories that are found under the name of one of these people, which is to go.
+    """Logs a change of all memories that are found under the name of one of these people, before the name is removed.
 
-    A new name is taken up when a row changes: until then its people find it under the one it was told under.
+    A new name needs no such entry: it is indexed when a row changes, and until then the row is found under the name it
+    was told under.
     """
     tx.run(
         "insert into changes (doc) select 2 * m.id from memories m join owners o on o.id = m.owner_id"
         " where o.kind <> 'identity' and (m.author_id in (select value from json_each(?1))"
         "   or m.subject_id in (select value from json_each(?1)))",
-        (json.dumps(list(identity_ids)),),
+        (identity_ids,),
     )
+
+
+def has_changes(reader: Reader) -> bool:
+    """Returns whether a change was committed that the indexes have not read yet."""
+    return reader.one("select 1 from changes limit 1") is not None
+
+
+def changes(reader: Reader, *, limit: int) -> list[Row]:
+    """Returns the oldest changes as rows of id and doc. Damage may have left any value in `doc`."""
+    return reader.all("select id, doc from changes order by id limit ?", (limit,))
+
+
+def forget_changes(tx: Transaction, *, upto: int) -> None:
+    """Deletes the changes up to an id, because the indexes have read them."""
+    tx.run("delete from changes where id <= ?", (upto,))
+
+
+def message(reader: Reader, doc: int) -> Row | None:
+    """Returns the owner, words and author's name of the message behind `doc`; None if it is not to be found."""
+    return reader.one(
+        "select m.owner_id, m.text, m.author_name, o.kind from messages m join owners o on o.id = m.owner_id"
+        " where m.id = ? and m.recall = 1 and m.erased_at is null and m.nth is not null",
+        (row_id(doc),),
+    )
+
+
+def memory(reader: Reader, doc: int) -> Row | None:
+    """Returns the owner, people and words of the memory behind `doc`; None if it is not to be found."""
+    return reader.one(
+        "select m.owner_id, m.author_id, m.subject_id, m.subject, m.topic, m.key, m.value, o.kind, a.name as author,"
+        " s.name as person from memories m join owners o on o.id = m.owner_id"
+        " left join identities a on a.id = m.author_id left join identities s on s.id = m.subject_id"
+        " where m.id = ? and m.kind in ('fact', 'style', 'event', 'reflection')",
+        (row_id(doc),),
+    )
+
+
+def kind_of(reader: Reader, doc: int) -> tuple[str, str, str]:
+    """Returns the kind, key and category of the memory behind `doc`."""
+    row = reader.one("select kind, key, category from memories where id = ?", (row_id(doc),))
+    assert row is not None
+    return row["kind"], row["key"], row["category"]
+
+
+def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
+    """Returns the next documents after `doc`, in their order."""
+    return reader.ids(
+        "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?)"
+        " union all select doc from ("
+        "   select 2 * id + 1 as doc from messages where id >= ? and nth is not null order by id limit ?)"
+        " order by doc limit ?",
+        (doc // 2, limit, (doc + 1) // 2, limit, limit),
+    )
+
+
+def highest(reader: Reader) -> int:
+    """Returns about the highest number of a document."""
+    return reader.number("select 2 * max((select ifnull(max(id), 0) from memories), ifnull(max(id), 0)) from messages")

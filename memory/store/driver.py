@@ -28,6 +28,22 @@ class Driver:
     def loads_extensions(self) -> bool:
         return hasattr(self.module.Connection, "enable_load_extension")
 
+    def load_vectors(self, connection: sqlite3.Connection) -> str:
+        """Load sqlite-vec into `connection` and nothing else ever; returns why that can't be, nothing where it was."""
+        if not self.loads_extensions:
+            return f"{self} can't load sqlite-vec, which compares vectors."
+        try:
+            import sqlite_vec  # there is no build for some platforms
+
+            connection.enable_load_extension(True)
+            try:
+                sqlite_vec.load(connection)
+            finally:
+                connection.enable_load_extension(False)
+        except (ImportError, self.module.Error) as exc:
+            return f"sqlite-vec, which compares vectors, can't be loaded: {exc}."
+        return ""
+
     @property
     def fts_secure_delete(self) -> bool:
         """FTS5 wipes deleted words from its own pages only since SQLite 3.42."""

@@ -1,15 +1,14 @@
-"""Rows of what memories name: people, organizations, places, projects, addresses.
+"""Entities that memories name: people, organizations, places, projects, addresses.
 
-Invariants: an entity belongs to one owner and is made only from that owner's memories; a scope sees those of its
-owners, as one where two of them know the same name; nothing stays of a name that no memory holds any more: whoever
+Invariants: An entity belongs to one owner and is made only from that owner's memories. A scope sees the entities of its
+owners; if two of them know the same name, it sees one entity. No name outlives the last memory that holds it: whoever
 deletes memories calls `release` first, in the same transaction.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -21,13 +20,13 @@ from memory.store.database import Reader, Row, Transaction
 
 Type: TypeAlias = Literal["person", "organization", "project", "location", "email", "url", "other"]
 
-#: How much of a text is looked through for known names, in characters.
+#: The number of characters of a text that are searched for known names.
 MATCH_CHARS: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A name as it is written somewhere; names of one type with the same `normal` form mean the same."""
+    """A name as written in some text; names of one type with the same `normal` form mean the same."""
 
     type: Type
     name: str
@@ -39,9 +38,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """What a scope knows by one name: `ids` are its rows, one per owner; `aliases` its other spellings.
+    """An entity as a scope knows it by one name. `ids` are its rows, one per owner; `aliases` are its other spellings.
 
-    `memory_ids` are those of the memories naming it that this scope may read, newest first; `mentions` counts them.
+    `memory_ids` are the memories that name it and that the scope may read, newest first; `mentions` is their number.
     """
 
     ids: tuple[int, ...]
@@ -56,9 +55,10 @@ class Entity:
 
 
 def normal_form(name: str) -> str:
-    """A name as it is compared: NFKC, case folded, single spaces, without title, @, #, scheme or closing slash.
+    """Returns a name in the form in which names are compared.
 
-    "Dr. Chen", "CHEN" and "chen" are one; what an address stands for depends on neither `www.` nor its case.
+    The form is NFKC and case-folded, with single spaces, without title, @, #, scheme or closing slash. "Dr. Chen",
+    "CHEN" and "chen" are the same name. In an address neither `www.` nor case matters.
     """
     folded = _folded(name).lstrip("@# ")
     if folded.startswith(("http://", "https://", "www.")):
@@ -71,15 +71,15 @@ _TITLE: Final = re.compile(r"^(?:(?:dr|mr|mrs|ms|prof|professor)\.? ){1,3}(?=\S)
 
 
 def stands_in(name: str, text: str) -> bool:
-    """Whether a name stands in a text as whole words, in whatever case: what keeps it when memories go."""
+    """Returns whether a name occurs in a text as whole words, in any case: such a text keeps the name alive."""
     return bool(_occurrences(_folded(name), _folded(text)))
 
 
 def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named], *, now: int) -> None:
-    """Link a memory with what it names; raises `NotFound` when it is not a memory of this owner.
+    """Links a memory with the entities it names. Raises `NotFound` if the memory is not one of this owner's.
 
-    A known name, by its normal form or one of its aliases, is not made again: a fuller spelling becomes its name, the
-    others its aliases, and what was of no known type takes the type it is found to have.
+    A name known by its normal form or by one of its aliases gets no second entity. The fullest spelling becomes its
+    name and the others its aliases. An entity of unknown type takes the type found now.
     """
     if tx.one("select 1 from memories where id = ? and owner_id = ?", (memory_id, owner_id)) is None:
         raise NotFound(f"No memory {memory_id} of owner {owner_id}: entities are noted with the owner of their memory.")
@@ -99,19 +99,19 @@ def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named],
 
 
 def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
-    """What these memories name, each once, as it is called."""
+    """Returns the entities that these memories name, each once, by their names."""
     rows = reader.all(
         "select distinct e.type, e.name from memory_entities l join entities e on e.id = l.entity_id"
         " where l.memory_id in (select value from json_each(?)) order by e.id",
-        (json.dumps(list(memory_ids)),),
+        (memory_ids,),
     )
     return [Named(type=row["type"], name=row["name"]) for row in rows]
 
 
 def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
-    """Make one entity of two of the same owner; the other's name and aliases become aliases.
+    """Merges two entities of the same owner; the name and aliases of the other become aliases.
 
-    Raises `NotFound` when either is not in this scope or they belong to two owners.
+    Raises `NotFound` if either is not in this scope or they belong to two owners.
     """
     within = scope.owned("e")
     rows = tx.all(
@@ -125,21 +125,22 @@ def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
 
 
 def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
-    """What this scope knows by `name`: its normal form, an alias, else a word of exactly one person's name."""
+    """Returns the entity called `name` here, by normal form or alias, else as a word of just one person's name."""
     return max(_called(reader, scope, [name]), key=lambda known: known.mentions, default=None)
 
 
 def linked(reader: Reader, scope: Scope, names: Sequence[str]) -> list[int]:
-    """Ids of the memories of this scope that name any of `names`, each once, newest first."""
+    """Returns the ids of this scope's memories that name any of `names`, each once, newest first."""
     found = _called(reader, scope, names)
     return sorted({memory_id for known in found for memory_id in known.memory_ids}, reverse=True)
 
 
 def matching(reader: Reader, scope: Scope, text: str) -> list[Entity]:
-    """The entities of this scope that `text` names, the longest names first.
+    """Returns the entities of this scope that `text` names, the longest names first.
 
-    A name inside a longer one does not count, nor does half a word; Chinese names stand in running text. Costs in
-    proportion to what this scope's owners know; the first `MATCH_CHARS` characters are read.
+    A name inside a longer one does not count, nor does half a word. Chinese names are found in running text. The cost
+    is proportional to the number of entities that the scope's owners know. Only the first `MATCH_CHARS` characters are
+    read.
     """
     folded = _folded(text[:MATCH_CHARS])
     everybody = _names(reader, scope, within=folded)
@@ -153,7 +154,7 @@ def matching(reader: Reader, scope: Scope, text: str) -> list[Entity]:
     taken: list[tuple[int, int]] = []
     found: dict[tuple[int, ...], Entity] = {}
     for start, end, named in sorted(places, key=lambda place: (place[0] - place[1], place[0])):
-        # Two types may share one name, and neither hides the other.
+        # Two types may share one name; then neither hides the other.
         if all(end <= begin or start >= stop or (start, end) == (begin, stop) for begin, stop in taken):
             taken.append((start, end))
             found[named.ids] = named
@@ -161,12 +162,12 @@ def matching(reader: Reader, scope: Scope, text: str) -> list[Entity]:
 
 
 def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Unlink memories about to be deleted, and remove every name and spelling that no other memory holds.
+    """Unlinks memories about to be deleted, and removes every name and spelling that no other memory holds.
 
-    A spelling stays where the text of a remaining memory has it; an entity without a remaining memory goes. Call it
-    before the rows are deleted, for all that go together.
+    A spelling stays if the text of a remaining memory has it; an entity without a remaining memory is deleted. Call it
+    before the rows are deleted, once for all rows that are deleted together.
     """
-    going = (json.dumps(list(memory_ids)),)
+    going = (memory_ids,)
     named = "memory_id in (select value from json_each(?))"
     rows = tx.all(f"select distinct entity_id from memory_entities where {named}", going)
     tx.run(f"delete from memory_entities where {named}", going)
@@ -174,19 +175,60 @@ def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
         _check(tx, int(row["entity_id"]))
 
 
+def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultdict[str, set[str]]:
+    """Returns the types under which each of these names is known in a scope."""
+    within = scope.owned("e")
+    rows = reader.all(
+        f"select e.norm, e.type from entities e where e.norm in (select value from json_each(?)) and {within.sql}",
+        (normal_forms, *within.parameters),
+    )
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        found[row["norm"]].add(row["type"])
+    return found
+
+
+def of_owner(reader: Reader, owner_id: int) -> list[int]:
+    """Returns all entities of an owner."""
+    return reader.ids("select id from entities where owner_id = ?", (owner_id,))
+
+
+def drop(tx: Transaction, entity_ids: Sequence[int]) -> None:
+    tx.run("delete from entities where id in (select value from json_each(?))", (entity_ids,))
+
+
+def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Deletes all entities that these identities own."""
+    tx.run(
+        "delete from entities where owner_id in (select id from owners"
+        " where identity_id in (select value from json_each(?)))",
+        (identity_ids,),
+    )
+
+
 def links(reader: Reader, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """What these memories name, as (memory id, entity id)."""
+    """Returns the links of these memories to entities, as (memory id, entity id)."""
     rows = reader.all(
         "select memory_id, entity_id from memory_entities where memory_id in (select value from json_each(?))",
-        (json.dumps(list(memory_ids)),),
+        (memory_ids,),
     )
     return [(int(row["memory_id"]), int(row["entity_id"])) for row in rows]
 
 
-def withdraw(tx: Transaction, pairs: Iterable[tuple[int, int]], *, made: Collection[int]) -> None:
-    """Take back that memories name somebody or something; a name that no other memory holds goes.
+def relink(tx: Transaction, pairs: Iterable[tuple[int, int]]) -> None:
+    """Puts back links between memories and those of the entities that are still there."""
+    for pair in pairs:
+        tx.run(
+            "insert or ignore into memory_entities select ?1, ?2 where exists (select 1 from entities where id = ?2)",
+            pair,
+        )
 
-    Of the entities that were `made` for these only the spellings stay that other memories have; others stay as spelled.
+
+def withdraw(tx: Transaction, pairs: Iterable[tuple[int, int]], *, made: Collection[int]) -> None:
+    """Removes links between memories and entities, and deletes every entity that no other memory names.
+
+    An entity in `made`, created for these links, keeps only the spellings that other memories have. Any other entity
+    keeps all its spellings.
     """
     withdrawn = set(pairs)
     for pair in withdrawn:
@@ -203,13 +245,13 @@ def withdraw(tx: Transaction, pairs: Iterable[tuple[int, int]], *, made: Collect
 
 
 def restore_types(tx: Transaction, types: Mapping[int, tuple[str, str]]) -> None:
-    """Give entities, by id, back the first of two types where they have the second still."""
+    """Gives each entity, by id, the first of its two types back if it still has the second."""
     for entity_id, (before, after) in types.items():
         tx.run("update or ignore entities set type = ? where id = ? and type = ?", (before, entity_id, after))
 
 
 def _check(tx: Transaction, entity_id: int) -> None:
-    """Keep of an entity what its remaining memories say."""
+    """Reduces an entity to the spellings that occur in its remaining memories."""
     texts = [
         _folded(text)
         for row in tx.all(
@@ -242,7 +284,7 @@ def _check(tx: Transaction, entity_id: int) -> None:
 
 
 def _move(tx: Transaction, entity_id: int, into_id: int, *, aliases: Iterable[str]) -> None:
-    """Give one entity's memories and these spellings to another, and remove it."""
+    """Moves one entity's memories and these spellings to another entity, and deletes the first."""
     tx.run("update or ignore memory_entities set entity_id = ? where entity_id = ?", (into_id, entity_id))
     tx.run("delete from entities where id = ?", (entity_id,))
     for alias in aliases:
@@ -254,7 +296,7 @@ def _move(tx: Transaction, entity_id: int, into_id: int, *, aliases: Iterable[st
 
 
 def _known(tx: Transaction, owner_id: int, named: Named) -> int | None:
-    """The owner's entity that `named` means: same type first, then the untyped one, then one with such an alias."""
+    """Returns the owner's entity that `named` means, by name, else by alias; the same type goes before no type."""
     rows = tx.all(
         "select id, type from entities where owner_id = ? and norm = ? and type in (?, 'other', ?)",
         (owner_id, named.normal, named.type, named.type),
@@ -275,7 +317,7 @@ def _known(tx: Transaction, owner_id: int, named: Named) -> int | None:
 
 
 def _spelled(tx: Transaction, entity_id: int, named: Named) -> None:
-    """Remember another spelling; the fullest one with capitals is the name it is shown by."""
+    """Stores another spelling; the fullest spelling with mixed case becomes the name that is shown."""
     row = tx.one("select type, name, norm from entities where id = ?", (entity_id,))
     assert row is not None
     if row["type"] == "other" and named.type != "other":
@@ -310,9 +352,9 @@ def _aliases(reader: Reader, entity_id: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """An entity, its memories not looked up yet, with the normal forms of its names.
+    """An entity before its memories are looked up, with the normal forms of its names.
 
-    `words` are those of a person's names of two words and more: people go by either.
+    `words` are the single words of a person's names of two or more words: people are called by any of them.
     """
 
     entity: Entity
@@ -333,7 +375,7 @@ def _called(reader: Reader, scope: Scope, names: Sequence[str]) -> list[Entity]:
 
 
 def _names(reader: Reader, scope: Scope, *, within: str | None = None) -> list[_Known]:
-    """The entities of the scope's owners, those of one type and name as one; all that may occur `within` a text."""
+    """Returns the entities of the scope's owners, merged by type and name; at least those in the text `within`."""
     owned = scope.owned("e")
     rows = reader.all(
         f"select e.id, e.type, e.name, e.norm from entities e where {owned.sql} order by e.mention_count desc, e.id",
@@ -378,12 +420,12 @@ def _one(rows: Sequence[Row], spelled: dict[int, list[str]]) -> _Known:
 
 
 def _seen(reader: Reader, scope: Scope, found: Sequence[Entity]) -> list[Entity]:
-    """These with the memories that name them and that the scope may read; without any, an entity is not known here."""
+    """Adds to each entity the memories that name it and that the scope may read; drops entities without any."""
     within = scope.predicate("m")
     rows = reader.all(
         "select l.entity_id, l.memory_id from memory_entities l join memories m on m.id = l.memory_id"
         f" where l.entity_id in (select value from json_each(?)) and {within.sql} order by l.memory_id desc",
-        (json.dumps([entity_id for known in found for entity_id in known.ids]), *within.parameters),
+        ([entity_id for known in found for entity_id in known.ids], *within.parameters),
     )
     memories: dict[int, list[int]] = {}
     for row in rows:
@@ -400,7 +442,7 @@ def _folded(text: str) -> str:
 
 
 def _occurrences(form: str, text: str) -> list[int]:
-    """Where `form` stands in `text` as a whole word; one character alone is no name to look for."""
+    """Returns the positions of `form` in `text` as a whole word; a single character is never searched for."""
     found: list[int] = []
     start = text.find(form) if len(form) > 1 else -1
     while start >= 0:
@@ -412,9 +454,9 @@ def _occurrences(form: str, text: str) -> list[int]:
 
 
 def _glued(left: str, right: str) -> bool:
-    """Whether two neighbouring characters belong to one word; scripts without spaces have no such."""
+    """Returns whether two neighbouring characters belong to one word; never so in scripts without spaces."""
     return bool(left and right) and left.isalnum() and right.isalnum() and left < _SPACELESS and right < _SPACELESS
 
 
-#: Where the scripts begin that put no space between words: Kana, Han, Hangul and what follows.
+#: The first character of the scripts that put no space between words: Kana, Han, Hangul and what follows.
 _SPACELESS: Final = "\u3040"

@@ -1,20 +1,23 @@
-"""Which columns hold people's words, and by what a forgotten statement is known again.
+"""The columns that hold people's words, and the sealed hashes by which a forgotten statement is recognised.
 
-Invariant: every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
-compares this list with the database. Whoever adds a column decides here whether a forget has to reach it. Of what was
-forgotten only a keyed hash is kept: enough to know it again, not enough to read it.
+Invariants: Every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
+compares this list with the database. Whoever adds a column decides here whether a forget has to reach it. Of a
+forgotten statement only a hash is kept, sealed with a key that lies beside the store (`sealing`). With that key the
+hash is enough to recognise the statement; without the key it is not enough even to try guesses.
 """
 
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory import keys
-from memory.store.database import Reader, Transaction
+from memory.store import settings
+from memory.store.database import Reader, Row, Transaction
 
 #: Columns that may hold what somebody said, wrote or is called, by table.
 WORDS: Final[dict[str, tuple[str, ...]]] = {
@@ -33,10 +36,18 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "entity_aliases": ("alias",),
 }
 
-#: Columns of bytes that show what somebody sent.
+#: Columns of bytes that hold what somebody sent.
 BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",), "outbox": ("file",)}
 
-#: Text columns that hold none: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
+#: The columns among them that are null when they are empty. All others are then ''.
+NULLABLE: Final = frozenset(
+    {
+        ("sessions", "summary"), ("sessions", "active_task"), ("messages", "tool_calls"), ("effects", "result"),
+        ("attachments", "data"), ("outbox", "file"),
+    }
+)  # fmt: skip
+
+#: Text columns without people's words: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
@@ -57,6 +68,8 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "pairing_tries": ("channel", "user_id"),
     "looks": ("action",),
     "erasures": ("what", "counts"),
+    "forgotten": ("key_id",),
+    "forgotten_named": ("key_id",),
     "imports": ("short_id", "format", "digest", "state", "counts"),
     "questions": ("purpose", "payload", "choices", "preset", "state", "answer"),
     "channel_state": ("channel", "name"),
@@ -70,16 +83,35 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "job_items": ("state", "counts", "undo"),
 }
 
-#: Indexes derived from the words above; each is emptied of a row by indexing its change.
-DERIVED: Final = ("words", "vectors", "token_bits", "embedding_cache")
+
+def emptied(table: str, *, besides: Sequence[str] = ()) -> str:
+    """Returns the SQL assignments that empty the columns of a table which hold words or bytes, except `besides`."""
+    columns = [name for name in (*WORDS[table], *BYTES.get(table, ())) if name not in besides]
+    return ", ".join(f"{name} = null" if (table, name) in NULLABLE else f"{name} = ''" for name in columns)
+
+
+def holding(table: str, *, besides: Sequence[str] = ()) -> str:
+    """Returns the SQL condition that any of these columns holds anything."""
+    columns = [name for name in (*WORDS[table], *BYTES.get(table, ())) if name not in besides]
+    held = (f"{name} is not null" if (table, name) in NULLABLE else f"{name} <> ''" for name in columns)
+    return f"({' or '.join(held)})"
+
+
+#: How many messages of one erasure are noted one by one: some 0.4 s of its transaction and 2 MB of the ledger.
+MOST_SAID: Final = 20_000
+#: Replaces a message's second when everything that somebody has said is noted.
+_EVER: Final = "ever"
+
+#: Indexes derived from the words above. Indexing the change of a row removes that row from each of them.
+DERIVED: Final = ("words", "vectors", "vector_signs", "token_bits", "embedding_cache")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """Something that was erased on request: `what` and `counts` are JSON of ids and figures, times milliseconds UTC.
+    """An erasure on request. `what` and `counts` are JSON of ids and figures; times are in milliseconds UTC.
 
-    `ended_at` is None as long as a turn may be under way that was given what was erased, `scrubbed_at` as long as the
-    files may hold a trace of it.
+    `ended_at` is None as long as a turn that was given the erased words may be under way. `scrubbed_at` is None as long
+    as the files may hold a trace of them.
     """
 
     id: int
@@ -91,39 +123,65 @@ class Erasure:
 
 
 def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now: int) -> int:
-    """Note what was erased, for the receipt, for what is still to be done, and for the list beside the database."""
+    """Records an erasure for the receipt, for the work still to be done, and for the ledger. Returns its id."""
     return tx.insert(
         "insert into erasures (inbox_id, what, counts, erased_at) values (?, ?, ?, ?)", (inbox_id, what, counts, now)
     )
 
 
 def note_reworded(tx: Transaction, *, now: int, what: str = "{}") -> None:
-    """Words went that no restore brings back for good: nothing is to be left of them in the files. No list is told.
+    """Records that words were removed which must leave no trace in the files. The ledger gets no entry.
 
-    A row each time: an earlier one may be of what the files are being rid of at this moment.
+    It needs none, because no restore brings these words back for good. Each call adds a row: an earlier row may belong
+    to the scrub that is cleaning the files at this moment.
     """
     tx.run("insert into erasures (what, counts, erased_at, listed_at) values (?1, '{}', ?2, ?2)", (what, now))
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
-    """What was erased because of this message, if anything was."""
+    """Returns the erasure that this inbox row caused, or None."""
     row = reader.one(_ERASURE + " where inbox_id = ?", (inbox_id,))
     return None if row is None else Erasure(**dict(row))
 
 
 def unscrubbed(reader: Reader) -> list[Erasure]:
-    """What was erased and may have left a trace in the files, oldest first."""
+    """Returns the erasures that may have left a trace in the files, oldest first."""
     rows = reader.all(_ERASURE + " where scrubbed_at is null order by id")
     return [Erasure(**dict(row)) for row in rows]
 
 
+def unlisted(reader: Reader) -> list[Row]:
+    """Returns the erasures that the ledger does not hold yet, oldest first, as rows of id, what and erased_at."""
+    return reader.all("select id, what, erased_at from erasures where listed_at is null order by id")
+
+
+def on_request(reader: Reader) -> list[Row]:
+    """Returns all erasures on request, oldest first, as rows of what and erased_at."""
+    return reader.all("select what, erased_at from erasures where what <> '{}' order by id")
+
+
+def is_recorded(reader: Reader, what: str, *, erased_at: int) -> bool:
+    return reader.one("select 1 from erasures where erased_at = ? and what = ?", (erased_at, what)) is not None
+
+
+def listed(tx: Transaction, erasure_ids: Iterable[int], *, now: int) -> None:
+    """Records that the ledger holds these erasures."""
+    for erasure_id in erasure_ids:
+        tx.run("update erasures set listed_at = ? where id = ?", (now, erasure_id))
+
+
+def drop_notes(tx: Transaction, *, before: int) -> None:
+    """Deletes notes that the files were to be scrubbed, if that was done before a time (milliseconds UTC)."""
+    tx.run("delete from erasures where what = '{}' and inbox_id is null and scrubbed_at < ?", (before,))
+
+
 def ended(tx: Transaction, erasure_id: int, *, now: int) -> None:
-    """No turn is under way any more that was given what was erased."""
+    """Records that no turn which was given the erased words is under way any more."""
     tx.run("update erasures set ended_at = ? where id = ?", (now, erasure_id))
 
 
 def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
-    """Of these no byte is left in the files."""
+    """Records that no byte of these erasures' words is left in the files."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set scrubbed_at = ? where id = ?", (now, erasure_id))
 
@@ -132,33 +190,179 @@ _ERASURE = "select id, what, counts, erased_at, ended_at, scrubbed_at from erasu
 
 
 def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:
-    """What `key` = `value` says is not to be learned again from what was said before now."""
+    """Notes that the statement `key` = `value` is not to be learned again from what was said before `now`."""
+    salt = _salt(tx)
+    put_forgotten(tx, owner_id, *tx.seal.sealed(_hashed(salt, key, value)), at=now)
+    for name in _names_of(tx, owner_id):
+        put_named(tx, *tx.seal.sealed(_hashed(salt, f"{name} {key}", value)), at=now)
+
+
+def put_forgotten(tx: Transaction, owner_id: int, under: str, sealed: bytes, *, at: int) -> None:
+    """Notes a sealed hash, if the owner exists. The later of two times wins."""
     tx.run(
-        "insert into forgotten values (?, ?, ?) on conflict do update set created_at = excluded.created_at",
-        (owner_id, _fingerprint(_hash_key(tx), key, value), now),
+        "insert into forgotten (owner_id, hash, key_id, created_at) select id, ?2, ?3, ?4 from owners where id = ?1"
+        " on conflict do update set created_at = max(created_at, excluded.created_at)",
+        (owner_id, sealed, under, at),
     )
 
 
+def hashes_at(reader: Reader, at: int) -> list[tuple[int, bytes, str]]:
+    """Returns the hashes noted at a time as (owner id or 0, hash, name of the key or "")."""
+    rows = [
+        *reader.all("select * from forgotten where created_at = ?", (at,)),
+        *reader.all("select 0 as owner_id, hash, key_id from forgotten_named where created_at = ?", (at,)),
+    ]
+    # A store of an earlier version has no such column.
+    return [(row["owner_id"], row["hash"], dict(row).get("key_id", "")) for row in rows]
+
+
+def forgotten_since(reader: Reader, owner_id: int, since: int) -> bool:
+    """Returns whether anything of an owner was forgotten at `since` or later."""
+    row = reader.one("select 1 from forgotten where owner_id = ? and created_at >= ?", (owner_id, since))
+    return row is not None
+
+
+def note_said(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
+    """Notes that the words of these messages of people are not to be imported again.
+
+    A message is recognised by its second and its author, or any identity linked with the author. If more than
+    `MOST_SAID` messages go at once, only the authors are noted: everything they said until `now` stays out.
+    """
+    rows = tx.all(
+        "select distinct i.platform, i.user_id, m.said_at / 1000 as second from messages m"
+        " join identities a on a.id = m.author_id join identities i on i.person_id = a.person_id"
+        " where m.id in (select value from json_each(?)) limit ?",
+        (message_ids, MOST_SAID + 1),
+    )
+    said = {(_name(row["platform"], row["user_id"]), str(row["second"])) for row in rows}
+    if len(rows) > MOST_SAID:
+        rows = tx.all(
+            "select distinct i.platform, i.user_id from messages m"
+            " join identities a on a.id = m.author_id join identities i on i.person_id = a.person_id"
+            " where m.id in (select value from json_each(?))",
+            (message_ids,),
+        )
+        said = {(_name(row["platform"], row["user_id"]), _EVER) for row in rows}
+    salt = _salt(tx) if said else ""
+    for name, second in said:
+        put_named(tx, *tx.seal.sealed(_hashed(salt, name, second)), at=now)
+
+
+def put_named(tx: Transaction, under: str, sealed: bytes, *, at: int) -> None:
+    """Notes a sealed hash that applies whether or not its owner is known here. The later of two times wins."""
+    tx.run(
+        "insert into forgotten_named values (?, ?, ?)"
+        " on conflict do update set created_at = max(created_at, excluded.created_at)",
+        (sealed, under, at),
+    )
+
+
+def was_said_forgotten(reader: Reader, owner_id: int, platform: str, user_id: str, *, said_at: int) -> bool:
+    """Returns whether words said at `said_at` (milliseconds UTC) were forgotten since, according to `note_said`.
+
+    `owner_id` is the owner whose memory they would enter. If a key is lost under which something of that owner was
+    forgotten, the forgotten words may have been these, so the answer is True.
+    """
+    salt = salt_of(reader)
+    if salt is None:
+        return False
+    name = _name(platform, user_id)
+    hashes = [
+        one for second in (str(said_at // 1_000), _EVER) for one in reader.seal.all_of(_hashed(salt, name, second))
+    ]
+    return _is_named(reader, hashes, said_at=said_at) or _is_lost(reader, owner_id, said_at=said_at)
+
+
 def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_at: int) -> bool:
-    """Whether a statement said at `said_at` was forgotten since. Told again later, it may be learned anew."""
-    row = reader.one("select value from store_settings where name = 'hash_key'")
-    if row is None:
+    """Returns whether a statement said at `said_at` was forgotten since. If told again later, it may be learned anew.
+
+    A hash whose key is lost can't be compared, so it may stand for any statement.
+    """
+    salt = salt_of(reader)
+    if salt is None:
         return False  # nothing was ever forgotten here
+    hashes = reader.seal.all_of(_hashed(salt, key, value))
+    marks = ", ".join("?" * len(hashes))
+    owned = reader.one(
+        f"select 1 from forgotten where owner_id = ? and hash in ({marks}) and created_at >= ?",
+        (owner_id, *hashes, said_at),
+    )
+    if owned is not None or _is_lost(reader, owner_id, said_at=said_at):
+        return True
+    names = [f"{name} {key}" for name in _names_of(reader, owner_id)]
+    hashes = [one for name in names for one in reader.seal.all_of(_hashed(salt, name, value))]
+    return _is_named(reader, hashes, said_at=said_at)
+
+
+def _is_named(reader: Reader, hashes: Sequence[bytes], *, said_at: int) -> bool:
+    marks = ", ".join("?" * len(hashes))
+    found = reader.one(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
+    return found is not None
+
+
+def _is_lost(reader: Reader, owner_id: int, *, said_at: int) -> bool:
+    """Returns whether anything of an owner was forgotten since `said_at` under a key that is lost."""
+    lost = list(reader.seal.lost)
+    marks = ", ".join("?" * len(lost))
     found = reader.one(
-        "select 1 from forgotten where owner_id = ? and hash = ? and created_at >= ?",
-        (owner_id, _fingerprint(row["value"], key, value), said_at),
+        f"select 1 from forgotten where owner_id = ? and key_id in ({marks}) and created_at >= ?",
+        (owner_id, *lost, said_at),
     )
     return found is not None
 
 
-def _hash_key(tx: Transaction) -> str:
-    row = tx.one("select value from store_settings where name = 'hash_key'")
-    if row is not None:
-        return str(row["value"])
+def seal_all(tx: Transaction, *, now: int) -> None:
+    """Seals the hashes that a version without seals has noted, and finds out which keys are lost."""
+    bare = tx.all("select owner_id, hash, created_at from forgotten where key_id = ''")
+    for row in bare:
+        tx.run("delete from forgotten where owner_id = ? and hash = ?", (row["owner_id"], row["hash"]))
+        put_forgotten(tx, row["owner_id"], *tx.seal.sealed(row["hash"]), at=row["created_at"])
+    if bare:
+        note_reworded(tx, now=now)
+    used = tx.all("select key_id from forgotten union select key_id from forgotten_named")
+    tx.seal.expect(row["key_id"] for row in used)
+
+
+def salt_of(reader: Reader) -> str | None:
+    """Returns the salt of the hashes; None if nothing was ever forgotten here."""
+    return settings.value(reader, "hash_key")
+
+
+def take_salt(tx: Transaction, salt: str) -> bool:
+    """Gives a store in which nothing was ever forgotten this salt. Returns whether it is the store's salt now."""
+    if salt_of(tx) is None:
+        settings.put(tx, "hash_key", salt)
+    return salt_of(tx) == salt
+
+
+def _salt(tx: Transaction) -> str:
+    """Returns the store's salt, made on first use.
+
+    It keeps equal statements in two stores from having the same hash, whatever they are sealed with.
+    """
+    salt = salt_of(tx)
+    if salt is not None:
+        return salt
     made = secrets.token_hex(32)
-    tx.run("insert into store_settings values ('hash_key', ?)", (made,))
+    settings.put(tx, "hash_key", made)
     return made
 
 
-def _fingerprint(hash_key: str, key: str, value: str) -> bytes:
-    return hmac.digest(bytes.fromhex(hash_key), f"{key}\n{keys.normalise_value(value)}".encode(), "sha256")
+def _hashed(salt: str, key: str, value: str) -> bytes:
+    return hmac.digest(bytes.fromhex(salt), f"{key}\n{keys.normalise_value(value)}".encode(), "sha256")
+
+
+def _names_of(reader: Reader, owner_id: int) -> list[str]:
+    """Returns the platform names of an owner: one per identity of a person, one per id of a group or thread."""
+    rows = reader.all(
+        "select i.platform, i.user_id as reference, null as thread from owners o"
+        " join identities a on a.id = o.identity_id join identities i on i.person_id = a.person_id where o.id = ?1"
+        " union all select c.platform, c.reference, ifnull(o.thread, '') from owners o join chat_aliases c"
+        " on c.chat_id = o.chat_id where o.id = ?1",
+        (owner_id,),
+    )
+    return [_name(*row) for row in rows]
+
+
+def _name(platform: str, reference: str, thread: str | None = None) -> str:
+    return json.dumps([platform, reference, thread])

@@ -1,28 +1,29 @@
-"""The work of learning: which stretch of which session is still to be read.
+"""The work queue of learning: which messages of which session are still to be read.
 
-Invariants: the buffer is the history itself: a session's messages above `extracted_to` are unread, and pieces of work
-are made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends; of
-a chat that the bot has left nothing is read until it is back; a
-backlog becomes several pieces, each small enough to be read at once; work ends as done, or parked after too many
-failures, and a parked piece never holds up the next.
+Invariants: The history itself is the buffer: a session's messages above `extracted_to` are unread. Pieces of work are
+made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends. Nothing
+is read from a chat that the bot has left until the bot is back. A backlog becomes several pieces, each small enough to
+be read at once. A piece ends as done, or parked after too many failures. A parked piece never holds up the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory.store import people
 from memory.store.database import Reader, Row, Transaction
 
-#: Failures after which a piece of work is set aside for a human to look at.
+#: The number of failures after which a piece of work is parked for a human to look at.
 PARK_AFTER = 5
-#: One piece of work holds at most so many messages and estimated tokens; a single longer message is a piece alone.
+#: The limits of one piece of work in messages and estimated tokens; a longer single message is a piece by itself.
 PIECE_MESSAGES = 40
 PIECE_TOKENS = 4_000
-#: Milliseconds before the second try; each further one waits four times as long, so that the last is 1.5 h later.
+#: Milliseconds before the second try. Each further wait is four times as long, so that the last try is 1.5 h later.
 _FIRST_WAIT_MS = 60_000
-#: What `error` says of work that waits for the next day's token budget.
+#: The `error` of work that waits for the next day's token budget.
 _NO_BUDGET = "budget"
-#: What is read: the people's words and the answers between them, but nothing of an exchange off the record.
+#: The messages that are read: people's words and the answers between them, but nothing of an off-the-record exchange.
 _READABLE = (
     "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
     " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
@@ -36,7 +37,7 @@ _PRESENT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Read the session's messages from `first_id` to `last_id`."""
+    """A piece of work: the session's messages from `first_id` to `last_id`, both included."""
 
     id: int
     session_id: int
@@ -47,7 +48,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """How much of a session waits to be read, in messages and estimated tokens."""
+    """The unread part of a session, in messages and estimated tokens."""
 
     messages: int
     tokens: int
@@ -55,17 +56,18 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a piece of work was not read; `again_at` is None where it is set aside. Milliseconds UTC."""
+    """The reason why a piece of work was not read. `again_at` is in milliseconds UTC, None if the piece is parked."""
 
     code: str
     again_at: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How reading stands: pieces that wait, those of them over the token budget, and those set aside.
+class ReadingState:
+    """The state of reading: the numbers of waiting pieces, of those over the token budget, and of parked pieces.
 
-    `learned_at` is when one was last read, milliseconds UTC; `failure` that of the newest piece that could not be.
+    `learned_at` is when a piece was last read, in milliseconds UTC. `failure` is that of the newest piece that could
+    not be read.
     """
 
     waiting: int
@@ -86,7 +88,7 @@ def unread(reader: Reader, session_id: int) -> Unread:
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
-    """Whether something said before `message_id` still waits to be read."""
+    """Returns whether anything said before `message_id` is still unread."""
     row = reader.one(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.id < ? and m.learn = 1 limit 1",
@@ -96,7 +98,7 @@ def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
 
 
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
-    """Turn what is unread into pieces of work; False when there is nothing to read, or the bot has left the chat."""
+    """Turns unread messages into pieces of work; returns False if there are none or the bot has left the chat."""
     rows = tx.all(
         "select m.id, m.role, m.author_id, m.tokens, c.kind = 'private' as private,"
         " coalesce(t.agent_id, s.agent_id) as agent_id from messages m join sessions s on s.id = m.session_id"
@@ -110,7 +112,7 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
         if not pieces or not _fits(pieces[-1], row):
             pieces.append([])
         pieces[-1].append(row)
-    # Answers alone teach nothing; a later piece shows them as what was said before.
+    # Answers alone teach nothing; a later piece shows them as what was said before it.
     pieces = [piece for piece in pieces if any(row["role"] == "user" for row in piece)]
     for piece in pieces:
         tx.run(
@@ -124,9 +126,9 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
 
 
 def _fits(piece: list[Row], row: Row) -> bool:
-    """Whether `row` can be read together with `piece`: of one agent, and in private of one person, should there be two.
+    """Returns whether `row` can be read together with `piece`: same agent and, in private, at most one person.
 
-    What is learned for an agent alone must not become another's.
+    What is learned for one agent alone must not become another's.
     """
     people = {one["author_id"] for one in (*piece, row) if one["author_id"] is not None}
     return (
@@ -138,7 +140,7 @@ def _fits(piece: list[Row], row: Row) -> bool:
 
 
 def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, now: int) -> None:
-    """Have a message that was read already read once more; one that is still unread is left to its turn."""
+    """Queues a message that was already read to be read once more; an unread message is left to its turn."""
     tx.run(
         "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
         " select s.id, m.id, m.id, ?, 'pending', ? from sessions s join messages m on m.session_id = s.id"
@@ -148,12 +150,12 @@ def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, no
 
 
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
-    """Everything up to `message_id` is read or in work."""
-    tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))
+    """Marks everything up to `message_id` as read or queued."""
+    people.mark_read(tx, session_id, message_id)
 
 
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
-    """The session's oldest piece of work that is due; None as long as the bot is not there."""
+    """Returns the session's oldest piece of work that is due; None while the bot is not in the chat."""
     row = reader.one(
         "select id, session_id, first_id, last_id, attempts from extractions"
         f" where session_id = ? and state = 'pending' and not_before <= ? and {_PRESENT} order by id limit 1",
@@ -163,7 +165,7 @@ def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
 
 
 def next_due(reader: Reader, session_id: int) -> int | None:
-    """When the session's next piece of work is to be read, milliseconds UTC; None without one."""
+    """Returns when the session's next piece of work is due, in milliseconds UTC; None if there is none."""
     row = reader.one(
         f"select min(not_before) as at from extractions where session_id = ? and state = 'pending' and {_PRESENT}",
         (session_id,),
@@ -172,14 +174,12 @@ def next_due(reader: Reader, session_id: int) -> int | None:
 
 
 def agent_of(reader: Reader, work: Work) -> int:
-    """The agent to whom a piece of work was said, whichever serves the session by now."""
-    row = reader.one(
+    """Returns the agent that a piece of work was said to, whichever agent serves the session now."""
+    return reader.number(
         "select coalesce(t.agent_id, s.agent_id) as agent_id from messages m"
         " join sessions s on s.id = m.session_id left join turns t on t.id = m.turn_id where m.id = ?",
         (work.first_id,),
     )
-    assert row is not None
-    return int(row["agent_id"])
 
 
 def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
@@ -190,7 +190,7 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
 
 
 def readable(reader: Reader, work: Work) -> frozenset[int]:
-    """Ids of the messages of a piece of work that may be read, as things stand now."""
+    """Returns the ids of the messages in a piece of work that may be read now."""
     rows = reader.all(
         f"select m.id from messages m where m.session_id = ? and m.id between ? and ? and m.erased_at is null"
         f" and {_READABLE}",
@@ -200,7 +200,7 @@ def readable(reader: Reader, work: Work) -> frozenset[int]:
 
 
 def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
-    """Ids of the last readable messages before a piece of work that belong to its sitting, oldest first."""
+    """Returns the ids of the last readable messages before a piece of work in its sitting, oldest first."""
     rows = reader.all(
         "select m.id from messages m where m.session_id = ?1 and m.id < ?2 and m.erased_at is null"
         f" and m.sitting = (select sitting from messages where id = ?2) and {_READABLE} order by m.id desc limit ?3",
@@ -210,9 +210,9 @@ def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
 
 
 def failed(tx: Transaction, work: Work, error: str, *, now: int) -> int | None:
-    """Try again later, four times as late each time; after `PARK_AFTER` failures no more by itself.
+    """Notes a failure: the next try comes four times as late each time, and none by itself after `PARK_AFTER` failures.
 
-    Returns when to try again, None when the work is set aside.
+    Returns when to try again, in milliseconds UTC; None if the work is parked.
     """
     attempts = work.attempts + 1
     parked = attempts >= PARK_AFTER
@@ -225,7 +225,7 @@ def failed(tx: Transaction, work: Work, error: str, *, now: int) -> int | None:
 
 
 def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
-    """No tokens are left for today: all that is due in this session waits until `until`. It counts as no failure."""
+    """Postpones all due work of this session because no tokens are left for today; this counts as no failure."""
     tx.run(
         "update extractions set not_before = max(not_before, ?), error = ? where session_id = ? and state = 'pending'",
         (until, _NO_BUDGET, session_id),
@@ -233,7 +233,7 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
 
 
 def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]:
-    """Give work that was set aside another five tries, in one session or everywhere; returns the sessions with such."""
+    """Gives parked work, in one session or everywhere, another five tries; returns the sessions that had any."""
     rows = tx.all(
         "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null"
         " where state = 'parked' and (?1 is null or session_id = ?1) returning session_id",
@@ -243,29 +243,26 @@ def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]
 
 
 def spent_since(reader: Reader, agent_id: int, since: int) -> int:
-    """Tokens an agent's background work has read and written since a time: all that was no answer."""
-    row = reader.one(
+    """Returns the tokens, read and written, that an agent's background work took since a time: all calls but chat."""
+    return reader.number(
         "select coalesce(sum(input_tokens + output_tokens), 0) as n from usage"
         " where agent_id = ? and purpose <> 'chat' and created_at >= ?",
         (agent_id, since),
     )
-    assert row is not None
-    return int(row["n"])
 
 
 def sessions_with_work(reader: Reader) -> list[int]:
-    """Sessions with unread messages or work that is not done, where the bot still is: what a start has to take up."""
-    rows = reader.all(
+    """Returns the sessions with unread messages or pending work, where the bot still is: a start must take these up."""
+    return reader.ids(
         "select session_id from (select session_id from extractions where state = 'pending'"
         " union select s.id from sessions s where exists"
         " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1))"
         f" where {_PRESENT}"
     )
-    return [int(row["session_id"]) for row in rows]
 
 
-def standing(reader: Reader, session_id: int) -> Standing:
-    """For the status line: how the reading of one session stands."""
+def standing(reader: Reader, session_id: int) -> ReadingState:
+    """Returns the state of reading of one session, for the status line."""
     row = reader.one(
         "select coalesce(sum(state = 'pending'), 0) as waiting, coalesce(sum(state = 'parked'), 0) as parked,"
         " coalesce(sum(state = 'pending' and error = ?), 0) as over_budget, max(done_at) as learned_at"
@@ -279,4 +276,9 @@ def standing(reader: Reader, session_id: int) -> Standing:
         (session_id, _NO_BUDGET),
     )
     failure = None if failed is None else Failure(code=failed["error"], again_at=failed["again_at"])
-    return Standing(**dict(row), failure=failure)
+    return ReadingState(**dict(row), failure=failure)
+
+
+def drop(tx: Transaction, session_ids: Sequence[int]) -> None:
+    """Deletes the pieces of work of these sessions."""
+    tx.run("delete from extractions where session_id in (select value from json_each(?))", (session_ids,))

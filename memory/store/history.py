@@ -1,16 +1,17 @@
 """Messages and turns: what was said, word for word, and how each answer came about.
 
-Invariants: a message's `learn` is fixed when it is recorded; messages are never deleted, only blanked on request;
-a step is stored before its tools run and an effect with its result, so a turn can be taken up where it broke off.
+Invariants: A message's `learn` is fixed when it is recorded. Messages are never deleted, only blanked on request. A
+step is stored before its tools run, and an effect together with its result, so a turn can be resumed where it broke
+off.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.store import documents
+from memory.store import attachments, documents, erasure, mailbox, people
 from memory.store.database import Reader, Row, Transaction
 from memory.store.people import Session
 
@@ -20,9 +21,9 @@ SITTING_GAP_MS = 3 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One stored utterance. `tool_calls` is JSON as the gateway gave it.
+    """A stored message. `tool_calls` is JSON as the gateway gave it.
 
-    `nth` is its place among what people saw of the session, from 1; None for tool traffic.
+    `nth` is its position among the messages of the session that people saw, from 1; None for tool traffic.
     """
 
     id: int
@@ -47,7 +48,7 @@ class Message:
 class Utterance:
     """A message about to be recorded. `said_at` is the platform's time in milliseconds UTC.
 
-    `learn` tells whether memories may be made of it, `recall` whether its words may be found again.
+    `learn` says whether memories may be made from it, `recall` whether it may be found again.
     """
 
     role: str
@@ -73,7 +74,7 @@ def record(
     owner_id: int,
     now: int,
 ) -> list[int]:
-    """Append to a session's history as talk of `owner_id`; returns the new ids in order."""
+    """Appends messages to a session's history as talk of `owner_id`; returns the new ids in order."""
     sitting, last = session.sitting, session.last_message_at
     nth = _last_nth(tx, session.id)
     ids = []
@@ -96,12 +97,12 @@ def record(
         if seen and said.recall:
             documents.changed(tx, documents.of_message(message_id))
         ids.append(message_id)
-    tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last, session.id))
+    people.note_end(tx, session.id, sitting=sitting, last_message_at=last)
     return ids
 
 
 def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
-    """The newest `limit` messages of a session with an id above `message_id`, oldest first."""
+    """Returns the newest `limit` messages of a session with an id above `message_id`, oldest first."""
     rows = reader.all(
         _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
         (session_id, message_id, limit),
@@ -110,7 +111,7 @@ def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> li
 
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
-    """A session's messages with ids from `first` to `last`, erased ones left out."""
+    """Returns a session's messages with ids from `first` to `last`, without erased ones."""
     rows = reader.all(
         _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
         (session_id, first, last),
@@ -119,12 +120,27 @@ def between(reader: Reader, session_id: int, first: int, last: int) -> list[Mess
 
 
 def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
-    """When the last of these came into history, milliseconds UTC; None without any."""
+    """Returns when the last of these messages was recorded, in milliseconds UTC; None if there is none."""
     row = reader.one(
-        "select max(recorded_at) as at from messages where id in (select value from json_each(?))",
-        (json.dumps(list(message_ids)),),
+        "select max(recorded_at) as at from messages where id in (select value from json_each(?))", (message_ids,)
     )
     return None if row is None or row["at"] is None else int(row["at"])
+
+
+def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[int]:
+    """Returns those of the messages that were recorded by `at` (milliseconds UTC)."""
+    return reader.ids(
+        "select id from messages where recorded_at <= ? and id in (select value from json_each(?))", (at, message_ids)
+    )
+
+
+def newest_id(reader: Reader) -> int:
+    """Returns the id of the newest message of the whole store; 0 if there is none."""
+    return reader.number("select ifnull(max(id), 0) from messages")
+
+
+def count_erased(reader: Reader) -> int:
+    return reader.number("select count(*) from messages where erased_at is not null")
 
 
 def last_id(reader: Reader, session_id: int) -> int:
@@ -133,10 +149,10 @@ def last_id(reader: Reader, session_id: int) -> int:
 
 
 def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
-    """The message that somebody said here under the platform's id, unless its words are erased."""
+    """Returns the message that this author said here under the platform's id, unless it is erased."""
     row = reader.one(
         _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
-        # Ids start anew in a group that moved and under a new bot: the newest is meant.
+        # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and erased_at is null order by id desc limit 1",
         (session_id, platform_ref, author_id),
     )
@@ -144,64 +160,109 @@ def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) 
 
 
 def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[Message]:
-    """What people said here under these ids of the platform, those with it whose words are erased."""
+    """Returns the messages that people said here under these platform ids, erased ones included."""
     rows = reader.all(
         _MESSAGE + " where id in (select max(id) from messages where session_id = ? and role = 'user'"
-        # Ids start anew in a group that moved and under a new bot: the newest is meant.
+        # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and platform_ref in (select value from json_each(?)) group by platform_ref) order by id",
-        (session_id, json.dumps(list(platform_refs))),
+        (session_id, platform_refs),
     )
     return [message(row) for row in rows]
 
 
 def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
-    """Blank the words of these messages, with what came beside them: they are not read, learned or found any more.
+    """Blanks these messages and deletes their attachments: they are not read, learned from or found any more.
 
-    `by_age`, what was learned of them already may be learned from still: nobody has wished otherwise.
+    With `by_age`, messages already read keep `learn`: more may still be learned from what they taught, because nobody
+    has wished otherwise.
     """
-    these = json.dumps(list(message_ids))
     tx.run(
-        "update messages set text = '', tool_calls = null, recall = 0, erased_at = coalesce(erased_at, ?1),"
+        f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
         " learn = learn and ?2 and id <= (select extracted_to from sessions s where s.id = session_id)"
         " where id in (select value from json_each(?3))",
-        (now, int(by_age), these),
+        (now, int(by_age), message_ids),
     )
-    tx.run("delete from attachments where message_id in (select value from json_each(?))", (these,))
+    attachments.drop_of_messages(tx, message_ids)
     documents.changed_messages(tx, message_ids)
 
 
+def unname(tx: Transaction, message_ids: Sequence[int]) -> None:
+    """Blanks the author's name of these messages."""
+    tx.run("update messages set author_name = '' where id in (select value from json_each(?))", (message_ids,))
+
+
+def unname_authors(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Blanks the author's name of all messages that these identities wrote."""
+    tx.run("update messages set author_name = '' where author_id in (select value from json_each(?))", (identity_ids,))
+
+
+def disown(tx: Transaction, message_ids: Sequence[int]) -> None:
+    """Takes these messages out of everybody's history, as if nobody had said them."""
+    tx.run(
+        "update messages set owner_id = null, author_name = '', platform_ref = null"
+        " where id in (select value from json_each(?))",
+        (message_ids,),
+    )
+
+
+def move(tx: Transaction, message_ids: Sequence[int], turn_id: int) -> None:
+    """Moves messages into another turn."""
+    tx.run("update messages set turn_id = ? where id in (select value from json_each(?))", (turn_id, message_ids))
+
+
+def mark_imported(tx: Transaction, message_ids: Sequence[int], import_id: int) -> None:
+    tx.run("update messages set import_id = ? where id in (select value from json_each(?))", (import_id, message_ids))
+
+
+def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
+    """Returns messages that an import brought and that still have their words."""
+    return reader.ids(
+        "select id from messages where import_id = ? and erased_at is null order by id limit ?", (import_id, limit)
+    )
+
+
 def hide(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
-    """Put messages out of sight that are to be erased soon after, portion by portion."""
+    """Hides messages that are to be erased soon after, portion by portion."""
     tx.run(
         "update messages set learn = 0, recall = 0, erased_at = coalesce(erased_at, ?)"
         " where id in (select value from json_each(?))",
-        (now, json.dumps(list(message_ids))),
+        (now, message_ids),
     )
 
 
 def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
-    """A person has edited what they said."""
+    """Replaces the text of a message after its author's edit."""
     tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
     documents.changed(tx, documents.of_message(message_id))
 
 
 def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
-    """Nothing is learned from these messages any more, and they are not found again. Their words stay."""
+    """Excludes these messages from learning and recall. Their words stay."""
     these = list(message_ids)
-    tx.run(
-        "update messages set learn = 0, recall = 0 where id in (select value from json_each(?))", (json.dumps(these),)
-    )
+    tx.run("update messages set learn = 0, recall = 0 where id in (select value from json_each(?))", (these,))
     documents.changed_messages(tx, these)
 
 
+def unlearn_unread(tx: Transaction, person_id: int) -> None:
+    """Excludes what a person has said and nobody has read yet from learning."""
+    tx.run(
+        "update messages set learn = 0 where learn = 1"
+        " and author_id in (select id from identities where person_id = ?)"
+        " and (id > (select extracted_to from sessions where sessions.id = messages.session_id)"
+        "   or exists (select 1 from extractions e where e.session_id = messages.session_id"
+        "     and e.state in ('pending', 'parked') and messages.id between e.first_id and e.last_id))",
+        (person_id,),
+    )
+
+
 def replies_telling(
-    reader: Reader, told: Iterable[tuple[str, Sequence[int]]], *, sources: Iterable[int]
+    reader: Reader, told: Iterable[tuple[str, Sequence[int]]], *, sources: Collection[int]
 ) -> frozenset[int]:
-    """The bot's messages that answered `sources`, and those that hold what was `told`: a value, and in which turns."""
+    """Returns the bot's messages that answered `sources` or that hold a value of `told`, each given with its turns."""
     answers = reader.all(
         "select a.id from messages a where a.role <> 'user' and a.turn_id in"
         " (select turn_id from messages where id in (select value from json_each(?)))",
-        (json.dumps(list(sources)),),
+        (sources,),
     )
     quotes = reader.all(
         "select a.id from json_each(?) told, json_each(told.value, '$[1]') turn"
@@ -212,6 +273,31 @@ def replies_telling(
     return frozenset(row["id"] for row in (*answers, *quotes))
 
 
+def last_exchange(reader: Reader, session_id: int, *, after: int, authors: Sequence[int]) -> list[Row]:
+    """Returns the messages, in order, of the last ended turn above the id `after` in which these people spoke.
+
+    They are rows of id, turn_id, role, text and said_at; erased messages are left out.
+    """
+    return reader.all(
+        "select id, turn_id, role, text, said_at from messages where erased_at is null and turn_id = ("
+        "   select m.turn_id from messages m join turns t on t.id = m.turn_id"
+        "   where m.session_id = ?1 and m.id > ?2 and m.role = 'user' and m.erased_at is null"
+        "   and t.state <> 'running' and m.author_id in (select value from json_each(?3)) order by m.id desc limit 1)"
+        " order by id",
+        (session_id, after, authors),
+    )
+
+
+def held_by(reader: Reader, owner_id: int) -> list[Row]:
+    """Returns all that people and the bot said in an owner's history, erased messages included."""
+    return reader.all(
+        "select m.id, m.role, m.author_id, m.said_at, m.text, m.erased_at, m.import_id, m.platform_ref, s.thread"
+        " from messages m join sessions s on s.id = m.session_id"
+        " where m.owner_id = ? and m.role in ('user', 'assistant')",
+        (owner_id,),
+    )
+
+
 def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
     return tx.insert(
         "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)",
@@ -220,7 +306,7 @@ def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
 
 
 def retry_turn(tx: Transaction, turn_id: int) -> int:
-    """Count another attempt at a turn that was cut off; returns how many there were."""
+    """Counts another attempt at a turn that was cut off; returns the number of attempts."""
     row = tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
     assert row is not None
     return int(row["attempts"])
@@ -234,26 +320,63 @@ def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> N
 
 
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
-    """End the turns that hold these inbox rows and can't be brought to an answer; returns which.
+    """Ends the turns of these inbox rows, which can't be brought to an answer; returns their ids.
 
-    What their models and tools said goes: nobody goes on with it, and what is forgotten would not be looked for there.
+    Deletes what their models and tools said: nobody resumes it, and what is forgotten would not be looked for there.
     """
-    ended = [
-        row["id"]
-        for inbox_id in inbox_ids
-        for row in tx.all(
-            "update turns set state = 'failed', error = ?, finished_at = ? where state = 'running'"
-            " and id = (select turn_id from inbox where id = ?) returning id",
-            (error, now, inbox_id),
-        )
-    ]
-    for table in ("steps", "effects"):
-        tx.run(f"delete from {table} where turn_id in (select value from json_each(?))", (json.dumps(ended),))
-    return [int(turn_id) for turn_id in ended]
+    ended = fail_turns(tx, mailbox.turns_of(tx, inbox_ids), error=error, now=now)
+    drop_steps(tx, ended)
+    return ended
+
+
+def fail_turns(tx: Transaction, turn_ids: Collection[int], *, error: str, now: int) -> list[int]:
+    """Ends those of the turns that are running, without an answer; returns their ids."""
+    return tx.ids(
+        "update turns set state = 'failed', error = ?, finished_at = ? where state = 'running'"
+        " and id in (select value from json_each(?)) returning id",
+        (error, now, turn_ids),
+    )
+
+
+def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
+    """Deletes the model's steps and the tools' results of these turns. Returns whether there were any."""
+    these = (turn_ids,)
+    steps = tx.all("delete from steps where turn_id in (select value from json_each(?)) returning turn_id", these)
+    effects = tx.all("delete from effects where turn_id in (select value from json_each(?)) returning turn_id", these)
+    return bool(steps or effects)
+
+
+def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
+    """Returns those of the turns that are running."""
+    rows = reader.ids(
+        "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
+    )
+    return set(rows)
+
+
+def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
+    """Returns the turns that are running in these sessions."""
+    rows = reader.ids(
+        "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
+        (session_ids,),
+    )
+    return set(rows)
+
+
+def has_failed(reader: Reader, turn_id: int) -> bool:
+    return reader.one("select 1 from turns where id = ? and state = 'failed'", (turn_id,)) is not None
+
+
+def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
+    """Returns the turns that these messages belong to."""
+    return reader.ids(
+        "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
+        (message_ids,),
+    )
 
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
-    """Whether any turn in a chat, in whichever thread, has brought an answer."""
+    """Returns whether any turn in a chat, in any thread, has brought an answer."""
     row = reader.one(
         "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ? limit 1",
         (chat_id,),
@@ -271,13 +394,13 @@ def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: in
 
 
 def steps(reader: Reader, turn_id: int) -> list[str]:
-    """The stored completions of a turn, in order, as the JSON they were kept in."""
+    """Returns the stored completions of a turn in order, as the JSON they were stored in."""
     rows = reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
     return [row["completion"] for row in rows]
 
 
 def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:
-    """A tool ran to its end. Written in the transaction that holds the tool's own change, where it made one."""
+    """Stores the result of a tool that ran to its end, in the transaction of the tool's own change if it made one."""
     tx.run(
         "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict do update"
         " set state = 'done', result = excluded.result",
@@ -286,21 +409,23 @@ def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result
 
 
 def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
-    """(state, result) of a tool call of this turn, or None when it never began."""
+    """Returns (state, result) of a tool call of this turn; None if it never began."""
     row = reader.one("select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i))
     return None if row is None else (row["state"], row["result"])
 
 
-#: The columns of a `Message`, for every statement that reads one.
+#: The columns of a `Message`, for every statement that reads messages.
 COLUMNS = (
     "id, session_id, turn_id, role, author_id, author_name, text, tokens, learn, recall, sitting, nth, said_at,"
     " platform_ref, tool_calls, tool_call_id"
 )
 _MESSAGE = f"select {COLUMNS} from messages"
+#: An erased message keeps its author's name, which goes with the person.
+_EMPTY = erasure.emptied("messages", besides=("author_name",))
 
 
 def message(row: Row) -> Message:
-    """A row of `COLUMNS` as a value."""
+    """Returns a row of `COLUMNS` as a `Message`."""
     fields = dict(row)
     fields["learn"] = bool(fields["learn"])
     fields["recall"] = bool(fields["recall"])

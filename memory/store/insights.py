@@ -1,6 +1,6 @@
-"""Reflections by their time: each looks at a stretch of weeks, so only the latest speaks of what is so by now.
+"""Reflections by time: each looks at a stretch of weeks, so only the latest describes the present.
 
-Invariants: every read is confined by the scope's predicate; the latest is one of those that are current.
+Invariants: Every read is confined by the scope's predicate. The latest reflection is a current one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from memory.store.database import Reader
 
 
 def older(reader: Reader, scope: Scope) -> list[int]:
-    """The ids of all reflections of a scope but the latest current one."""
+    """Returns the ids of all reflections of a scope except the latest current one."""
     within = scope.predicate("m")
     rows = reader.all(
         "select m.id, m.superseded_by is null and m.archived_at is null and m.valid_until is null as live"
@@ -22,7 +22,7 @@ def older(reader: Reader, scope: Scope) -> list[int]:
 
 
 def last_made(reader: Reader, scope: Scope) -> int | None:
-    """When a job has last made a reflection that is still there in a scope, in milliseconds UTC."""
+    """Returns when a job last made a reflection that still exists in a scope, in milliseconds UTC."""
     within = scope.predicate("m")
     row = reader.one(
         "select max(m.learned_at) as at from memories m where m.kind = 'reflection' and m.origin = 'derived'"

@@ -1,8 +1,8 @@
-"""The runs of jobs and what each did to whose rows: the truth about what was done when.
+"""Runs of jobs and what each did to the rows of each owner: the authoritative record of what was done when.
 
-Invariants: a job runs once for an agent and a period, however often it is asked for; a run that is under way is held
-by a lease, which a start takes away; what ends the process each time is given up like what fails each time; what a run
-did to an owner's rows is kept as ids and figures, never words, and is what takes it back.
+Invariants: A job runs once for an agent and a period, however often it is asked for. A run in progress is held by a
+lease, which a start takes away. A run that ends the process at every try is given up like one that fails at every try.
+What a run did to an owner's rows is kept as ids and figures, never words, and this record is used to undo it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from memory.store.memories import Memory
 
 State: TypeAlias = Literal["running", "done", "failed", "skipped", "undone"]
 
-#: How long a run is left alone that says nothing, in milliseconds.
+#: The time after which a run that gives no sign of life may be taken over, in milliseconds.
 LEASE_MS: Final = 15 * 60_000
-#: How long after a failure a run is tried again, in milliseconds: as often as there are waits, then no more.
+#: The waits after a failure before the run is tried again, in milliseconds; after the last one it is not tried again.
 WAITS_MS: Final = (10 * 60_000, 60 * 60_000, 4 * 60 * 60_000)
-#: The error of a run in whose midst the process has ended at every try.
+#: The error of a run during which the process ended at every try.
 BROKEN_OFF: Final = "broken_off"
-#: What stands behind the day in the period of a run that somebody asked for.
+#: Follows the day in the period of a run that somebody asked for.
 BY_HAND: Final = "T"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of a job. `period` is the agent's local date it stands for, times are milliseconds UTC.
+    """A run of a job. `period` is the agent's local date it stands for; times are milliseconds UTC.
 
-    `counts` is what it did, in figures; `error` a code; `attempts` how often it was begun, without those times when it
-    was put down with the process or for want of tokens. It is not begun again before `not_before`. One that was
-    `put_down` counts as running and has nobody at work.
+    `counts` is what it did, in figures. `error` is a code. `attempts` counts how often it was begun, without the times
+    it was put down with the process or for lack of tokens. It is not begun again before `not_before`. A run that was
+    `put_down` counts as running although nobody works on it.
     """
 
     id: int
@@ -53,13 +53,13 @@ class Run:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether somebody asked for it, and not the clock."""
+        """True if somebody asked for the run; False if the clock began it."""
         return BY_HAND in self.period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """What a run did to the rows of one owner; `undo` is None where it changed nothing or was not there yet."""
+class OwnerResult:
+    """The effect of a run on the rows of one owner; `undo` is None if it changed nothing or nothing yet."""
 
     run: Run
     owner_id: int
@@ -70,9 +70,9 @@ class Item:
 
 
 def begin(tx: Transaction, job: str, agent_id: int, period: str, *, now: int) -> Run | None:
-    """Take up a run: a new one, one that broke off, one that failed or was skipped and may be tried again by now.
+    """Begins a run that is new, broke off, or failed or was skipped and may be tried again by now.
 
-    None for any other.
+    Returns None for any other.
     """
     tx.run(
         "insert into job_runs (job, agent_id, period, state, lease_until, started_at) values (?, ?, ?, 'running', 0, ?)"
@@ -89,14 +89,14 @@ def begin(tx: Transaction, job: str, agent_id: int, period: str, *, now: int) ->
 
 
 def renew(tx: Transaction, run_id: int, *, now: int) -> None:
-    """The run is at work still."""
+    """Renews the lease of a run that is still at work."""
     tx.run("update job_runs set lease_until = ? where id = ?", (now + LEASE_MS, run_id))
 
 
 def release(tx: Transaction, *, now: int) -> None:
-    """At start: whatever was under way is so no more, for a store has one process.
+    """Releases all runs in progress; called at start, because a store has only one process.
 
-    What was under way at the end of as many processes as there are tries has failed.
+    A run that has been in progress at the end of as many processes as there are tries has failed.
     """
     for row in tx.all("select id from job_runs where state = 'running' and attempts > ?", (len(WAITS_MS),)):
         finish(tx, row["id"], "failed", error=BROKEN_OFF, now=now)
@@ -104,7 +104,7 @@ def release(tx: Transaction, *, now: int) -> None:
 
 
 def put_down(tx: Transaction, run_id: int) -> None:
-    """A run is broken off because its process ends, or has something else to do: it may be taken up at once."""
+    """Puts down a run because its process ends or has something else to do: it may be begun again at once."""
     tx.run("update job_runs set lease_until = 0, attempts = attempts - 1 where id = ? and state = 'running'", (run_id,))
 
 
@@ -118,9 +118,10 @@ def finish(
     figures: Mapping[str, int] | None = None,
     again: int | None = None,
 ) -> None:
-    """End a run with the sum of its items' figures, and `figures` where it has others.
+    """Ends a run with the sum of its items' figures, plus `figures` if it has others.
 
-    A failed one is tried again later, so often and no more; a skipped one at `again`, in milliseconds UTC.
+    A failed run is tried again after the next of `WAITS_MS`, if any is left; a skipped one at `again`, in milliseconds
+    UTC.
     """
     run = of_id(tx, run_id)
     counts: dict[str, int] = dict(figures or {})
@@ -136,7 +137,7 @@ def finish(
 
 
 def add_items(tx: Transaction, run_id: int, owner_ids: Sequence[int]) -> None:
-    """Note whose rows a run has to go through; those it has already are left as they are."""
+    """Adds the owners whose rows a run has to go through; existing items stay as they are."""
     for owner_id in owner_ids:
         tx.run(
             "insert into job_items (run_id, owner_id, state) values (?, ?, 'pending') on conflict do nothing",
@@ -145,16 +146,15 @@ def add_items(tx: Transaction, run_id: int, owner_ids: Sequence[int]) -> None:
 
 
 def open_items(reader: Reader, run_id: int) -> list[int]:
-    """The owners whose rows are still to be gone through in a run, failed ones included."""
-    rows = reader.all(
+    """Returns the owners whose rows a run still has to go through, failed ones included."""
+    return reader.ids(
         "select owner_id from job_items where run_id = ? and state in ('pending', 'failed') order by owner_id",
         (run_id,),
     )
-    return [int(row["owner_id"]) for row in rows]
 
 
 def note(tx: Transaction, run_id: int, owner_id: int, *, counts: Mapping[str, int], undo: str | None) -> None:
-    """Put down what one step of a run did to an owner's rows; `undo` is what takes all of it back so far."""
+    """Adds the effect of one step of a run to an owner's item; `undo` is what undoes all of it so far."""
     row = tx.one("select counts from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     assert row is not None, f"owner {owner_id} is no item of run {run_id}"
     total: dict[str, int] = json.loads(row["counts"])
@@ -170,20 +170,20 @@ def end_item(
     tx: Transaction, run_id: int, owner_id: int, state: Literal["done", "failed", "undone"], *, now: int
 ) -> None:
     tx.run(
-        # What was taken back stays so, also where the run was still at work.
+        # An undone item stays undone, even if the run was still at work.
         "update job_items set state = ?, finished_at = ? where run_id = ? and owner_id = ? and state <> 'undone'",
         (state, now, run_id, owner_id),
     )
 
 
 def is_undone(reader: Reader, run_id: int, owner_id: int) -> bool:
-    """Whether what a run did with an owner's rows was taken back."""
+    """Returns whether the effect of a run on an owner's rows was undone."""
     row = reader.one("select state from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     return row is not None and row["state"] == "undone"
 
 
 def drop_idle(tx: Transaction, run_id: int, owner_id: int) -> None:
-    """Forget that a run was to go through an owner's rows, where there was nothing to do in them."""
+    """Deletes the item of an owner in whose rows the run had nothing to do."""
     tx.run(
         "delete from job_items where run_id = ? and owner_id = ? and undo is null and counts = '{}'", (run_id, owner_id)
     )
@@ -196,7 +196,7 @@ def of_id(reader: Reader, run_id: int) -> Run:
 
 
 def last_period(reader: Reader, job: str, agent_id: int, *, until: str | None = None) -> str | None:
-    """The newest period of a job that was begun by the clock, whatever came of it; with `until` up to that one."""
+    """Returns the newest period, up to `until` if given, of a job that the clock began, whatever came of it."""
     row = reader.one(
         "select max(period) as period from job_runs where job = ?1 and agent_id = ?2"
         f" and instr(period, '{BY_HAND}') = 0 and (?3 is null or period <= ?3)",
@@ -206,7 +206,7 @@ def last_period(reader: Reader, job: str, agent_id: int, *, until: str | None = 
 
 
 def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
-    """Runs that broke off, failed or were skipped, and may be begun again now; of each job only its newest."""
+    """Returns runs that broke off, failed or were skipped and may be begun again now; of each job only its newest."""
     rows = reader.all(
         _RUN + " where r.agent_id = ?1 and r.id = (select max(id) from job_runs n where n.job = r.job"
         f" and n.agent_id = r.agent_id) and {_MAY_BEGIN.format(now='?2', waits='?3')} order by r.id",
@@ -216,22 +216,21 @@ def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
 
 
 def newest(reader: Reader, *, agent_id: int | None = None, limit: int) -> list[Run]:
-    """The newest runs of one agent, or of all, newest first."""
+    """Returns the newest runs of one agent, or of all agents, newest first."""
     rows = reader.all(
-        _RUN + " where ?1 is null or r.agent_id = ?1 order by r.started_at desc, r.id desc limit ?2",
-        (agent_id, limit),
+        _RUN + " where ?1 is null or r.agent_id = ?1 order by r.started_at desc, r.id desc limit ?2", (agent_id, limit)
     )
     return [_run(row) for row in rows]
 
 
 def latest(reader: Reader) -> list[Run]:
-    """The newest run of each job and agent."""
+    """Returns the newest run of each job and agent."""
     rows = reader.all(_RUN + " where r.id in (select max(id) from job_runs group by job, agent_id) order by r.id")
     return [_run(row) for row in rows]
 
 
 def progress(reader: Reader, run_id: int) -> tuple[int, int]:
-    """How many owners' rows a run has gone through, and how many there are."""
+    """Returns the number of owners whose rows a run has gone through, and the number of all its owners."""
     row = reader.one(
         "select count(*) as of, coalesce(sum(state <> 'pending'), 0) as done from job_items where run_id = ?", (run_id,)
     )
@@ -239,23 +238,23 @@ def progress(reader: Reader, run_id: int) -> tuple[int, int]:
     return int(row["done"]), int(row["of"])
 
 
-def items_of(reader: Reader, owner_ids: Sequence[int], *, limit: int, offset: int = 0) -> list[Item]:
-    """What runs have changed among the rows of these owners, newest first, without the first `offset`."""
+def items_of(reader: Reader, owner_ids: Sequence[int], *, limit: int, offset: int = 0) -> list[OwnerResult]:
+    """Returns the changes that runs made to the rows of these owners, newest first, without the first `offset`."""
     rows = reader.all(
         _ITEM + " where i.owner_id in (select value from json_each(?)) and i.undo is not null"
         " order by coalesce(i.finished_at, r.started_at) desc, i.run_id desc, i.owner_id limit ? offset ?",
-        (json.dumps(list(owner_ids)), limit, offset),
+        (owner_ids, limit, offset),
     )
     return [_item(row) for row in rows]
 
 
-def item(reader: Reader, run_id: int, owner_id: int) -> Item | None:
+def item(reader: Reader, run_id: int, owner_id: int) -> OwnerResult | None:
     row = reader.one(_ITEM + " where i.run_id = ? and i.owner_id = ?", (run_id, owner_id))
     return None if row is None else _item(row)
 
 
 def made_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
-    """The run that has made a memory of whom this scope is; None where no run has, or it was long ago."""
+    """Returns the run that made a memory of the scope's person or group; None if no run did, or it was long ago."""
     row = reader.one(
         _RUN + " join job_items i on i.run_id = r.id where i.owner_id = ?"
         " and exists (select 1 from json_each(i.undo, '$.made') made where made.value = ?) order by r.id limit 1",
@@ -265,7 +264,7 @@ def made_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
 
 
 def set_aside_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
-    """The run that has archived a memory of whom this scope is, as it is now; None where none has."""
+    """Returns the run whose archiving of a memory of the scope's person or group still stands; None if no run did."""
     row = reader.one(
         _RUN + " join job_items i on i.run_id = r.id where i.owner_id = ?"
         " and json_extract(i.undo, '$.changed.\"' || ? || '\".archived_at[1]') = ? order by r.id desc limit 1",
@@ -275,12 +274,21 @@ def set_aside_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
 
 
 def _is_theirs(scope: Scope, memory: Memory) -> bool:
-    """Whether a memory is among the rows whose runs are shown to who asks."""
+    """Returns whether a memory is among the rows whose runs may be shown to whoever asks."""
     return memory.owner_id in (*scope.own, scope.writes_to)
 
 
+def sum_on(reader: Reader, job: str, agent_id: int, day: str, figure: str) -> int:
+    """Returns the sum of one figure of all runs of a job that stand for a day."""
+    return reader.number(
+        "select coalesce(sum(i.counts ->> ?4), 0) from job_runs r join job_items i on i.run_id = r.id"
+        " where r.job = ?1 and r.agent_id = ?2 and substr(r.period, 1, 10) = ?3",
+        (job, agent_id, day, f"$.{figure}"),
+    )
+
+
 def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
-    """When a job has last gone through an owner's rows to the end, in milliseconds UTC."""
+    """Returns when a job last finished going through an owner's rows, in milliseconds UTC."""
     row = reader.one(
         "select max(i.finished_at) as at from job_items i join job_runs r on r.id = i.run_id"
         " where r.job = ? and i.owner_id = ? and i.state in ('done', 'undone')",
@@ -290,9 +298,9 @@ def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
 
 
 def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
-    """When the last run that has gone through an owner's rows to the end was begun, in milliseconds UTC.
+    """Returns when the last run that went through an owner's rows to the end was begun, in milliseconds UTC.
 
-    What was there by then it has seen; what came later it may not have.
+    The run has seen what was there by then; what came later it may not have seen.
     """
     row = reader.one(
         "select max(r.started_at) as at from job_items i join job_runs r on r.id = i.run_id"
@@ -303,9 +311,9 @@ def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
 
 
 def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = None) -> list[str]:
-    """The records of what was taken back of a job's work on an owner's rows: it is not to do the same again.
+    """Returns the records of what was undone of a job's work on an owner's rows: it must not do the same again.
 
-    With `agent_id` only of that agent's runs.
+    With `agent_id`, only those of that agent's runs.
     """
     rows = reader.all(
         "select i.undo from job_items i join job_runs r on r.id = i.run_id where r.job = ?1 and i.owner_id = ?2"
@@ -315,7 +323,26 @@ def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = No
     return [row["undo"] for row in rows]
 
 
-#: Which runs may be begun, of a table named r.
+def drop_old(tx: Transaction, *, before: int) -> int:
+    """Deletes the records of runs that began before a time (milliseconds UTC). Returns how many.
+
+    Runs of which somebody has undone something stay: their jobs must not do it again.
+    """
+    return len(
+        tx.ids(
+            "delete from job_runs where started_at < ? and not exists"
+            " (select 1 from job_items i where i.run_id = job_runs.id and i.state = 'undone') returning id",
+            (before,),
+        )
+    )
+
+
+def drop_items_of_chat(tx: Transaction, chat_id: int) -> None:
+    """Deletes the records of what was done to the rows of a chat and its threads."""
+    tx.run("delete from job_items where owner_id in (select id from owners where chat_id = ?)", (chat_id,))
+
+
+#: The condition for a run that may be begun, on a table named r.
 _MAY_BEGIN: Final = (
     "((r.state = 'running' and r.lease_until <= {now})"
     " or (r.state = 'failed' and r.not_before <= {now} and r.attempts <= {waits})"
@@ -350,8 +377,8 @@ def _run(row: Row) -> Run:
     )
 
 
-def _item(row: Row) -> Item:
-    return Item(
+def _item(row: Row) -> OwnerResult:
+    return OwnerResult(
         run=_run(row),
         owner_id=row["owner_id"],
         state=row["item_state"],

@@ -1,33 +1,37 @@
-"""Codes by which two identities become one person, and who may still try one.
+"""Link codes, by which two identities become one person, and the limits on guessing them.
 
-Invariants: a code is for one link and is gone once it was given; the code itself is not kept; who guesses is shut off
-before guessing can pay; a code alone links nobody: the one who made it is asked. Times are milliseconds UTC.
+Invariants: A code is for one link. It is deleted once it was given, or when too many wrong codes were given, whoever
+gave them. The code itself is not stored. Whoever guesses is locked out before guessing can succeed, in whatever way the
+codes are given. A code alone links nobody: its maker is asked. Times are milliseconds UTC.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.store import people
 from memory.store.database import Reader, Row, Transaction
 
-#: What became of a code: "expired" is a right one that came too late, "own" and "linked" one that was made by the same
-#: identity or person and is left open; "no_tries_left" also follows the last wrong one.
+#: The result of giving a code. "expired" is a right code that came too late. "own" and "linked" are codes made by the
+#: same identity or person; they stay open. "no_tries_left" is also the result of the last wrong code.
 Outcome: TypeAlias = Literal["fits", "wrong", "expired", "own", "linked", "no_tries_left"]
 
-#: How long a code can be given.
+#: The lifetime of a code.
 LIFETIME_MS: Final = 10 * 60 * 1000
-#: Wrong codes somebody may give before no more are looked at, until this long after the last.
+#: After `TRIES` wrong codes of an identity, its codes are ignored until `LOCKED_MS` after the last one.
 TRIES: Final = 3
 LOCKED_MS: Final = 60 * 60 * 1000
+#: The number of wrong codes, from all people together, that ends an open code: 100 guesses of 10^11 hit nothing.
+GUESSES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What became of a code that was given; one that fits was made by that identity in that session."""
+    """The result of giving a code. A code that fits was made by `identity_id` in `session_id`."""
 
     outcome: Outcome
     identity_id: int = 0
@@ -35,7 +39,7 @@ class Given:
 
 
 def open_code(tx: Transaction, identity_id: int, session_id: int, code: str, *, now: int) -> int:
-    """Have `code` link somebody with an identity, in the place of an earlier one of theirs; returns until when."""
+    """Opens `code` to link somebody with an identity, in place of that identity's earlier one; returns its expiry."""
     tx.run("delete from link_codes where expires_at <= ? or identity_id = ?", (now, identity_id))
     salt = secrets.token_bytes(16)
     tx.run(
@@ -47,16 +51,29 @@ def open_code(tx: Transaction, identity_id: int, session_id: int, code: str, *, 
 
 
 def maker(reader: Reader, code: str) -> tuple[int, int] | None:
-    """The identity that made a code, and the session in which it did; to be told to nobody before the code is taken."""
+    """Returns the identity that made a code and the session it did so in; tell nobody before the code is taken."""
     row = _fitting(reader, code)
     return None if row is None else (row["identity_id"], row["session_id"])
 
 
+def is_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> bool:
+    """Returns whether something an identity says is an open code; if it is not, it counts as a wrong code.
+
+    Always False for an identity without tries left: any other answer would reveal which code is right. While no code is
+    open, nothing counts as a guess.
+    """
+    if _is_shut_off(tx, identity_id, now=now):
+        return False
+    if _fitting(tx, code) is not None:
+        return True
+    if tx.one("select 1 from link_codes where expires_at > ?", (now,)) is not None:
+        _wrong(tx, identity_id, now=now)
+    return False
+
+
 def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Given:
-    """An identity gives a code, in the very form it was opened with; one that fits is used up."""
-    tx.run("delete from link_tries where expires_at <= ?", (now,))
-    tried = tx.one("select count from link_tries where identity_id = ?", (identity_id,))
-    if tried is not None and tried["count"] >= TRIES:
+    """Takes a code from an identity, in exactly the form it was opened with; a code that fits is used up."""
+    if _is_shut_off(tx, identity_id, now=now):
         return Given(outcome="no_tries_left")
     row = _fitting(tx, code)
     if row is None:
@@ -68,20 +85,30 @@ def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Give
         return Given(outcome="own")
     if identity_id in {each.id for each in people.accounts(tx, row["identity_id"])}:
         return Given(outcome="linked")
-    # Wrong ones still count: with a second account anybody can have a right code in between.
+    # Wrong codes still count: with a second account anybody can give a right code in between.
     tx.run("delete from link_codes where id = ?", (row["id"],))
     return Given(outcome="fits", identity_id=row["identity_id"], session_id=row["session_id"])
 
 
 def spoil(tx: Transaction, code: str) -> None:
-    """A code was said where others read it: it is over."""
+    """Ends a code that was said where others can read it."""
     row = _fitting(tx, code)
     if row is not None:
         tx.run("delete from link_codes where id = ?", (row["id"],))
 
 
+def drop_codes(tx: Transaction) -> None:
+    """Ends all codes."""
+    tx.run("delete from link_codes")
+
+
+def drop_codes_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Ends the codes of these identities. Wrong codes stay counted: else it would buy another three guesses."""
+    tx.run("delete from link_codes where identity_id in (select value from json_each(?))", (identity_ids,))
+
+
 def _fitting(reader: Reader, code: str) -> Row | None:
-    """All open codes are compared, each in constant time, so that the time taken tells nothing about them."""
+    """Compares all codes, each in constant time, so that the time taken reveals nothing about them."""
     fits = None
     for row in reader.all("select id, identity_id, session_id, salt, hash, expires_at from link_codes"):
         if hmac.compare_digest(_hash(row["salt"], code), row["hash"]):
@@ -89,7 +116,15 @@ def _fitting(reader: Reader, code: str) -> Row | None:
     return fits
 
 
+def _is_shut_off(tx: Transaction, identity_id: int, *, now: int) -> bool:
+    tx.run("delete from link_tries where expires_at <= ?", (now,))
+    tried = tx.one("select count from link_tries where identity_id = ?", (identity_id,))
+    return tried is not None and bool(tried["count"] >= TRIES)
+
+
 def _wrong(tx: Transaction, identity_id: int, *, now: int) -> Outcome:
+    tx.run("update link_codes set tries = tries + 1")
+    tx.run("delete from link_codes where tries >= ?", (GUESSES,))
     row = tx.one(
         "insert into link_tries (identity_id, count, expires_at) values (?, 1, ?)"
         " on conflict do update set count = count + 1, expires_at = excluded.expires_at returning count",
@@ -100,5 +135,5 @@ def _wrong(tx: Transaction, identity_id: int, *, now: int) -> Outcome:
 
 
 def _hash(salt: bytes, code: str) -> bytes:
-    # No slow hash: whoever can read this file during a code's ten minutes can read everything.
+    # A slow hash would add nothing: whoever can read this file during a code's ten minutes can read everything.
     return hmac.digest(salt, code.encode(), "sha256")

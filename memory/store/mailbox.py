@@ -1,24 +1,24 @@
-"""Inbox and outbox: what has come in and what must still go out, whatever happens to the process.
+"""Inbox and outbox: received messages and messages still to be sent, which survive the end of the process.
 
-Invariants: an update is taken once per (platform, bot, key); an inbox row ends in done, failed or dead, in the
-transaction that holds its answer; an outbox row is marked `sending` before its send and `sent` after it, so a row
-found `sending` at start is one whose fate is unknown; a session's rows go out in the order of their ids. Rows keep no
-words longer than they need them: history does.
+Invariants: An update is taken once per (platform, bot, key). An inbox row ends as done, failed or dead, in the
+transaction that holds its answer. An outbox row is marked `sending` before its send and `sent` after it, so the fate of
+a row found `sending` at start is unknown. A session's rows are sent in the order of their ids. Rows keep words no
+longer than they need them; history keeps them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memory.store import attachments
+from memory.store import attachments, erasure
 from memory.store.database import Reader, Row, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """An inbox row. `payload` is the channel's inbound message as JSON; a `held` one waits until it is released."""
+class InboxRow:
+    """An inbox row. `payload` is the channel's inbound message as JSON. A `held` row waits until it is released."""
 
     id: int
     session_key: str
@@ -28,10 +28,10 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """What one outbox row shows. `markup` is in the channel's own words; `buttons` are (label, data).
+class Part:
+    """The content of one outbox row. `markup` is in the channel's own format; `buttons` are pairs (label, data).
 
-    With a `file` the row is shown as a message of its own, whatever else its answer takes the place of.
+    A row with a `file` is shown as a message of its own, even if its answer replaces another message.
     """
 
     text: str
@@ -42,11 +42,24 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
-    """An outbox row: one physical message to show, the `chunk`th of its answer. Times are milliseconds UTC.
+class Outgoing:
+    """A message to queue, with an outbox row per piece. The first row edits the shown message `edits`."""
 
-    `ticket` is that of the inbox row it answers: a secret of its platform's; with `in_place` it takes the place of what
-    that is for.
+    session_key: str
+    pieces: Sequence[Part]
+    kind: str = "message"
+    turn_id: int | None = None
+    inbox_id: int | None = None
+    reply_to: str | None = None
+    edits: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRow:
+    """An outbox row: one physical message to show, the `chunk`th of its answer. Times are in milliseconds UTC.
+
+    `ticket` is the ticket of the inbox row it answers, a secret of the platform. With `in_place` the row replaces the
+    message that the ticket is for.
     """
 
     id: int
@@ -70,13 +83,13 @@ class Parcel:
 
     @property
     def may_be_shown(self) -> bool:
-        """Whether an earlier try of this row may have shown it."""
+        """True if an earlier attempt to send this row may have shown it."""
         return self.error == "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dead:
-    """A row that could not be delivered, or of which nobody knows whether it was."""
+class DeadLetter:
+    """An outbox row that could not be delivered, or may not have been."""
 
     id: int
     session_key: str
@@ -96,7 +109,10 @@ def receive(
     now: int,
     held: bool = False,
 ) -> int | None:
-    """Take an update; None when it is already there. A `held` one waits until it is released."""
+    """Takes an update and returns its inbox id, or None if it was already taken.
+
+    A `held` update waits until it is released.
+    """
     row = tx.one(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
         " values (?, ?, ?, ?, ?, 'pending', ?, ?) on conflict do nothing returning id",
@@ -105,21 +121,22 @@ def receive(
     return None if row is None else int(row["id"])
 
 
-def unanswered(reader: Reader) -> list[Letter]:
-    """Rows that still need an answer, oldest first. Those of one broken-off turn share its id."""
+def unanswered(reader: Reader) -> list[InboxRow]:
+    """Returns the inbox rows that still need an answer, oldest first. Rows of one broken-off turn share its id."""
     rows = reader.all(_LETTER + " where state in ('pending', 'claimed') and held = 0 order by id")
     return [_letter(row) for row in rows]
 
 
 def hold(tx: Transaction, inbox_id: int) -> None:
-    """Answer this message only when somebody asks for it."""
+    """Holds a message, so that it is answered only when somebody asks for it."""
     tx.run("update inbox set held = 1 where id = ? and state = 'pending'", (inbox_id,))
 
 
 def expire_held(tx: Transaction, *, before: int, now: int) -> None:
-    """Nobody has asked for an answer to these since they were received, before a time in milliseconds UTC.
+    """Ends held messages received before `before` (milliseconds UTC) for whose answer nobody has asked.
 
-    Of those that failed before it the words go as well, and so do files that nobody wants to be shown again.
+    Also drops the words of messages that failed before that time, and the older files of unknown fate that nobody
+    asked to see again.
     """
     held = tx.all(
         f"select id from inbox where {_OPEN} and state = 'pending' and held = 1 and received_at < ?", (before,)
@@ -136,25 +153,24 @@ def expire_held(tx: Transaction, *, before: int, now: int) -> None:
     )
 
 
-def release(tx: Transaction, session_key: str) -> list[Letter]:
-    """The session's held messages, oldest first, to be answered now."""
+def release(tx: Transaction, session_key: str) -> list[InboxRow]:
+    """Releases the session's held messages and returns them, oldest first."""
     rows = tx.all(
-        f"{_LETTER} where {_OPEN} and state = 'pending' and held = 1 and session_key = ? order by id",
-        (session_key,),
+        f"{_LETTER} where {_OPEN} and state = 'pending' and held = 1 and session_key = ? order by id", (session_key,)
     )
     for row in rows:
         tx.run("update inbox set held = 0 where id = ?", (row["id"],))
     return [_letter(row) for row in rows]
 
 
-def waiting(reader: Reader, session_key: str) -> list[Letter]:
-    """The session's messages of which no turn has begun."""
+def waiting(reader: Reader, session_key: str) -> list[InboxRow]:
+    """Returns the session's messages whose turn has not begun."""
     rows = reader.all(f"{_LETTER} where {_OPEN} and state = 'pending' and session_key = ? order by id", (session_key,))
     return [_letter(row) for row in rows]
 
 
-def kept(reader: Reader, session_key: str) -> list[Letter]:
-    """The session's messages that failed before they reached history, and whose words are kept for a while."""
+def kept(reader: Reader, session_key: str) -> list[InboxRow]:
+    """Returns the session's messages that failed before they reached history, whose words are kept for a while."""
     rows = reader.all(
         f"{_LETTER} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,)
     )
@@ -162,22 +178,21 @@ def kept(reader: Reader, session_key: str) -> list[Letter]:
 
 
 def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
-    """Drop the words that ended messages have left in the mailbox, with what came beside them."""
+    """Drops the words that ended messages have left in the mailbox, and their attachments."""
     for inbox_id in inbox_ids:
         tx.run("update inbox set payload = '' where id = ?", (inbox_id,))
         attachments.drop(tx, inbox_id)
 
 
 def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
-    """Another payload for a message of which no turn has begun."""
+    """Replaces the payload of a message whose turn has not begun."""
     tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, inbox_id))
 
 
 def still_waiting(reader: Reader, inbox_ids: Sequence[int]) -> set[int]:
-    """Those of these messages that nobody has ended and no turn has claimed."""
+    """Returns the ids of the messages that nobody has ended and no turn has claimed."""
     rows = reader.all(
-        "select id from inbox where state = 'pending' and id in (select value from json_each(?))",
-        (json.dumps(list(inbox_ids)),),
+        "select id from inbox where state = 'pending' and id in (select value from json_each(?))", (inbox_ids,)
     )
     return {row["id"] for row in rows}
 
@@ -190,9 +205,9 @@ def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
 def answered(
     tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int, keep_words: bool = False
 ) -> None:
-    """End open inbox rows; with an `error` code they count as failed, visibly to the person.
+    """Ends open inbox rows. With an `error` code they count as failed, visibly to the person.
 
-    Their words go, unless `keep_words` says that a row may have failed before they reached history.
+    Their words are dropped, unless `keep_words` says that a row may have failed before its words reached history.
     """
     for inbox_id in inbox_ids:
         tx.run(
@@ -205,65 +220,50 @@ def answered(
             attachments.drop(tx, inbox_id)
 
 
-def bury(tx: Transaction, inbox_id: int, *, error: str, now: int) -> None:
-    """Set a row aside that can't be read at all; its payload stays for the operator."""
+def dead_letter(tx: Transaction, inbox_id: int, *, error: str, now: int) -> None:
+    """Sets aside a row that can't be read at all. Its payload stays for the operator."""
     tx.run("update inbox set state = 'dead', error = ?, finished_at = ? where id = ?", (error, now, inbox_id))
 
 
-def post(
-    tx: Transaction,
-    *,
-    session_key: str,
-    turn_id: int | None,
-    inbox_id: int | None,
-    kind: str,
-    pieces: Sequence[Piece],
-    reply_to: str | None,
-    run: str,
-    now: int,
-    edits: str | None = None,
-) -> None:
-    """Queue a message, one row per physical piece; the first turns the shown message `edits` into itself.
-
-    The ticket of the inbox row it answers comes with each, as long as that row is open.
-    """
+def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
+    """Queues a message. Each outbox row gets the ticket of the inbox row it answers, as long as that row is open."""
     row = tx.one(
         "select payload ->> '$.ticket' as ticket, payload ->> '$.pressed' as pressed from inbox"
         " where id = ? and payload <> ''",
-        (inbox_id,),
+        (message.inbox_id,),
     )
     ticket = row["ticket"] or "" if row is not None else ""
-    # The answer to a command stands where the command was given, that to a press beside the button.
+    # The answer to a command is shown where the command was given; the answer to a press is shown beside the button.
     in_place = bool(ticket) and row is not None and row["pressed"] is None
-    for chunk, piece in enumerate(pieces):
+    for chunk, piece in enumerate(message.pieces):
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
             " ticket, in_place, state, run, created_at, file_name, file)"
             " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
             (
-                session_key, turn_id, inbox_id, kind, chunk, piece.text, piece.markup,
-                json.dumps(piece.buttons) if piece.buttons else "",
-                reply_to if chunk == 0 else None, edits if chunk == 0 and piece.file is None else None, ticket,
-                int(in_place and chunk == 0), run, now, piece.file_name, piece.file,
+                message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
+                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if chunk == 0 else None,
+                message.edits if chunk == 0 and piece.file is None else None, ticket, int(in_place and chunk == 0),
+                run, now, piece.file_name, piece.file,
             ),
         )  # fmt: skip
 
 
 def place_holder(
     tx: Transaction, *, session_key: str, turn_id: int, text: str, reply_to: str | None, run: str, now: int
-) -> Parcel:
-    """A row for the message that a turn's answer will replace, already marked `sending`: it is sent at once."""
+) -> OutboxRow:
+    """Adds a row for the message that a turn's answer will replace, already marked `sending`: it is sent at once."""
     row = tx.one(
         "insert into outbox (session_key, turn_id, kind, chunk, text, reply_to, state, run, attempts, created_at)"
-        f" values (?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ?) returning {_PARCEL}",
+        f" values (?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ?) returning {_OUTBOX}",
         (session_key, turn_id, text, reply_to, run, now),
     )
     assert row is not None
-    return _parcel(row)
+    return _outbox_row(row)
 
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
-    """The platform's id of the placeholder that this turn has shown."""
+    """Returns the platform's id of the placeholder that this turn has shown, or None."""
     row = reader.one(
         "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
         " order by id desc limit 1",
@@ -272,18 +272,18 @@ def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
     return None if row is None else row["platform_ref"]
 
 
-def lost_placeholder(reader: Reader, turn_id: int) -> Parcel | None:
-    """The placeholder of which nobody knows whether it was shown."""
+def lost_placeholder(reader: Reader, turn_id: int) -> OutboxRow | None:
+    """Returns the turn's placeholder if nobody knows whether it was shown, otherwise None."""
     row = reader.one(
-        f"select {_PARCEL} from outbox where turn_id = ? and kind = 'placeholder'"
+        f"select {_OUTBOX} from outbox where turn_id = ? and kind = 'placeholder'"
         " and (state = 'unknown' or error = 'orphan') order by id desc limit 1",
         (turn_id,),
     )
-    return None if row is None else _parcel(row)
+    return None if row is None else _outbox_row(row)
 
 
 def sessions_with_mail(reader: Reader) -> list[str]:
-    """Sessions with rows to send, or of whose fate nobody was told."""
+    """Returns the sessions that have rows to send, or rows of unknown fate about which nobody was asked."""
     rows = reader.all(
         "select distinct session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
     )
@@ -291,24 +291,24 @@ def sessions_with_mail(reader: Reader) -> list[str]:
 
 
 def doubt(tx: Transaction) -> None:
-    """At start: what was being sent when the last process ended may or may not have been seen."""
+    """Marks as `unknown`, at start, the rows that were being sent when the last process ended."""
     tx.run("update outbox set state = 'unknown' where state = 'sending'")
 
 
-def in_doubt(reader: Reader, session_key: str) -> list[Parcel]:
-    """A session's rows of unknown fate about which the person was not asked yet."""
+def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:
+    """Returns a session's rows of unknown fate about which the person was not asked yet."""
     rows = reader.all(
-        f"select {_PARCEL} from outbox where {_UNSENT} and session_key = ? and state = 'unknown' and offered = 0"
+        f"select {_OUTBOX} from outbox where {_UNSENT} and session_key = ? and state = 'unknown' and offered = 0"
         " order by id",
         (session_key,),
     )
-    return [_parcel(row) for row in rows]
+    return [_outbox_row(row) for row in rows]
 
 
 def repost(tx: Transaction, outbox_id: int, *, now: int) -> bool:
-    """Have a row of unknown fate sent once more, as if it were new; False when it is none."""
+    """Queues a row of unknown fate again, as if it were new. Returns False if its fate is not unknown."""
     row = tx.one(
-        # Not offered any more: should its fate be unknown once more, then that is a new question.
+        # No longer offered: if its fate becomes unknown once more, that is a new question.
         "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"
         " where id = ? and state = 'unknown' returning id",
         (now, outbox_id),
@@ -317,41 +317,42 @@ def repost(tx: Transaction, outbox_id: int, *, now: int) -> bool:
 
 
 def offered(tx: Transaction, outbox_id: int) -> None:
-    """The person is asked whether to show this row again."""
+    """Records that the person is asked whether to show this row again."""
     tx.run("update outbox set state = 'unknown', offered = 1 where id = ?", (outbox_id,))
 
 
-def by_id(reader: Reader, session_key: str, outbox_id: int) -> Parcel | None:
-    row = reader.one(f"select {_PARCEL} from outbox where id = ? and session_key = ?", (outbox_id, session_key))
-    return None if row is None else _parcel(row)
+def by_id(reader: Reader, session_key: str, outbox_id: int) -> OutboxRow | None:
+    row = reader.one(f"select {_OUTBOX} from outbox where id = ? and session_key = ?", (outbox_id, session_key))
+    return None if row is None else _outbox_row(row)
 
 
-def asked_by(reader: Reader, parcel: Parcel) -> str | None:
-    """The platform's id of the message that a row answers."""
+def asked_by(reader: Reader, outbox_row: OutboxRow) -> str | None:
+    """Returns the platform's id of the message that a row answers, or None."""
     row = reader.one(
-        "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1", (parcel.turn_id,)
+        "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1",
+        (outbox_row.turn_id,),
     )
     return None if row is None else row["platform_ref"]
 
 
-def take(tx: Transaction, session_key: str, *, now: int) -> Parcel | None:
-    """The next row to send, now marked `sending`; None when nothing is left or the next one has to wait.
+def take(tx: Transaction, session_key: str, *, now: int) -> OutboxRow | None:
+    """Marks the session's next row `sending` and returns it, or None if nothing is left or the next row has to wait.
 
-    A row from the future has not to wait: the clock was put back since. It counts as made now, so that its next wait
-    means something again.
+    A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
+    next wait is meaningful again.
     """
     row = tx.one(
         "update outbox set state = 'sending', attempts = attempts + 1, created_at = min(created_at, ?1)"
         " where (not_before <= ?1 or created_at > ?1)"
         f" and id = (select min(id) from outbox where {_UNSENT} and session_key = ?2 and state = 'pending')"
-        f" returning {_PARCEL}",
+        f" returning {_OUTBOX}",
         (now, session_key),
     )
-    return None if row is None else _parcel(row)
+    return None if row is None else _outbox_row(row)
 
 
 def due(reader: Reader, session_key: str, *, now: int) -> int | None:
-    """When the session's next row may be sent, milliseconds UTC; None without one."""
+    """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(
         "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
         f" where {_UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
@@ -362,16 +363,15 @@ def due(reader: Reader, session_key: str, *, now: int) -> int | None:
 
 def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
     tx.run(
-        "update outbox set state = 'sent', platform_ref = ?, sent_at = ?, text = '', markup = '', buttons = '',"
-        f" ticket = '', {_NO_FILE} where id = ?",
+        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ?",
         (platform_ref, now, outbox_id),
     )
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
-    """Keep a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
+    """Sets the state of a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
     tx.run(
-        # Once its fate was unknown, it may have been shown, whatever becomes of a later try.
+        # Once its fate was unknown, the row may have been shown, whatever the result of a later attempt.
         "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
         " ticket = iif(?1 = 'dead', '', ticket), file_name = iif(?1 = 'dead', '', file_name),"
         " file = iif(?1 = 'dead', null, file) where id = ?4",
@@ -380,12 +380,12 @@ def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_bef
 
 
 def say_anew(tx: Transaction, outbox_id: int) -> None:
-    """The message that this row was to replace is gone: send it as one of its own."""
+    """Queues a row as a message of its own, because the message it was to replace is gone."""
     tx.run("update outbox set state = 'pending', edits = null, not_before = 0 where id = ?", (outbox_id,))
 
 
 def give_up(tx: Transaction, session_key: str, error: str) -> None:
-    """Nothing can be shown in this place: its rows are dead."""
+    """Marks the rows of a place dead, because nothing can be shown there."""
     tx.run(
         f"update outbox set state = 'dead', error = ?, ticket = '', {_NO_FILE} where {_UNSENT} and session_key = ?"
         " and state in ('pending', 'sending')",
@@ -394,7 +394,7 @@ def give_up(tx: Transaction, session_key: str, error: str) -> None:
 
 
 def rename(tx: Transaction, session_key: str, new_key: str, *, chat: str) -> None:
-    """A place has another key: what is open there goes on under it."""
+    """Moves the open rows of a place to its new session key."""
     tx.run(
         "update outbox set session_key = ? where session_key = ? and state in ('pending', 'sending', 'unknown')",
         (new_key, session_key),
@@ -406,25 +406,25 @@ def rename(tx: Transaction, session_key: str, new_key: str, *, chat: str) -> Non
     )
 
 
-def dead(reader: Reader, channel: str, *, limit: int) -> list[Dead]:
-    """Rows of a channel that were given up, and those about which people were asked, newest first."""
+def dead(reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
+    """Returns a channel's outbox rows that were given up or whose fate is unknown, newest first."""
     rows = reader.all(
         "select id, session_key, state, error, created_at from outbox"
         " where (state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
         f" and {_CHANNEL} = ? order by id desc limit ?",
         (channel, limit),
     )
-    return [Dead(**dict(row)) for row in rows]
+    return [DeadLetter(**dict(row)) for row in rows]
 
 
 def purge(tx: Transaction, channel: str) -> int:
-    """Drop a channel's rows that were given up; returns how many. What people can still ask for stays."""
+    """Drops a channel's rows that were given up, and returns how many. Rows that people can still ask for stay."""
     rows = tx.all(f"delete from outbox where state = 'dead' and {_CHANNEL} = ? returning kind", (channel,))
     return sum(row["kind"] != "placeholder" for row in rows)
 
 
 def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
-    """How many inbox rows of a session wait for an answer and how many outbox rows wait to be shown."""
+    """Returns how many inbox rows of a session wait for an answer, and how many outbox rows wait to be shown."""
     row = reader.one(
         "select (select count(*) from inbox where state in ('pending', 'claimed') and session_key = ?1) as inbound,"
         " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
@@ -436,10 +436,10 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
 
 
 def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | None, int | None]:
-    """Since when the oldest open inbox row and the oldest row to send of these channels wait, milliseconds UTC.
+    """Returns since when these channels' oldest open inbox row and oldest row to send wait, in milliseconds UTC.
 
-    What is held, or was offered, waits for a person and does not count, nor do places where the platform has asked to
-    wait. Channels are named as in session keys.
+    Held and offered rows wait for a person and don't count. Neither do places where the platform has asked to wait.
+    Channels are named as in session keys.
     """
     marks = ", ".join("?" for _ in channels)
     theirs = f"{_CHANNEL} in ({marks})"
@@ -459,25 +459,139 @@ def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | 
     return inbound["at"], outbound["at"]
 
 
-#: In the very words of the indexes of open rows, without which SQLite does not use them.
+def failed(reader: Reader, *, before: int) -> list[int]:
+    """Returns the inbox rows received before `before` (milliseconds UTC) that failed and still hold words."""
+    return reader.ids(
+        "select id from inbox where state in ('failed', 'dead') and payload <> '' and received_at < ?", (before,)
+    )
+
+
+def turns_of(reader: Reader, inbox_ids: Sequence[int]) -> list[int]:
+    """Returns the turns of these inbox rows."""
+    return reader.ids(
+        "select turn_id from inbox where turn_id is not null and id in (select value from json_each(?))", (inbox_ids,)
+    )
+
+
+def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
+    """Returns the turn whose answer has this id on the platform; None if it is no answer."""
+    row = reader.one(
+        "select turn_id from outbox where session_key = ? and platform_ref = ? and turn_id is not null"
+        " order by id desc limit 1",
+        (session_key, platform_ref),
+    )
+    return None if row is None else int(row["turn_id"])
+
+
+def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Sequence[int]) -> list[Row]:
+    """Returns inbox rows of these sessions that never came to a turn, with files and whether one of these sent them."""
+    return reader.all(
+        "select i.id, s.id as session_id, s.chat_id, c.kind = 'private' as private,"
+        " ifnull(iif(json_valid(i.payload), i.payload ->> '$.text', i.payload), '') as text,"
+        " ifnull((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
+        "   and a.message_id is null), '') as files,"
+        " exists (select 1 from identities p where p.platform = i.platform and p.id in"
+        "   (select value from json_each(?2)) and p.user_id = iif(json_valid(i.payload),"
+        "   i.payload ->> '$.author_id', '')) as own"
+        " from inbox i join sessions s on s.key = i.session_key join chats c on c.id = s.chat_id"
+        " where s.id in (select value from json_each(?1)) and i.payload <> ''"
+        " and (i.state in ('failed', 'dead') or (i.state = 'pending' and i.held = 1))",
+        (session_ids, identity_ids),
+    )
+
+
+def unsent_in(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
+    """Returns outbox rows of these sessions that belong to no turn and were not sent: id, session_id, text and file."""
+    return reader.all(
+        "select o.id, s.id as session_id, o.text || ' ' || o.markup || ' ' || o.buttons || ' ' || o.file_name as text,"
+        " o.file from outbox o join sessions s on s.key = o.session_key where o.turn_id is null and o.state <> 'sent'"
+        " and s.id in (select value from json_each(?))",
+        (session_ids,),
+    )
+
+
+def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Blanks the names of these identities in open inbox rows, such as the request that is being carried out."""
+    tx.run(
+        "update inbox set payload = json_set(payload, '$.author_name', '') where state <> 'done'"
+        " and json_valid(payload) and payload ->> '$.author_id' in (select user_id from identities p"
+        "   where p.platform = inbox.platform"
+        "   and p.id in (select value from json_each(?)))",
+        (identity_ids,),
+    )
+
+
+def drop(tx: Transaction, outbox_ids: Sequence[int]) -> None:
+    """Deletes outbox rows."""
+    tx.run("delete from outbox where id in (select value from json_each(?))", (outbox_ids,))
+
+
+def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
+    """Deletes what these turns have yet to show, and empties what they have shown."""
+    these = (turn_ids,)
+    tx.run("delete from outbox where state <> 'sent' and turn_id in (select value from json_each(?))", these)
+    tx.run(f"update outbox set {_EMPTY} where turn_id in (select value from json_each(?)) and {_HOLDING}", these)
+
+
+def drop_undelivered(tx: Transaction, *, before: int) -> int:
+    """Deletes rows created before `before` (milliseconds UTC) that can't be delivered or may not have been."""
+    return len(
+        tx.ids("delete from outbox where state in ('dead', 'unknown') and created_at < ? returning id", (before,))
+    )
+
+
+def empty_dead(tx: Transaction, *, before: int) -> None:
+    """Empties rows created before `before` (milliseconds UTC) that could not be delivered."""
+    tx.run(f"update outbox set {_EMPTY} where state = 'dead' and created_at < ?", (before,))
+
+
+def open_inbox(reader: Reader) -> list[Row]:
+    """Returns the inbox rows without an answer, as rows of id, platform, bot_id, update_key and state."""
+    return reader.all("select id, platform, bot_id, update_key, state from inbox where state in ('pending', 'claimed')")
+
+
+def open_outbox(reader: Reader) -> list[Row]:
+    """Returns the outbox rows that were not sent, with their states."""
+    return reader.all(
+        "select id, created_at, state, offered, attempts, not_before, error from outbox"
+        " where state in ('pending', 'sending', 'unknown')"
+    )
+
+
+def put_back(tx: Transaction, row: Row) -> None:
+    """Gives an outbox row the state that `open_outbox` has read in another copy of the store."""
+    tx.run(
+        "update outbox set state = ?, offered = ?, attempts = ?, not_before = ?, error = ? where id = ?",
+        tuple(row[name] for name in ("state", "offered", "attempts", "not_before", "error", "id")),
+    )
+
+
+def mark_dead(tx: Transaction, outbox_id: int, error: str) -> None:
+    """Marks an outbox row dead and empties it."""
+    tx.run(f"update outbox set state = 'dead', error = ?, {_EMPTY} where id = ?", (error, outbox_id))
+
+
+#: Exactly the conditions of the indexes of open rows; with other wording SQLite does not use these indexes.
 _OPEN = "state in ('pending', 'claimed')"
 _UNSENT = "state in ('pending', 'sending', 'unknown')"
-#: What may hold all that is remembered of somebody lies here no longer than it may be shown.
+#: A file may hold everything that is remembered about somebody, so it stays here only as long as it may be shown.
 _NO_FILE = "file_name = '', file = null"
+_EMPTY = erasure.emptied("outbox")
+_HOLDING = erasure.holding("outbox")
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"
-_PARCEL = (
+_OUTBOX = (
     "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at, chunk, ticket,"
     " in_place, error, file_name, file"
 )
 
 
-def _letter(row: Row) -> Letter:
-    return Letter(**{**dict(row), "held": bool(row["held"])})
+def _letter(row: Row) -> InboxRow:
+    return InboxRow(**{**dict(row), "held": bool(row["held"])})
 
 
-def _parcel(row: Row) -> Parcel:
+def _outbox_row(row: Row) -> OutboxRow:
     fields = dict(row)
     buttons = json.loads(fields.pop("buttons") or "[]")
-    return Parcel(**fields, buttons=tuple((label, data) for label, data in buttons))
+    return OutboxRow(**fields, buttons=tuple((label, data) for label, data in buttons))

@@ -1,31 +1,37 @@
-"""Rows of every kind of memory, with their sources, their dates and what replaced them.
+"""Rows of every kind of memory, with their sources, dates and successors.
 
-Invariants: every read and every change is confined by a scope's predicate or by ids such a read returned; nothing
-is overwritten: a replaced row keeps its dates and names its successor; each write leaves a line in the change log,
-from which the indexes are fed.
+Invariants: Every read and change is confined by a scope's predicate or by ids that such a read returned. Nothing is
+overwritten: a replaced row keeps its dates and names its successor. Each write leaves a line in the change log, from
+which the indexes are fed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, Value
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
+#: The tables that link a memory with the messages it was learned from, and the rows it was made from.
+Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
+
+
+#: The condition for a row that holds now, on memories called m.
+LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One remembered thing. Times are milliseconds UTC, `local_date` is the person's date when it was said.
+    """A memory. Times are milliseconds UTC; `local_date` is the person's date when it was said.
 
-    `subject_name` is what the platform calls the person it is about; `flags` is what the guard noticed in the value.
+    `subject_name` is the platform's name of the person it is about; `flags` is what the guard noticed in the value.
     """
 
     id: int
@@ -64,13 +70,13 @@ class Memory:
 
     @property
     def follows(self) -> bool:
-        """Whether it only follows other memories, made anew when these change, so that nobody changes it by itself."""
+        """True if the row is made anew whenever the memories it derives from change, so nobody edits it directly."""
         return self.kind in ("profile", "directive") and self.origin == "derived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A memory about to be written. `agent_id` is set where it stays with one agent."""
+    """A memory about to be written. `agent_id` is set if it stays with one agent."""
 
     kind: Kind
     owner_id: int
@@ -96,7 +102,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A message something was learned from, in which session, and its id there on the platform, if it still has one.
+    """A message that a memory was learned from, with its session and its id on the platform if that still holds.
 
     `text` is None once the words are erased.
     """
@@ -142,22 +148,19 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
 
 
 def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
-    """`new_id` holds from `at` on; the old row keeps all its dates."""
-    tx.run(
-        "update memories set superseded_by = ?, valid_until = ? where id = ?",
-        (new_id, at, old_id),
-    )
+    """Makes `new_id` the successor of a row from `at` on; the old row keeps all its dates."""
+    tx.run("update memories set superseded_by = ?, valid_until = ? where id = ?", (new_id, at, old_id))
     _changed(tx, old_id)
 
 
 def close(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """It holds no more from `at` on, and nothing does in its place."""
+    """Ends a row at `at` without a successor."""
     tx.run("update memories set valid_until = ? where id = ?", (at, memory_id))
     _changed(tx, memory_id)
 
 
 def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """It was told again: it counts as fresh, and comes back if it had been archived."""
+    """Counts a memory that was told again: it becomes fresh, and comes back if it had been archived."""
     tx.run(
         "update memories set reinforced_count = reinforced_count + 1,"
         " last_reinforced_at = max(last_reinforced_at, ?), archived_at = null where id = ?",
@@ -167,7 +170,7 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None:
-    """A new row takes the place of these: it was made of them, and counts as told when and as often as they were."""
+    """Makes a merged row stand for the rows it was made from: it counts as told as often and as lately as they were."""
     set_parents(tx, memory_id, [memory.id for memory in merged])
     tx.run(
         "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
@@ -180,7 +183,7 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 
 
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """The person said that it is right."""
+    """Marks a memory as confirmed by the person."""
     tx.run(
         "update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = max(last_reinforced_at, ?),"
         " archived_at = null where id = ?",
@@ -189,7 +192,7 @@ def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def use(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """It was looked up on purpose: unlike automatic recall, this refreshes it."""
+    """Counts a deliberate look-up, which refreshes the memory, unlike automatic recall."""
     tx.run(
         "update memories set access_count = access_count + 1, last_access_at = ?,"
         " last_reinforced_at = max(last_reinforced_at, ?) where id = ?",
@@ -198,7 +201,7 @@ def use(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
-    """Whether a memory already names one of these messages as its source."""
+    """Returns whether a memory already names any of these messages as its source."""
     marks = ", ".join("?" for _ in message_ids)
     row = reader.one(
         f"select 1 from memory_sources where memory_id = ? and message_id in ({marks}) limit 1",
@@ -208,25 +211,25 @@ def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> 
 
 
 def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """What a derived row was made of."""
+    """Returns the rows that a derived row was made from."""
     rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
     return by_ids(reader, scope, [row["parent_id"] for row in rows])
 
 
 def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """The rows of its own kind that a row was made of, none where it was not merged."""
+    """Returns the rows of the same kind that a row was merged from; empty if it was not merged."""
     return [one for one in parents(reader, scope, memory.id) if one.kind == memory.kind]
 
 
 def parts_of(reader: Reader, memory_ids: Sequence[int]) -> dict[int, set[int]]:
-    """The ids of what each of these rows was merged from, also by way of others: it says the same in pieces."""
+    """Returns the ids of the parts that each row was merged from, directly or by way of others: they say the same."""
     rows = reader.all(
         "with recursive parts(whole, id, kind) as ("
         "   select id, id, kind from memories where id in (select value from json_each(?))"
         " union select w.whole, m.id, m.kind from memory_parents p join parts w on p.memory_id = w.id"
         " join memories m on m.id = p.parent_id and m.kind = w.kind)"
         " select whole, id from parts where id <> whole",
-        (json.dumps(list(memory_ids)),),
+        (memory_ids,),
     )
     found: dict[int, set[int]] = {}
     for row in rows:
@@ -235,7 +238,7 @@ def parts_of(reader: Reader, memory_ids: Sequence[int]) -> dict[int, set[int]]:
 
 
 def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
-    """What an archived row was merged into and still holds; the row itself where there is nothing such."""
+    """Returns the row that an archived row was merged into and that still holds; else the row itself."""
     if memory.archived_at is None:
         return memory
     row = reader.one(
@@ -249,24 +252,24 @@ def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
 
 
 def part(tx: Transaction, merged: Sequence[Memory]) -> None:
-    """What a row was made of that was replaced stands by itself again."""
+    """Brings the parts of a replaced row back from the archive."""
     for memory in merged:
         tx.run("update memories set archived_at = null where id = ?", (memory.id,))
         _changed(tx, memory.id)
 
 
 def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int | None, at: int) -> list[Memory]:
-    """End what of `kinds` was made of a row, in turn, for it stands by itself now or was corrected.
+    """Ends the rows of `kinds` derived from a row, in turn, because that row was corrected or stands by itself again.
 
-    `by` takes its place, if given; what a person has pinned or confirmed stays. What else was behind what ends, and had
-    been set aside for it, stands by itself again, and events are compressed anew. Returns all that changed, as it was.
+    `by` becomes their successor, if given. Rows that a person has pinned or confirmed stay. The other parents of the
+    ended rows, which had been archived for them, stand by themselves again; events among them are compressed anew.
+    Returns all changed rows in their earlier state.
     """
     ended: dict[int, Memory] = {}
     line = [memory.id]
     while line:
         rows = tx.all(
-            "select memory_id from memory_parents where parent_id in (select value from json_each(?))",
-            (json.dumps(line),),
+            "select memory_id from memory_parents where parent_id in (select value from json_each(?))", (line,)
         )
         found = [
             one
@@ -281,12 +284,11 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
         else:
             supersede(tx, memory_id, by, at=at)
     back: dict[int, Memory] = {}
-    # A reflection sets nothing aside.
+    # No row is archived for a reflection.
     standing = [one.id for one in ended.values() if one.live and one.kind != "reflection"]
     while standing:
         rows = tx.all(
-            "select parent_id from memory_parents where memory_id in (select value from json_each(?))",
-            (json.dumps(standing),),
+            "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (standing,)
         )
         behind = of_ids(tx, [row["parent_id"] for row in rows if row["parent_id"] != memory.id])
         standing = [one.id for one in behind if one.id in ended]
@@ -294,29 +296,29 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
     part(tx, list(back.values()))
     tx.run(
         "update memories set compressed_at = null where kind = 'event' and id in (select value from json_each(?))",
-        (json.dumps(list(back)),),
+        (back,),
     )
     return [*ended.values(), *back.values()]
 
 
 def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """What holds of what was put together from a row, also by way of others that were set aside in turn.
+    """Returns the live facts, styles and events that a row was made part of, directly or by way of archived ones.
 
-    An insight and what is made for prompts take nothing's place.
+    Reflections and what is made for prompts replace nothing, so they are left out.
     """
     within = scope.predicate("m")
     rows = reader.all(
         "with recursive line(id) as (select memory_id from memory_parents where parent_id = ?"
         " union select p.memory_id from memory_parents p join line l on p.parent_id = l.id)"
         f" select {_COLUMNS} from memories m join line l on l.id = m.id"
-        f" where m.kind in ('fact', 'style', 'event') and {_LIVE} and {within.sql} order by m.id",
+        f" where m.kind in ('fact', 'style', 'event') and {LIVE} and {within.sql} order by m.id",
         (memory_id, *within.parameters),
     )
     return [_memory(row) for row in rows]
 
 
 def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dict[int, Memory]:
-    """What holds in the place of replaced rows, by their ids; of those without where there is nothing, or out of view.
+    """Returns the current successor of each replaced row, by the row's id, if there is one in this scope.
 
     Each row names only the next one, which may have been replaced in turn.
     """
@@ -335,22 +337,49 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
     return found
 
 
-def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
-    """They entered a reply. This counts use; it does not refresh decay."""
+def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
+    """Pins a row, or not: a pinned row never fades and leads the known facts; it comes back from the archive."""
+    tx.run(
+        "update memories set pinned = ?1, archived_at = iif(?1, null, archived_at) where id = ?2",
+        (int(pinned), memory_id),
+    )
+    _changed(tx, memory_id)
+
+
+def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
+    """Archives rows: they are found if nothing current answers, and come back when told again."""
     for memory_id in memory_ids:
-        tx.run(
-            "update memories set access_count = access_count + 1, last_access_at = ? where id = ?",
-            (now, memory_id),
-        )
+        tx.run("update memories set archived_at = ? where id = ?", (now, memory_id))
+        _changed(tx, memory_id)
+
+
+def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], *, now: int) -> None:
+    """Marks events as read for what lasts."""
+    within = scope.predicate("m")
+    tx.run(
+        f"update memories as m set compressed_at = ? where m.id in (select value from json_each(?)) and {within.sql}",
+        (now, memory_ids, *within.parameters),
+    )
+
+
+def mark_enriched(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
+    """Marks rows as read for names."""
+    tx.run("update memories set enriched_at = ? where id in (select value from json_each(?))", (now, memory_ids))
+
+
+def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
+    """Counts memories that entered a reply; this does not refresh them against decay."""
+    for memory_id in memory_ids:
+        tx.run("update memories set access_count = access_count + 1, last_access_at = ? where id = ?", (now, memory_id))
 
 
 def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
-    """Remove rows and all that was derived from them; returns the ids of every removed row.
+    """Deletes rows and everything derived from them; returns the ids of all deleted rows.
 
-    What a removed row had replaced stays closed, and is then followed by that row's own successor, if any: forgetting
-    a new home must not move anybody back into the old one.
+    A row that a deleted one had replaced stays closed and takes over its successor, if any: forgetting a new home must
+    not move anybody back into the old one.
     """
-    rows = tx.all(_GOING + " select id from going", (json.dumps(list(memory_ids)),))
+    rows = tx.all(_GOING + " select id from going", (memory_ids,))
     doomed = [int(row["id"]) for row in rows]
     entities.release(tx, doomed)
     for memory_id in doomed:
@@ -367,10 +396,10 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
 
 
 def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collection[int] = ()) -> list[int]:
-    """Delete rows with all derived from them, and bring back what else that was derived from, to be compressed anew.
+    """Deletes rows and everything derived from them, and brings the other parents of the latter back, to compress anew.
 
-    Profile, directive and reflections set nothing aside, so nothing comes back for them; nor do the events behind those
-    of the rows that are `forgotten`: they would tell the same again. Returns the ids of every removed row.
+    No row is archived for a profile slot, directive or reflection, so nothing comes back for them. Nor do the events
+    behind an event in `forgotten`: they would tell the same again. Returns the ids of all deleted rows.
     """
     others = _other_parents(tx, memory_ids, forgotten=forgotten)
     gone = delete(tx, memory_ids)
@@ -384,8 +413,8 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collect
 
 
 def made_of(reader: Reader, memory_ids: Sequence[int]) -> tuple[list[Memory], list[Memory]]:
-    """What was derived of rows to be forgotten and goes with them, and what else that was made of and comes back."""
-    rows = reader.all(_GOING + " select id from going", (json.dumps(list(memory_ids)),))
+    """Returns the derived rows that are deleted with rows to be forgotten, and their other parents, which come back."""
+    rows = reader.all(_GOING + " select id from going", (memory_ids,))
     derived = [row["id"] for row in rows if row["id"] not in set(memory_ids)]
     others = _other_parents(reader, memory_ids, forgotten=memory_ids)
     return of_ids(reader, derived), of_ids(reader, [row["parent_id"] for row in others])
@@ -396,16 +425,16 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
         _GOING + " select distinct p.parent_id, m.superseded_by in (select id from going) as replaced"
         " from memory_parents p join memories d on d.id = p.memory_id join memories m on m.id = p.parent_id"
         " where p.memory_id in (select id from going) and d.kind not in ('profile', 'directive', 'reflection')"
-        # What was corrected, or replaced, stood for its parents to the end.
+        # A corrected or replaced row stood for its parents to the end.
         " and d.superseded_by is null and d.valid_until is null"
         " and p.parent_id not in (select id from going)"
         " and (m.kind <> 'event' or p.memory_id not in (select value from json_each(?)))",
-        (json.dumps(list(memory_ids)), json.dumps(list(forgotten))),
+        (memory_ids, forgotten),
     )
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Remove rows that should never have been written; what they had replaced holds for as long as they would have."""
+    """Removes rows that should never have been written; what they had replaced holds for as long as they would."""
     for memory_id in memory_ids:
         reopened = tx.all(
             "update memories set (valid_until, superseded_by) ="
@@ -419,7 +448,7 @@ def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
 
 
 def _join(tx: Transaction, memory_id: int) -> None:
-    """What a row that holds again was merged from is set aside again: it had parted when the row was replaced."""
+    """Archives the parts of a row that is valid again: they had come back when the row was replaced."""
     rows = tx.all(
         "update memories set archived_at = d.created_at from memories d where d.id = ?1 and memories.kind = d.kind"
         " and d.superseded_by is null and d.valid_until is null and memories.archived_at is null"
@@ -431,20 +460,152 @@ def _join(tx: Transaction, memory_id: int) -> None:
         _changed(tx, row["id"])
 
 
-def of_message_alone(reader: Reader, message_id: int) -> list[int]:
-    """Ids of the memories that were learned from this message and from no other."""
+def of_owner(reader: Reader, owner_id: int) -> list[int]:
+    """Returns all memories of an owner, regardless of scope: for what is erased."""
+    return reader.ids("select id from memories where owner_id = ?", (owner_id,))
+
+
+def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[int]:
+    """Returns those of the rows that were written by `at` (milliseconds UTC)."""
+    return reader.ids(
+        "select id from memories where created_at <= ? and id in (select value from json_each(?))", (at, memory_ids)
+    )
+
+
+def count_all(reader: Reader) -> int:
+    """Returns the number of all rows, regardless of scope."""
+    return reader.number("select count(*) from memories")
+
+
+def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
+    """Returns the rows that were learned from any of these messages."""
+    within = scope.predicate("m")
     rows = reader.all(
+        # The messages come first: of an owner with many memories they have taught only a few.
+        f"select {_COLUMNS} from (select distinct memory_id from memory_sources"
+        " where message_id in (select value from json_each(?))) s cross join memories m on m.id = s.memory_id"
+        f" where {within.sql} order by m.id",
+        (message_ids, *within.parameters),
+    )
+    return [_memory(row) for row in rows]
+
+
+def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
+    """Returns the newest rows that an import brought and that are still there."""
+    return reader.ids("select id from memories where import_id = ? order by id desc limit ?", (import_id, limit))
+
+
+def mark_imported(tx: Transaction, memory_id: int, import_id: int) -> None:
+    tx.run("update memories set import_id = ? where id = ?", (import_id, memory_id))
+
+
+def name_successor(tx: Transaction, memory_id: int, successor_id: int) -> None:
+    """Names the successor of a row that has none yet; the dates of both stay."""
+    tx.run("update memories set superseded_by = ? where id = ? and superseded_by is null", (successor_id, memory_id))
+
+
+def set_values(tx: Transaction, memory_id: int, values: Mapping[str, Value]) -> None:
+    """Sets columns of a row to values that were recorded elsewhere, by the column's name."""
+    marks = ", ".join(f"{name} = ?" for name in values)
+    tx.run(f"update memories set {marks} where id = ?", (*values.values(), memory_id))
+    _changed(tx, memory_id)
+
+
+def count_closed_by(reader: Reader, memory_id: int) -> int:
+    """Returns the number of facts that a row has replaced."""
+    return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
+
+
+def last_id(reader: Reader) -> int:
+    """Returns the highest id that any row has ever had."""
+    return reader.number("select coalesce(max(seq), 0) from sqlite_sequence where name = 'memories'")
+
+
+def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
+    """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
+    within = scope.predicate("m")
+    return reader.all(
+        "select m.id, m.value, m.import_id, m.valid_until, m.local_date from memories m"
+        f" where m.kind = ? and m.key = ? and m.subject = ? and {within.sql}",
+        (draft.kind, draft.key, draft.subject, *within.parameters),
+    )
+
+
+def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
+    """Returns all that was made from these rows, in turn.
+
+    They are rows of id, child, kind and whether somebody has `held` on to the child.
+    """
+    return reader.all(
+        "with recursive line(id, child) as ("
+        " select p.parent_id, p.memory_id from memory_parents p"
+        " where p.parent_id in (select value from json_each(?))"
+        " union select l.id, p.memory_id from memory_parents p join line l on p.parent_id = l.child)"
+        " select l.id, l.child, m.kind, m.pinned or m.confirmed or m.last_reinforced_at > m.created_at as held"
+        " from line l join memories m on m.id = l.child",
+        (memory_ids,),
+    )
+
+
+def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
+    """Returns the rows that these rows were made from."""
+    rows = reader.ids(
+        "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (memory_ids,)
+    )
+    return frozenset(rows)
+
+
+def made_from(reader: Reader, memory_ids: Collection[int], *, besides: Collection[Kind]) -> list[int]:
+    """Returns the other rows that were made from these rows, except those of the kinds `besides`."""
+    return reader.ids(
+        "select distinct p.memory_id from memory_parents p join memories m on m.id = p.memory_id"
+        " where p.parent_id in (select value from json_each(?1))"
+        " and p.memory_id not in (select value from json_each(?1)) and m.kind not in (select value from json_each(?2))",
+        (memory_ids, besides),
+    )
+
+
+def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> bool:
+    """Returns whether another live row, except `besides`, says what holds in the place of this one."""
+    row = reader.one(
+        "select 1 from memories old join memories m on m.owner_id = old.owner_id and m.kind = old.kind"
+        " and m.key = old.key and m.agent_id is old.agent_id and m.subject = old.subject"
+        " and m.subject_id is old.subject_id where old.id = ? and m.valid_until is null and m.archived_at is null"
+        " and m.id not in (select value from json_each(?))",
+        (memory_id, [memory_id, *besides]),
+    )
+    return row is not None
+
+
+def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
+    """Removes links of rows, given as (memory id, id of the source or parent)."""
+    for pair in pairs:
+        tx.run(f"delete from {table} where memory_id = ? and {_LINKED[table][0]} = ?", pair)
+
+
+def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
+    """Puts back links of rows to what is still there."""
+    for pair in pairs:
+        tx.run(
+            f"insert or ignore into {table} select ?1, ?2 where exists"
+            f" (select 1 from {_LINKED[table][1]} where id = ?2)",
+            pair,
+        )
+
+
+def of_message_alone(reader: Reader, message_id: int) -> list[int]:
+    """Returns the ids of the memories that were learned from this message and no other."""
+    return reader.ids(
         "select memory_id from memory_sources a where message_id = ? and not exists"
         " (select 1 from memory_sources b where b.memory_id = a.memory_id and b.message_id <> a.message_id)",
         (message_id,),
     )
-    return [row["memory_id"] for row in rows]
 
 
 def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
-    """The memories learned from these messages of which nobody's words stand elsewhere, whoever may see them.
+    """Returns the memories, in any scope, that were learned from these messages and from no other words of people.
 
-    The bot's own words don't count: they teach nothing of a person without that person's assent.
+    The bot's own words don't count: they teach nothing about a person without that person's assent.
     """
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.id in (select memory_id from memory_sources"
@@ -452,16 +613,15 @@ def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
         " (select 1 from memory_sources o join messages said on said.id = o.message_id where o.memory_id = m.id"
         " and said.role = 'user' and said.erased_at is null"
         " and said.id not in (select value from json_each(?1))) order by m.id",
-        (json.dumps(list(message_ids)),),
+        (message_ids,),
     )
     return [_memory(row) for row in rows]
 
 
 def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
-    """These rows, whoever may see them: for what is erased, and shown to nobody."""
+    """Returns these rows regardless of scope: for what is erased and shown to nobody."""
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id",
-        (json.dumps(list(memory_ids)),),
+        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
     )
     return [_memory(row) for row in rows]
 
@@ -475,11 +635,10 @@ def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
 
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
-    """Raises `NotFound` alike for an unknown id and for one outside the scope."""
+    """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
     within = scope.predicate("m")
     row = reader.one(
-        f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}",
-        (short_id, *within.parameters),
+        f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}", (short_id, *within.parameters)
     )
     if row is None:
         raise NotFound(f"No memory {short_id} here.")
@@ -487,22 +646,22 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
-    """The rows among `memory_ids` this scope sees, in the order asked for."""
+    """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) and {within.sql}",
-        (json.dumps(list(memory_ids)), *within.parameters),
+        (memory_ids, *within.parameters),
     )
     found = {row["id"]: _memory(row) for row in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
-    """Live rows, the ones that matter first: pinned, then important, then freshly told."""
+    """Returns live rows, the ones that matter most first: pinned, then important, then freshly told."""
     within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {_LIVE} and {within.sql}"
+        f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {LIVE} and {within.sql}"
         " order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*kinds, *within.parameters, limit, offset),
     )
@@ -510,10 +669,10 @@ def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, 
 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
-    """Live rows of one kind and owner that say something of the owner, the ones that matter first."""
+    """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
     within = scope.predicate("m")
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {_LIVE}"
+        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE}"
         f" and {within.sql} order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc",
         (owner_id, kind, *within.parameters),
     )
@@ -521,43 +680,39 @@ def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) ->
 
 
 def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
-    """How many facts, styles, events and reflections this scope sees."""
+    """Returns the number of facts, styles, events and reflections that this scope sees."""
     within = scope.predicate("m")
-    live = f" and {_LIVE}" if live_only else ""
-    row = reader.one(
+    live = f" and {LIVE}" if live_only else ""
+    return reader.number(
         f"select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f"{live} and {within.sql}",
         within.parameters,
     )
-    assert row is not None
-    return int(row["n"])
 
 
 def kinds(reader: Reader, scope: Scope) -> dict[str, int]:
-    """How many live rows of each kind this scope sees, without what is derived for every prompt."""
+    """Returns the number of live rows of each kind that this scope sees, without what is derived for every prompt."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select m.kind, count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and {_LIVE} and {within.sql} group by m.kind order by n desc, m.kind",
+        f" and {LIVE} and {within.sql} group by m.kind order by n desc, m.kind",
         within.parameters,
     )
     return {row["kind"]: int(row["n"]) for row in rows}
 
 
 def oldest(reader: Reader, scope: Scope) -> int | None:
-    """When the oldest live row of this scope was told."""
+    """Returns when the oldest live row of this scope was told, in milliseconds UTC."""
     within = scope.predicate("m")
-    row = reader.one(
-        f"select min(m.learned_at) as at from memories m where {_LIVE} and {within.sql}", within.parameters
-    )
+    row = reader.one(f"select min(m.learned_at) as at from memories m where {LIVE} and {within.sql}", within.parameters)
     return None if row is None or row["at"] is None else int(row["at"])
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Live facts and styles written since `since`, oldest first: what a snapshot taken then can't hold."""
+    """Returns live facts and styles written since `since`, oldest first: a snapshot taken then can't hold them."""
     within = scope.predicate("m")
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {_LIVE}"
+        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE}"
         f" and {within.sql} order by m.id limit ?",
         (since, *within.parameters, limit),
     )
@@ -565,7 +720,7 @@ def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[
 
 
 def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    """Rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
+    """Returns rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
@@ -585,20 +740,20 @@ def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """The live facts that were derived and stand under the same owner, category and key, whoever they are about."""
+    """Returns the live derived facts with the same owner, category and key, whoever they are about."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ?"
-        f" and m.origin = 'derived' and m.id <> ? and {_LIVE} and {within.sql} order by m.id",
+        f" and m.origin = 'derived' and m.id <> ? and {LIVE} and {within.sql} order by m.id",
         (memory.owner_id, memory.key, memory.category, memory.id, *within.parameters),
     )
     return [_memory(row) for row in rows]
 
 
 def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Every row of its kind linked to `memory` by replacement, in either direction, oldest first.
+    """Returns the rows of its kind linked to `memory` by replacement, in either direction, oldest first.
 
-    What was derived of a row that was corrected ends with it, but is no earlier version of anything.
+    A row derived from a corrected row ends with it, but is no earlier version of anything.
     """
     within = scope.predicate("m")
     rows = reader.all(
@@ -616,9 +771,9 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
 
 
 def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
-    """Where each memory was learned from, oldest first: what the scope's owners hold or its people said elsewhere.
+    """Returns the sources of each memory, oldest first: held by the scope's owners, or said elsewhere by its people.
 
-    What somebody said of themselves in a group is found in private, and there without what others said around it.
+    What somebody said of themselves in a group is found in private, but without what others said around it.
     """
     within = scope.owned("m")
     marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
@@ -648,23 +803,24 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
 
 
 def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
-    """When the chats of these sessions have got another id than they had, milliseconds UTC: a group that grew.
+    """Returns when the chats of these sessions last got another id, in milliseconds UTC.
 
-    What was said before had an id among messages of the old chat, which is another's or nobody's in the new one.
+    This happens to a group that grows. A platform id of a message from before belongs to the old chat; in the new one
+    it is another message's or nobody's.
     """
     rows = reader.all(
         "select s.id, max(a.created_at) as moved_at from sessions s join chat_aliases a on a.chat_id = s.chat_id"
         " where s.id in (select value from json_each(?)) group by s.id having count(*) > 1",
-        (json.dumps(sorted(session_ids)),),
+        (session_ids,),
     )
     return {row["id"]: row["moved_at"] for row in rows}
 
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
-    """The messages each memory was learned from, by id alone."""
+    """Returns the ids of the messages that each memory was learned from."""
     rows = reader.all(
         "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
-        (json.dumps(list(memory_ids)),),
+        (memory_ids,),
     )
     found: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
     for row in rows:
@@ -675,16 +831,16 @@ def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset
 def between(
     reader: Reader, scope: Scope, first: int, last: int, *, limit: int, besides: Collection[int] = ()
 ) -> list[Memory]:
-    """Live facts, events and reflections told from `first` up to, not including, `last`, the weightiest first.
+    """Returns live facts, events and reflections told from `first` up to, not including, `last`, the weightiest first.
 
-    Those with an id of `besides` are passed over.
+    Rows with an id in `besides` are left out.
     """
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ?"
-        f" and m.learned_at < ? and {_LIVE} and m.id not in (select value from json_each(?)) and {within.sql}"
+        f" and m.learned_at < ? and {LIVE} and m.id not in (select value from json_each(?)) and {within.sql}"
         " order by m.importance desc, m.id limit ?",
-        (first, last, json.dumps(list(besides)), *within.parameters, limit),
+        (first, last, besides, *within.parameters, limit),
     )
     return [_memory(row) for row in rows]
 
@@ -692,9 +848,9 @@ def between(
 def containing(
     reader: Reader, scope: Scope, words: Sequence[str], *, limit: int, besides: Collection[int] = ()
 ) -> list[Memory]:
-    """Rows that hold any of `words` as a substring, in value, key, subject or topic: the search that needs no index.
+    """Returns rows with any of `words` as a substring of value, key, subject or topic; this search needs no index.
 
-    With a limit of -1 all of them; those with an id of `besides` are passed over.
+    With a `limit` of -1 returns all of them. Rows with an id in `besides` are left out.
     """
     if not words:
         return []
@@ -705,7 +861,7 @@ def containing(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f" and ({held}) and m.id not in (select value from json_each(?)) and {within.sql}"
         " order by m.importance desc, m.id desc limit ?",
-        (*words, json.dumps(list(besides)), *within.parameters, limit),
+        (*words, besides, *within.parameters, limit),
     )
     return [_memory(row) for row in rows]
 
@@ -718,6 +874,11 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+#: The other side of each link: its column and its table.
+_LINKED: Final[dict[Links, tuple[str, str]]] = {
+    "memory_sources": ("message_id", "messages"),
+    "memory_parents": ("parent_id", "memories"),
+}
 _COLUMN_NAMES = (
     "id", "short_id", "kind", "owner_id", "author_id", "subject_id", "subject", "agent_id", "category", "topic", "key",
     "value", "importance", "confidence", "strength", "origin", "learned_at", "local_date", "valid_from", "valid_until",
@@ -727,12 +888,11 @@ _COLUMNS = (
     ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
     + ", m.flags, (select name from identities where id = m.subject_id) as subject_name"
 )
-#: Ids of existing rows, given as a JSON list, and of all that was derived from them, in turn.
+#: The ids of existing rows, given as a JSON list, and of everything derived from them, in turn.
 _GOING = (
     "with recursive going(id) as (select id from memories where id in (select value from json_each(?))"
     " union select p.memory_id from memory_parents p join going g on p.parent_id = g.id)"
 )
-_LIVE = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
 
 def _memory(row: Row) -> Memory:

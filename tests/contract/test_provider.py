@@ -8,12 +8,16 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from llmock.pytest_plugin import LLMock
+from pydantic import SecretStr
 
 from agents.chain import Chain
 from agents.llm import ChatMessage, Provider, Request
-from agents.providers.offline import OfflineProvider
+from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider
+from agents.spec import ModelSpec
 from agents.tokens import count_tokens
+from memory.text.simplified import simplified
+from memory.text.words import tokens
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),), said="Say hello to Ada.")
 
@@ -21,18 +25,12 @@ REQUEST = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."
 @pytest.fixture(params=["offline", "openai", "chain"])
 async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Provider]:
     async with httpx.AsyncClient(trust_env=False) as client:
-        openai = OpenAIProvider(
-            client,
-            base_url=llmock.base_url(),
-            model="gpt-4o",
-            key="sk-local-test",
-            temperature=None,
-            max_tokens=None,
-            timeout=5,
-            count_tokens=count_tokens,
+        model = ModelSpec(
+            provider="openai", base_url=llmock.base_url(), model="gpt-4o", key=SecretStr("sk-local-test"), timeout=5
         )
+        openai = OpenAIProvider(client, model, count_tokens=count_tokens)
         made: dict[str, Provider] = {
-            "offline": OfflineProvider(),
+            "offline": OfflineProvider(tokens, simplified),
             "openai": openai,
             "chain": Chain([openai], sleep=asyncio.sleep, random=lambda: 0.5, now=lambda: 0.0),
         }

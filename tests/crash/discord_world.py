@@ -46,7 +46,7 @@ _PEOPLE = range(100_000_000_000_000_001, 100_000_000_000_000_013)
 _NEWCOMERS = range(200_000_000_000_000_001, 200_000_000_000_000_101)
 _LETTERS = str.maketrans("0123456789", "bcdfghjklm")
 #: What is said where nothing is found.
-_NOTHING = "Nothing I remember"
+_NOTHING = "I remember nothing that matches"
 
 
 def _points() -> Iterator[Point]:

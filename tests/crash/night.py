@@ -21,14 +21,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agents.tokens import count_tokens
-from memory.learn.ask import Ask, Mind, Told
-from memory.service import Service, Triggers
+from memory.jobs import compress, decay, enrich, merge, reflect, style  # noqa: F401 - all before the forks
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.service import AgentMemory, Service, Triggers
 from memory.store.driver import Driver
 from memory.store.usage import Spent
-from memory.upkeep import compress, decay, enrich, manner, merge, reflect  # noqa: F401 - all before the forks
-from tests.fakes import DAY, NOON
-from tests.faults import Faults
+from tests.kit.fakes import DAY, NOON, Clock, runtime
+from tests.kit.faults import Faults
 
 JOBS = ("compress", "merge")
 #: Seconds that an answer takes.
@@ -59,12 +58,9 @@ async def open_store(path: Path, *, life: int, driver: Driver | None = None) -> 
     """The store with its agent, on the day after its people talked."""
     return await Service.open(
         path,
-        agents={"assistant": "UTC"},
-        minds={"assistant": Mind(complete=answer)},
+        agents={"assistant": AgentMemory(model=BackgroundModel(complete=answer))},
         triggers=Triggers(quiet_seconds=3_600),
-        now=lambda: NOON + DAY + 1_000 * life,
-        new_id=lambda: secrets.token_hex(3),
-        count_tokens=count_tokens,
+        runtime=runtime(Clock(NOON + DAY + 1_000 * life), lambda: secrets.token_hex(3)),
         driver=driver,
     )
 
@@ -75,14 +71,14 @@ async def work(service: Service, period: str) -> None:
         await service.jobs.run("assistant", job, period)
 
 
-async def answer(ask: Ask) -> Told:
+async def answer(request: ModelRequest) -> ModelAnswer:
     """A fact of each pair of events that tells of one, and of each four facts that are shown together one."""
     await asyncio.sleep(_THINKS)
-    before, asked, events = ask.material.partition("\nEVENTS:")
+    before, asked, events = request.material.partition("\nEVENTS:")
     rows = [json.loads(line) for line in (events if asked else before).splitlines() if line.startswith("{")]
     said = _told(rows) if asked else _merged([row for row in rows if "id" in row])
     spent = Spent(model="scripted", input_tokens=10, output_tokens=1, cached_tokens=0, estimated=False)
-    return Told(text=json.dumps(said), spent=spent)
+    return ModelAnswer(text=json.dumps(said), spent=spent)
 
 
 def fact_of(event: str) -> str | None:

@@ -22,11 +22,12 @@ from pathlib import Path
 import channels.discord
 import channels.telegram  # noqa: F401 - both before the forks
 from channels.supervision import supervise
-from gateway import app, telemetry
-from gateway.config import Config, load
-from memory.learn.redact import redact
+from gateway import app
+from gateway.config.loading import Config, load
+from gateway.ops import telemetry
 from memory.store.driver import Driver
-from tests.faults import Faults
+from memory.text.secrets.redact import redact
+from tests.kit.faults import Faults
 
 
 def main(config_path: Path) -> None:
@@ -77,7 +78,7 @@ def _tell() -> None:
 
 
 async def _serve(config: Config, driver: Driver | None) -> None:
-    """What `gateway.serve` does, without its health page. SIGUSR2 has it say on stderr what it waits for."""
+    """Does what `gateway.ops.serve` does, without its health page. On SIGUSR2 it says on stderr what it waits for."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell)
     serving = app.channels(config)
     async with app.running(config, serving, driver=driver) as router, asyncio.TaskGroup() as group:

@@ -23,14 +23,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from memory.jobs.compress import EVENTS
 from memory.service import Context, Service
 from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft
-from memory.upkeep.compress import EVENTS
-from tests.conftest import group, private
 from tests.crash.night import TOGETHER, fact_of, open_store, work
-from tests.fakes import NOON
+from tests.kit.fakes import NOON
+from tests.kit.talk import group, private
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "12"))
@@ -222,13 +222,13 @@ async def _prepare(path: Path) -> None:
         drafts += [
             _draft(context, "fact", _words(chance), f"topic-{n}") for n in range(TOPICS) for _ in range(TOGETHER)
         ]
-        await service._database.write(partial(_plant, service=service, drafts=drafts))
+        await service.database.write(partial(_plant, service=service, drafts=drafts))
     await service.close(seconds=5)
 
 
 def _plant(tx: Transaction, *, service: Service, drafts: Sequence[Draft]) -> None:
     for draft in drafts:
-        memories.insert(tx, draft, new_id=service._short_id, now=draft.learned_at)
+        memories.insert(tx, draft, new_id=service.new_id, now=draft.learned_at)
 
 
 def _draft(context: Context, kind: Literal["event", "fact"], value: str, topic: str = "") -> Draft:

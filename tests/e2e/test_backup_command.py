@@ -87,7 +87,7 @@ def test_a_backup_beside_a_running_bot_and_a_restore_without_it(machine: Machine
     code, out, errors = machine.run("restore", str(made))
     assert code == 0, errors
     assert f"is now {made.name}: 1 people, 2 messages" in out
-    assert "is kept as" in out and "dropped after 14 days" in out
+    assert "is kept as" in out and "deleted after 14 days" in out
     _, out, _ = machine.run("chat", "--once", "Where do I live?")
     assert "Porto" in out
     _, out, _ = machine.run("chat", "--once", "/memory")
@@ -117,7 +117,7 @@ def test_each_database_has_its_backups_and_no_other_s_is_put_in_its_place(machin
     code, _, errors = machine.run("backup", "--to", "one.db")
     assert code == 66 and "--store" in errors
     code, out, _ = machine.run("backup", "--to", "one.db", "--store", "work.db")
-    assert code == 0 and "yours to drop" in out
+    assert code == 0 and "Delete this copy yourself" in out
     assert b"Lisbon" in (machine.folder / "one.db").read_bytes()
 
 
@@ -130,7 +130,7 @@ def test_what_can_not_be_done_is_said_in_a_line(machine: Machine) -> None:
     assert machine.run("restore", "nowhere.db")[0] == 2
     (machine.folder / "diary.db").write_text("Dear diary, " * 1_000)
     code, _, errors = machine.run("restore", "diary.db")
-    assert code == 65 and "no Remora database" in errors and "Traceback" not in errors
+    assert code == 65 and "not a Remora database" in errors and "Traceback" not in errors
     code, _, errors = machine.run("backup", "--to", "/proc/backups")
     assert code == 73 and "No copy was made" in errors and "Traceback" not in errors
     code, _, errors = machine.run("backup", "--store", "none.db")

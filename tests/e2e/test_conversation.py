@@ -62,9 +62,8 @@ def test_what_was_told_in_one_run_is_known_in_the_next(offline: Terminal) -> Non
     told = offline.chat("Hi, my name is Ada and I live in Lisbon", "我对花生过敏")
     assert "Noted: " in told and "Lisbon" in told and "花生" in told
     asked = offline.chat("Where do I live?", "我对什么过敏？")
-    year = time.strftime("%Y")
-    assert re.search(rf"You told me on \d+ \w+ {year}: .*Lisbon", asked)
-    assert re.search(rf"你在{year}年\d+月\d+日告诉过我：.*花生", asked) or "花生" in asked
+    assert re.search(r"You live in Lisbon; you told me (?:today|yesterday)\.", asked)
+    assert "花生" in asked
 
 
 def test_a_correction_a_history_and_a_forget(offline: Terminal) -> None:
@@ -96,7 +95,7 @@ def test_any_other_answer_cancels_a_question_and_is_heard(offline: Terminal) -> 
     offline.chat("I live in Lisbon")
     short_id = _ids(offline.chat("/memory"))[0]
     shown = offline.chat(f"/forget {short_id}", "where do I live?", "yes", "/memory")
-    assert "You told me on" in shown and "Forgotten" not in shown and short_id in shown
+    assert "You live in Lisbon" in shown and "Forgotten" not in shown and short_id in shown
 
 
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
@@ -197,7 +196,7 @@ def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Pat
         (b"\x00", "nothing readable"),
         (b"/frobnicate", "no command /frobnicate"),
         (b"/memory show m_nosuch", "no memory m_nosuch"),
-        (b"/forget", "Write /forget with an id"),
+        (b"/forget", "/forget with an id"),
         (b"I live in Porto\x00! caf\xe9 \xed\xa0\x80", "Porto"),
     ],
 )
@@ -261,6 +260,14 @@ def test_a_wrong_configuration_lists_all_mistakes_and_exits_78(offline: Terminal
     assert done.returncode == 78
     for part in ("limits.turn_seconds", "limits.que", "log.level"):
         assert part in done.stderr
+
+
+def test_a_name_of_bytes_that_are_no_text_is_refused_in_words(offline: Terminal) -> None:
+    """A terminal of another encoding gives such a name; it would stand in no database."""
+    process = offline.start("--as", "ad\udcff", "--once", "hello")
+    shown, errors = process.communicate(timeout=60)
+    assert (process.returncode, shown) == (2, b"")
+    assert b"--as needs a name, in UTF-8." in errors and b"Traceback" not in errors
 
 
 def test_once_answers_and_leaves(offline: Terminal) -> None:

@@ -50,14 +50,14 @@ def test_a_workspace_comes_in_goes_out_and_is_taken_back(folder: Path) -> None:
     unasked = remora(folder, "import", "workspace", *person)
     assert unasked.returncode == 2 and "--yes" in unasked.stderr
     assert "New: 4 facts, 1 event, 0 messages." in unasked.stdout and "home: Lisbon" in unasked.stdout
-    assert "AGENTS.md: rules of an agent" in unasked.stdout and "persona: |\n  You are calm." in unasked.stdout
+    assert "AGENTS.md: these are an agent's rules" in unasked.stdout and "persona: |\n  You are calm." in unasked.stdout
     dry = remora(folder, "import", "workspace", *person, "--dry-run", "--yes")
     assert dry.returncode == 0 and "Nothing was changed." in dry.stdout
     done = remora(folder, "import", "workspace", *person, "--yes")
     assert done.returncode == 0, done.stderr
-    short_id = done.stdout.split("Brought in as ")[1].split(":")[0]
+    short_id = done.stdout.split("Imported as ")[1].split(":")[0]
     again = remora(folder, "import", "workspace", *person, "--yes")
-    assert f"as {short_id}" in again.stdout and "There already: 5 memories" in again.stdout
+    assert f"as {short_id}" in again.stdout and "Already there: 5 memories" in again.stdout
     asked = remora(folder, "export", *person, "--to", "out")
     assert asked.returncode == 0, asked.stderr
     (data,) = (folder / "out").glob("*.json")
@@ -100,12 +100,12 @@ def test_a_telegram_chat_with_our_bot_comes_into_history(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("workspace",), 2, "Whose memory is this to be?"),
+        (("workspace",), 2, "Whose memory do you mean?"),
         (("nowhere", "--person", "telegram:77"), 65, "There is nothing at nowhere"),
-        (("workspace", "--person", "telegram:ada"), 65, "numeric user id"),
+        (("workspace", "--person", "telegram:ada"), 65, "not a user id on telegram"),
         (("workspace", "--person", "telegram:77", "--agent-wide"), 65, "one owner"),
-        (("workspace", "--chat", "whatsapp:1"), 65, "no platform"),
-        (("config.yaml", "--person", "telegram:77"), 65, "nothing that can be brought in"),
+        (("workspace", "--chat", "whatsapp:1"), 65, "not a platform"),
+        (("config.yaml", "--person", "telegram:77"), 65, "can't be imported"),
         (("undo", "i_abc"), 65, "There is no import i_abc"),
         (("workspace", "--person", "telegram:77", "--agent", "nobody"), 65, "There is no agent nobody"),
     ],

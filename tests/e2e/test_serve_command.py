@@ -5,90 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import resource
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended
 from tests.platforms.discord import GENERAL
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import serving as serving_discord
-from tests.platforms.telegram import Control, serving
-
-ROOT = Path(__file__).parents[2]
-TOKEN = "123456789:" + "Aa0_-" * 7
-#: A person on Discord, and somebody else.
-ADA, EVE = 345678901234567890, 345678901234567891
-
-
-class Machine:
-    """A folder with a configuration, and the program started in it."""
-
-    def __init__(self, folder: Path, telegram: Control) -> None:
-        self.folder = folder
-        self.telegram = telegram
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.config = folder / "config.yaml"
-
-    def configure(self, bot: str = "allow: [7], admins: [7]") -> None:
-        self.config.write_text(self.settings(f"[{{token: '{TOKEN}', base_url: '{self.telegram.url}', {bot}}}]"))
-
-    def settings(self, bots: str) -> str:
-        return (
-            f"data_dir: data\nembedding: {{provider: none}}\nmemory: {{exit_seconds: 2}}\nlimits: {{burst_seconds: 0}}\n"
-            f"http: {{port: {self.port}}}\nchannels:\n  telegram: {bots}\n"
-        )
-
-    def configure_both(self, discord: Discord) -> None:
-        telegram = f"[{{token: '{TOKEN}', base_url: '{self.telegram.url}', allow: [7], admins: [7]}}]"
-        self.config.write_text(
-            f"{self.settings(telegram)}  discord:\n    - token: {discord.token}\n      base_url: {discord.api_url}\n"
-            f"      allow: [{ADA}]\n      admins: [{ADA}]\n"
-        )
-
-    async def start(self, *arguments: str, stdin: int = asyncio.subprocess.PIPE) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "gateway", *arguments, "--config", str(self.config)),
-            stdin=stdin,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={k: v for k, v in os.environ.items() if k not in ("TELEGRAM_TOKEN", "DISCORD_TOKEN")}
-            | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*", "HOME": str(self.folder)},
-            cwd=self.folder,
-            # Ctrl-C is ignored in what a shell runs in the background, these tests perhaps among it.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-
-    async def run(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        """Start, wait for the end; the exit code and what was printed."""
-        process = await self.start(*arguments)
-        async with asyncio.timeout(60):
-            out, err = await process.communicate(stdin.encode())
-        assert process.returncode is not None
-        return process.returncode, out.decode(), err.decode()
-
-    async def health(self) -> dict[str, object] | None:
-        async with httpx.AsyncClient(trust_env=False) as client:
-            try:
-                page = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
-            except httpx.HTTPError:
-                return None
-        assert isinstance(page, dict)
-        return page
+from tests.platforms.telegram import serving
 
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
-    async with serving((TOKEN,)) as telegram:
+    async with serving((TELEGRAM_TOKEN,)) as telegram:
         yield Machine(tmp_path, telegram)
 
 
@@ -111,12 +47,6 @@ async def shown_until(process: asyncio.subprocess.Process, words: str, *, errors
     return shown
 
 
-async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
-    async with asyncio.timeout(60):
-        _, err = await process.communicate()
-    return process.returncode, err.decode()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_people_are_answered_until_a_signal_ends_it(machine: Machine, number: signal.Signals) -> None:
     """From the first start to a clean end, as a service manager or Ctrl-C has it."""
@@ -132,9 +62,9 @@ async def test_people_are_answered_until_a_signal_ends_it(machine: Machine, numb
     assert re.search(r"Remora \S+ serves telegram\. Ctrl-C ends it\.", errors)
     assert f"data:   {machine.folder / 'data'}" in errors and "agents: assistant" in errors
     assert f"health: http://127.0.0.1:{machine.port}/healthz" in errors
-    assert TOKEN not in errors and "Traceback" not in errors
+    assert TELEGRAM_TOKEN not in errors and "Traceback" not in errors
     code, _, errors = await machine.run("status")
-    assert code == 3 and "`remora serve` starts it" in errors
+    assert code == 3 and "Start it with `remora serve`" in errors
 
 
 async def test_a_second_signal_ends_it_at_once(machine: Machine) -> None:
@@ -176,7 +106,7 @@ async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> No
     """The first thing many people type."""
     machine.config.write_text(machine.settings("[]"))
     code, _, errors = await machine.run("serve")
-    assert code == 78 and "`remora channels add telegram` sets a bot up" in errors
+    assert code == 78 and "`remora channels add telegram` takes two minutes" in errors
 
 
 async def test_trouble_is_red_in_status(machine: Machine) -> None:
@@ -193,13 +123,36 @@ async def test_trouble_is_red_in_status(machine: Machine) -> None:
     assert (await ended(process))[0] == 0
 
 
+async def test_lines_held_open_keep_nobody_out(machine: Machine) -> None:
+    """Twice as many as it could open files: it goes on, and tells whoever asks how it is."""
+    machine.configure()
+    process = await machine.start("serve")
+    await machine.telegram.wait(polling=True, timeout=60)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (256, 256))
+    lines = []
+    async with asyncio.timeout(60):
+        for _ in range(500):
+            lines.append(await asyncio.open_connection("127.0.0.1", machine.port))
+            lines[-1][1].write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        while (page := await machine.health()) is None:
+            await asyncio.sleep(0.1)
+    assert page["status"] == "green", page["reasons"]
+    await machine.telegram.say("I live in Lisbon", user=7, name="Ada")
+    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon", timeout=60)
+    for _, writer in lines:
+        writer.close()
+    process.send_signal(signal.SIGTERM)
+    code, errors = await ended(process)
+    assert code == 0 and "Traceback" not in errors and "health.red" not in errors
+
+
 async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> None:
     """Three steps from a token to an answer."""
     machine.config.write_text(machine.settings("[]").replace("data_dir: data", "data_dir: data  # mine"))
     await machine.telegram.bot(username="lake_bot", first_name="Lake", can_read_all_group_messages=False)
     process = await machine.start("channels", "add", "telegram", "--base-url", machine.telegram.url)
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(TOKEN.encode() + b"\n")
+    process.stdin.write(TELEGRAM_TOKEN.encode() + b"\n")
     shown = ""
     async with asyncio.timeout(60):
         while "Waiting" not in shown:
@@ -212,12 +165,15 @@ async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> 
     async with asyncio.timeout(60):
         out, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
-    assert "Ada (7) may talk to it now and is its admin." in out.decode()
+    assert "Ada (7) can talk to it now and is its admin." in out.decode()
     assert "you are my admin" in (await machine.telegram.texts(7))[-1]
     assert "admin" not in " ".join(await machine.telegram.texts(6))
-    assert TOKEN not in machine.config.read_text() and TOKEN not in shown + out.decode() + errors.decode()
+    assert (
+        TELEGRAM_TOKEN not in machine.config.read_text()
+        and TELEGRAM_TOKEN not in shown + out.decode() + errors.decode()
+    )
     assert "data_dir: data  # mine" in machine.config.read_text()
-    assert f"TELEGRAM_TOKEN='{TOKEN}'" in (machine.folder / ".env").read_text()
+    assert f"TELEGRAM_TOKEN='{TELEGRAM_TOKEN}'" in (machine.folder / ".env").read_text()
     code, listed, warned = await machine.run("channels", "list")
     assert (code, warned) == (0, "") and "telegram: Telegram, bot 123456789; 1 people, 1 of them admins" in listed
     serving = await machine.start("serve")
@@ -232,11 +188,13 @@ async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> 
 async def test_a_set_up_that_was_left_goes_on_where_it_was(machine: Machine) -> None:
     """Ctrl-C while waiting keeps what was done; the token need not be copied again."""
     machine.config.write_text(machine.settings("[]"))
-    process = await machine.start("channels", "add", "telegram", "--token", TOKEN, "--base-url", machine.telegram.url)
+    process = await machine.start(
+        "channels", "add", "telegram", "--token", TELEGRAM_TOKEN, "--base-url", machine.telegram.url
+    )
     await machine.telegram.wait(polling=True, timeout=60)
     process.send_signal(signal.SIGINT)
     code, errors = await ended(process)
-    assert code == 130 and "the same command waits for the code again" in errors and "Traceback" not in errors
+    assert code == 130 and "Run the same command to try again" in errors and "Traceback" not in errors
     code, out, errors = await machine.run("channels", "add", "telegram", "--no-pair")
     assert code == 0, errors
     assert "Nobody may talk to it yet" in out
@@ -245,7 +203,9 @@ async def test_a_set_up_that_was_left_goes_on_where_it_was(machine: Machine) -> 
 async def test_what_stays_is_told_where_the_person_cannot_be_written(machine: Machine) -> None:
     """A mistake made in the file meanwhile must not read as if the bot had to be set up anew."""
     machine.config.write_text(machine.settings("[]"))
-    process = await machine.start("channels", "add", "telegram", "--token", TOKEN, "--base-url", machine.telegram.url)
+    process = await machine.start(
+        "channels", "add", "telegram", "--token", TELEGRAM_TOKEN, "--base-url", machine.telegram.url
+    )
     code = re.search(r"\?start=([A-Z0-9]{8})\n", await shown_until(process, "Waiting"))
     assert code is not None
     with machine.config.open("a") as config:
@@ -261,8 +221,8 @@ async def test_a_wrong_token_changes_nothing(machine: Machine) -> None:
     before = machine.settings("[]")
     machine.config.write_text(before)
     code, _, errors = await machine.run("channels", "add", "telegram", stdin="123456\n")
-    assert code == 65 and "no token of a bot" in errors
-    unknown = TOKEN.replace("1", "2")
+    assert code == 65 and "not a bot token" in errors
+    unknown = TELEGRAM_TOKEN.replace("1", "2")
     code, _, errors = await machine.run(
         "channels", "add", "telegram", "--base-url", machine.telegram.url, stdin=f"{unknown}\n"
     )
@@ -273,8 +233,8 @@ async def test_a_wrong_token_changes_nothing(machine: Machine) -> None:
 async def test_an_id_belongs_to_one_bot(machine: Machine) -> None:
     """Another bot under the same id would inherit its chats."""
     machine.configure()
-    code, _, errors = await machine.run("channels", "add", "telegram", "--token", TOKEN.replace("1", "2"))
-    assert code == 78 and "is another bot already" in errors and "--id telegram-2" in errors
+    code, _, errors = await machine.run("channels", "add", "telegram", "--token", TELEGRAM_TOKEN.replace("1", "2"))
+    assert code == 78 and "is already another bot" in errors and "--id telegram-2" in errors
 
 
 async def test_a_bot_on_discord_is_set_up_and_its_first_person_let_in(machine: Machine, discord: Discord) -> None:
@@ -286,7 +246,7 @@ async def test_a_bot_on_discord_is_set_up_and_its_first_person_let_in(machine: M
     process.stdin.write(discord.token.encode() + b"\n")
     shown = await shown_until(process, "Waiting")
     assert f"This is lake ({discord.bot_id})." in shown
-    assert "\n  https://discord.com/oauth2/authorize?client_id=" in shown and "Only a direct message counts" in shown
+    assert "\n  https://discord.com/oauth2/authorize?client_id=" in shown and "Send it as a direct message" in shown
     code = re.search(r"\n  ([A-Z0-9]{4}-[A-Z0-9]{4})\n", shown)
     assert code is not None
     await discord.wait(connected=True, timeout=60)
@@ -297,7 +257,7 @@ async def test_a_bot_on_discord_is_set_up_and_its_first_person_let_in(machine: M
         out, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     said = out.decode()
-    assert f"Ada ({ADA}) may talk to it now and is its admin." in said and "write /allow here in a channel" in said
+    assert f"Ada ({ADA}) can talk to it now and is its admin." in said and "send /allow here in a channel" in said
     assert "you are my admin" in (await discord.texts(await discord.dm(ADA)))[-1]
     assert "admin" not in " ".join([*await discord.texts(await discord.dm(EVE)), *await discord.texts(GENERAL)])
     assert discord.token not in machine.config.read_text() + shown + said + errors.decode()
@@ -325,11 +285,11 @@ async def test_on_a_terminal_the_intent_is_waited_for_and_servers_are_chosen(
         "channels", "add", "discord", "--token", discord.token, "--base-url", discord.api_url, stdin=slave
     )
     try:
-        warned = await shown_until(process, "switch it on", errors=True)
+        warned = await shown_until(process, "turn it on", errors=True)
         assert "Message Content Intent is off" in warned and "https://discord.com/developers/applications/" in warned
         assert not (machine.folder / ".env").exists()
         os.write(master, b"\n")
-        await shown_until(process, "switch it on", errors=True)
+        await shown_until(process, "turn it on", errors=True)
         await discord.bot(reads_messages=True)
         os.write(master, b"\n")
         shown = await shown_until(process, "Waiting")
@@ -359,7 +319,7 @@ async def test_without_the_intent_a_pipe_is_told_what_to_switch_on(machine: Mach
         "channels", "add", "discord", "--base-url", discord.api_url, stdin=discord.token
     )
     assert code == 78 and "Message Content Intent is off" in errors and "Traceback" not in errors
-    assert "the same command waits for the code again" in errors
+    assert "Run the same command to try again" in errors
 
 
 async def test_a_wrong_discord_token_changes_nothing(machine: Machine, discord: Discord) -> None:
@@ -367,7 +327,7 @@ async def test_a_wrong_discord_token_changes_nothing(machine: Machine, discord: 
     machine.configure()
     before = machine.config.read_text()
     code, _, errors = await machine.run("channels", "add", "discord", stdin="123456789012345678\n")
-    assert code == 65 and "no token of a bot" in errors and "Reset Token" in errors
+    assert code == 65 and "not a bot token" in errors and "Reset Token" in errors
     await discord.revoke()
     code, _, errors = await machine.run(
         "channels", "add", "discord", "--base-url", discord.api_url, stdin=discord.token
@@ -375,7 +335,7 @@ async def test_a_wrong_discord_token_changes_nothing(machine: Machine, discord: 
     assert code == 78 and "Nothing was changed" in errors
     assert discord.token not in errors and "Traceback" not in errors
     code, _, errors = await machine.run("channels", "add", "discord", "--id", "telegram", stdin=discord.token)
-    assert code == 78 and "is a bot on Telegram already" in errors and "--id telegram-2" in errors
+    assert code == 78 and "is already a bot on Telegram" in errors and "--id telegram-2" in errors
     assert machine.config.read_text() == before and not (machine.folder / ".env").exists()
 
 

@@ -1,9 +1,9 @@
 """A program with a terminal chat and a scripted gateway, for tests to talk to through real pipes and terminals.
 
 `python console_host.py REPORT [ONCE]`: what was said and how it ended is written to REPORT as JSON. The script:
-`stream` is answered piece by piece, `attack` with terminal escapes, `hang` never to its end, `slow` at SIGUSR1,
-`big` with the length of the message only, and anything else with what was heard. Without `slow`, SIGUSR1 makes a
-late answer appear.
+`stream` is answered piece by piece, `markdown` with formatted text, `attack` with terminal escapes, `hang` until it is
+stopped, `deaf` for ever, `slow` at SIGUSR1, `big` with the length of the message only, and anything else with what was
+heard. `edit` lacks a text, which the channel may ask for. Without `slow`, SIGUSR1 makes a late answer appear.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import termios
 from itertools import count
 from pathlib import Path
 
-from channels.base import ChannelError, CommandSpec, Inbound, Outbound, Place
-from channels.console import ConsoleChannel
-from tests.hosts import QuietHost
+from channels.base import ChannelError, CommandSpec, Form, Inbound, Outbound, Place
+from channels.console import ConsoleChannel, Looks, Streams
+from tests.kit.hosts import QuietHost
+
+MARKDOWN = "# Tea\n\nIt is **green**; see [here](https://tea.example/a).\n\n" + "word " * 30 + "end"
 
 
 class ScriptedGateway(QuietHost):
@@ -33,7 +35,17 @@ class ScriptedGateway(QuietHost):
         self.channel = channel
         self.said: list[str] = []
         self.go_on = asyncio.Event()
+        self.stopped = asyncio.Event()
         self.late: set[asyncio.Task[str]] = set()
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        return Form(title="Edit", label="What it should say", value="tea") if inbound.text == "/edit" else None
+
+    async def stop(self, place: Place) -> bool:
+        if "hang" not in self.said:
+            return False
+        self.stopped.set()
+        return True
 
     async def on_inbound(self, inbound: Inbound) -> None:
         self.said.append(inbound.text)
@@ -47,7 +59,15 @@ class ScriptedGateway(QuietHost):
         elif text == "attack":
             await self.channel.append(place, turn, "\x1b]0;owned\x07be")
             await self.send(place, "\x1b]0;owned\x07before\x1b[2Jafter\x9b31m", turn)
+        elif text == "markdown":
+            for piece in MARKDOWN.split(" "):
+                await self.channel.append(place, turn, piece + " ")
+            await self.send(place, MARKDOWN, turn, markup="markdown")
         elif text == "hang":
+            await self.channel.append(place, turn, "thinking")
+            await self.stopped.wait()
+            await self.send(place, "thinking\n\n(stopped)", turn, markup="markdown")
+        elif text == "deaf":
             await self.channel.append(place, turn, "thinking")
             await asyncio.Event().wait()
         elif text == "slow":
@@ -59,8 +79,8 @@ class ScriptedGateway(QuietHost):
         else:
             await self.send(place, f"heard {json.dumps(text)}", turn)
 
-    async def send(self, place: Place, text: str, turn: int | None = None) -> str:
-        return await self.channel.send(Outbound(id=1, place=place, text=text, turn=turn))
+    async def send(self, place: Place, text: str, turn: int | None = None, markup: str = "") -> str:
+        return await self.channel.send(Outbound(id=1, place=place, text=text, turn=turn, markup=markup))
 
     async def speak_late(self, place: Place) -> str:
         await self.channel.append(place, 999, "a late")
@@ -81,12 +101,8 @@ async def chat(report: Path, once: str | None) -> None:
         once=once,
         now=lambda: 0,
         new_id=lambda: str(next(ids)),
-        stdin=sys.stdin,
-        stdout=sys.stdout,
-        greeting="welcome",
-        status=lambda: "all is well",
-        agent_name="fish",
-        env=os.environ,
+        streams=Streams(stdin=sys.stdin, stdout=sys.stdout, env=os.environ),
+        looks=Looks(greeting="welcome", status=lambda: "all is well", agent_name="fish"),
     )
     host = ScriptedGateway(channel)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, host.on_signal)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memory.store import access
-from memory.store.access import LIFETIME_MS, LOCKED_MS, Pairing, Taken
+from memory.store.access import GUESSES, LIFETIME_MS, LOCKED_MS, Pairing, Taken
 from memory.store.database import Database
-from tests.fakes import NOON, Clock
+from tests.kit.fakes import NOON, Clock
 
 CODES = [f"CDFG-{n}{n}{n}{n}" for n in range(2, 10)]
 CODE = CODES[0]
@@ -98,9 +98,10 @@ async def test_a_group_that_gets_another_id_keeps_what_was_decided(
     assert await state(database, "-1", group=True) is None
 
 
-async def test_a_code_lets_one_person_in_once(database: Database, take: Take, open_code: Open) -> None:
+async def test_a_code_lets_one_person_in_once(database: Database, take: Take, open_code: Open, clock: Clock) -> None:
     """Whoever comes second with it is a stranger; what let the first one in is on record."""
-    assert await open_code(CODE) == Pairing(opened=True, until=NOON + LIFETIME_MS)
+    opened = await open_code(CODE)
+    assert opened.opened and clock.just_now(opened.until - LIFETIME_MS)
     assert await take("1", CODE) == "allowed"
     assert await take("2", CODE) == "wrong"
     assert (await state(database, "1"), await state(database, "2")) == ("allowed", None)
@@ -121,14 +122,16 @@ async def test_every_open_code_works_and_only_on_its_channel(take: Take, open_co
 
 async def test_a_fourth_code_is_refused_until_one_is_used_or_over(open_code: Open, take: Take, clock: Clock) -> None:
     """No code that somebody holds dies unseen; the answer says when there is room."""
+    opened = []
     for code in CODES[:3]:
-        assert (await open_code(code)).opened
+        opened.append(await open_code(code))
         clock.move(minutes=1)
-    assert await open_code(CODES[3]) == Pairing(opened=False, until=NOON + LIFETIME_MS)
+    assert all(one.opened for one in opened)
+    assert await open_code(CODES[3]) == Pairing(opened=False, until=opened[0].until)
     assert await take("4", CODES[3]) == "wrong"
     assert await take("1", CODES[1]) == "allowed"
     assert (await open_code(CODES[3])).opened
-    clock.at = NOON + LIFETIME_MS
+    clock.set(opened[0].until)
     assert (await open_code(CODES[4])).opened
 
 
@@ -147,9 +150,24 @@ async def test_a_code_ends_after_ten_minutes_and_its_row_goes(
 
 async def test_a_code_works_up_to_its_last_moment(take: Take, open_code: Open, clock: Clock) -> None:
     """The bound is where it is said to be."""
-    await open_code(CODE)
-    clock.at += LIFETIME_MS - 1
+    clock.set((await open_code(CODE)).until - 1)
     assert await take("1", CODE) == "allowed"
+
+
+async def test_many_who_guess_together_end_the_code_before_one_can_hit(
+    take: Take, open_code: Open, database: Database
+) -> None:
+    """A bound on each of them is none on all; another channel's codes are not theirs to spoil."""
+    await open_code(CODE)
+    await database.write(lambda tx: access.open_pairing(tx, "telegram2", CODE, now=NOON))
+    for n in range(GUESSES - 1):
+        await take(str(1_000 + n // 3), WRONG)
+    assert await count(database, "pairings") == 2
+    await take("7", WRONG)
+    assert await count(database, "pairings") == 1
+    assert await take("8", CODE) == "wrong"
+    elsewhere = await database.write(lambda tx: access.take_pairing(tx, "telegram2", "8", CODE, now=NOON))
+    assert elsewhere == "allowed"
 
 
 async def test_after_three_wrong_codes_even_the_right_one_is_not_looked_at(
@@ -157,15 +175,16 @@ async def test_after_three_wrong_codes_even_the_right_one_is_not_looked_at(
 ) -> None:
     """Guessing can't pay; others are not held up by it; an hour later the person may try again."""
     await open_code(CODE)
+    # The third wrong one, at this moment, shuts off.
+    clock.set(NOON + 1_000)
     assert [await take("1", WRONG) for _ in range(4)] == ["wrong", "wrong", "no_tries_left", "no_tries_left"]
     assert await take("1", CODE) == "no_tries_left"
     elsewhere = await database.write(lambda tx: access.take_pairing(tx, "telegram2", "1", CODE, now=NOON))
     assert elsewhere == "wrong"
     assert await take("2", CODE) == "allowed"
-    clock.at += LOCKED_MS - 1
+    clock.set(NOON + 1_002 + LOCKED_MS - 2)
     await open_code(CODES[1])
     assert await take("1", CODES[1]) == "no_tries_left"
-    clock.at += 1
     assert await take("1", CODES[1]) == "allowed"
     assert await count(database, "pairing_tries") == 0
 

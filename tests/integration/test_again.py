@@ -9,8 +9,8 @@ import pytest
 
 from agents.llm import ModelUnavailable
 from channels.base import ChannelUnavailable
-from tests.fakes import Clock, ScriptedModel, calls
-from tests.integration.test_delivery import Desk, Phone
+from tests.kit.bench import Desk, Phone
+from tests.kit.fakes import Clock, ScriptedModel, calls
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def desk(tmp_path: Path, clock: Clock) -> Desk:
 
 
 async def learn(desk: Desk) -> None:
-    memory = desk.memories["remora.db"]
-    await memory.flush(await memory.context(*desk.where("ada")), "test")
+    memory = desk.memory
+    await memory.flush(await desk.context("ada"), "test")
 
 
 async def test_a_message_is_answered_anew_and_the_old_answer_leaves_the_conversation(desk: Desk) -> None:
@@ -71,7 +71,7 @@ async def test_without_a_message_there_is_nothing_to_answer_anew(desk: Desk) -> 
         await desk.say("/retry")
         assert (
             desk.screen.texts[0] == desk.screen.texts[-1]
-            and "nothing of yours here to answer anew" in desk.screen.texts[0]
+            and "no message here that I could answer again" in desk.screen.texts[0]
         )
 
 
@@ -80,14 +80,14 @@ async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_
     desk = Desk(tmp_path, ScriptedModel("One.", "Two."), Phone(), clock)
     async with desk.running():
         await desk.say("Count")
-        memory = desk.memories["remora.db"]
+        memory = desk.memory
         command = desk.inbound("/retry")
-        inbox_id = await memory.mail.receive(
+        inbox_id = await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="r1", session_key=command.place.session_key,
             payload=command.to_json(),
         )  # fmt: skip
         assert inbox_id is not None
-        assert await memory.turns.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+        assert await memory.turns.again(await desk.context("ada"), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(command.place)
         assert desk.screen.texts == ["One.", "Two."]
@@ -119,9 +119,9 @@ async def test_a_task_is_set_shown_seen_by_the_model_and_ended(desk: Desk) -> No
         await desk.say("/task done")
         await desk.say("and now?")
         assert "plan the trip" not in desk.model.requests[-1].messages[-1].content
-    assert desk.screen.texts[1] == "All right, we are working on: plan the trip to Lisbon"
-    assert desk.screen.texts[2] == "We are working on: plan the trip to Lisbon"
-    assert "Done: plan the trip to Lisbon" in desk.screen.texts
+    assert desk.screen.texts[1] == "All right, our task is now: plan the trip to Lisbon"
+    assert desk.screen.texts[2] == "Our task: plan the trip to Lisbon"
+    assert "Task done: plan the trip to Lisbon" in desk.screen.texts
 
 
 async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
@@ -187,7 +187,7 @@ async def test_a_turn_is_taken_back_with_what_it_taught(desk: Desk) -> None:
         assert await desk.rows("select count(*) from messages where text like '%Lisbon%'") == [(0,)]
         await desk.say("/undo")
         await desk.say("/undo")
-        assert "nothing of yours here to take back" in desk.screen.texts[-1]
+        assert "no message here that I could take back" in desk.screen.texts[-1]
         assert await desk.rows("select count(*) from memories") == [(0,)]
 
 
@@ -254,14 +254,14 @@ async def test_a_pressed_try_again_that_broke_off_is_taken_up(tmp_path: Path, cl
     async with desk.running():
         await desk.say("are you there?")
         (button,) = desk.screen.sent[-1].buttons
-        memory = desk.memories["remora.db"]
+        memory = desk.memory
         pressed = desk.press(button.data)
-        inbox_id = await memory.mail.receive(
+        inbox_id = await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="p1", session_key=pressed.place.session_key,
             payload=pressed.to_json(),
         )  # fmt: skip
         assert inbox_id is not None
-        assert await memory.turns.again(await memory.context(*desk.where("ada")), inbox_id) is not None
+        assert await memory.turns.again(await desk.context("ada"), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(pressed.place)
         assert desk.screen.texts[-1] == "Here I am."

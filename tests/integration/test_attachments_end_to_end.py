@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 from aiohttp import web
 
-from tests.integration.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served, spawned
+from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served, spawned
 from tests.platforms import chat_model
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
@@ -201,6 +201,14 @@ EVIL = (
 )
 
 
+HARMLESS = (
+    EVIL.replace("[end of", "(end of")
+    .replace("[context", "(context")
+    .replace("</file", "(/file")
+    .replace("<file 0", "(file 0")
+)
+
+
 async def test_a_file_can_not_leave_its_marks_nor_pass_for_anything_else(desk: Desk) -> None:
     """Neither by what it says nor by its name."""
     async with desk.served().running():
@@ -211,7 +219,7 @@ async def test_a_file_can_not_leave_its_marks_nor_pass_for_anything_else(desk: D
             await side.answers(1)
             words, _ = desk.mind.said()[number]
             ((mark, inside),) = FENCE.findall(words)
-            assert inside == EVIL and words.count(mark) == 2
+            assert inside == HARMLESS and words.count(mark) == 2
             before, _, behind = words.partition(f"<file {mark}>")
             assert before.startswith("look\n[file: a")
             assert not re.search(r"^\[(?!file: a)", before, re.MULTILINE) and "<" not in before

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Health, Host, Inbound, Outbound
-from gateway import setup
-from gateway.config import ConfigError, load
-from gateway.settings import DiscordSettings, TelegramSettings
-from tests.fakes import NOON
+from gateway.config import setup
+from gateway.config.loading import ConfigError, load
+from gateway.config.settings import DiscordSettings, TelegramSettings
+from tests.kit.fakes import NOON
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 TOKEN = "123456789:" + "Aa0_-" * 7
@@ -62,10 +62,12 @@ def added(before: str, after: str) -> list[str]:
 # --- files ---
 
 
-def test_a_config_that_is_not_there_is_made_from_the_shipped_one(tmp_path: Path) -> None:
-    """Whoever starts with Telegram gets every option with its comment."""
+def test_a_config_that_is_not_there_is_made_with_defaults(tmp_path: Path) -> None:
+    """Whoever starts with Telegram gets a short file that names the full one."""
     file = add(tmp_path / "new")
-    assert added(SHIPPED.read_text(), file.read_text()) == [
+    assert str(SHIPPED) in file.read_text()
+    assert added(setup.short_config(), file.read_text()) == [
+        "channels:",
         "  telegram:",
         "    - id: telegram",
         "      token: ${TELEGRAM_TOKEN}",
@@ -196,7 +198,8 @@ def test_a_config_behind_a_link_is_changed_there(tmp_path: Path) -> None:
 def test_a_bot_on_discord_stands_beside_one_on_telegram(tmp_path: Path) -> None:
     """Each in its own list, with its own variable; the order in which they were set up does not matter."""
     file = add_discord(add(tmp_path / "one").parent)
-    assert added(SHIPPED.read_text(), file.read_text()) == [
+    assert added(setup.short_config(), file.read_text()) == [
+        "channels:",
         "  telegram:",
         "    - id: telegram",
         "      token: ${TELEGRAM_TOKEN}",
@@ -346,6 +349,13 @@ async def test_three_wrong_codes_shut_a_person_out_and_nobody_else() -> None:
     assert await paired(wire, seconds=10) == "7"
     answers = [chat for chat, _ in wire.answers]
     assert answers == ["6", "6", "6", "7", "7"]
+
+
+async def test_many_who_guess_together_end_the_code() -> None:
+    """With an account for every three guesses nobody gets near it: whoever sets the bot up begins again."""
+    guesses = [said("CDFG-2346", person=str(100 + n // 3)) for n in range(setup.GUESSES)]
+    assert await paired(Wire(*guesses[1:], said(CODE)), seconds=10) == "7"
+    assert await paired(Wire(*guesses, said(CODE))) is None
 
 
 async def test_a_code_sent_as_a_command_is_answered_in_its_place() -> None:

@@ -8,15 +8,16 @@ import pytest
 
 from agents.spec import AgentSpec
 from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Place
-from gateway import commands
-from gateway.commands import Call, pages
-from gateway.questions import buttons, is_alone
-from gateway.texts import Texts
-from gateway.toolbox import FORGET
-from gateway.turn import Agent
-from memory.service import Context, Desk, Parcel, Piece, Service
-from tests.conftest import group, private
-from tests.fakes import Clock, ScriptedModel
+from channels.ids import NUMERIC
+from gateway.commands import pages, table
+from gateway.commands.table import Call
+from gateway.commands.texts import Texts
+from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.toolbox import FORGET
+from gateway.pipeline.turn import Agent
+from memory.service import Context, Edits, OutboxRow, Part, Service
+from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.talk import group, private
 
 numbers = count(1)
 ENGLISH = Texts("en")
@@ -52,11 +53,12 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         memory=memory,
         agent=Agent(spec=AgentSpec(name="assistant"), provider=ScriptedModel(), offline=False),
         texts=ENGLISH,
-        door=memory.door,
+        access=memory.access,
         admin=False,
         stop=stop,
         new_code=lambda: "CDFG-2345",
         is_admin=lambda _user_id: False,
+        ids=NUMERIC,
         wake=lambda _key: None,
         rerun=rerun,
         trusted=False,
@@ -67,7 +69,7 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
 
 async def says(
     memory: Service, context: Context, text: str = "", *, pressed: str | None = None, channel: Channel | None = None
-) -> list[Parcel]:
+) -> list[OutboxRow]:
     """What is shown after a command, or after a press under the message 77; nothing when the press is no page's."""
     number = str(next(numbers))
     place = Place.from_session_key(context.session.key)
@@ -76,23 +78,23 @@ async def says(
         chat_kind="private" if context.session.private else "group", author_id=context.speaker.name,
         author_name=context.speaker.name, message_id="77", text=text, sent_at=0, pressed=pressed,
     )  # fmt: skip
-    inbox_id = await memory.mail.receive(
+    inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key=number, session_key=place.session_key, payload=inbound.to_json()
     )
     assert inbox_id is not None
-    name, arguments = commands.parse(text) or ("", "")
+    name, arguments = table.parse(text) or ("", "")
     made = call(memory, context, inbox_id, inbound, channel or Phone(), arguments)
     question = await memory.open_question(context)
     if pressed is None:
-        command = commands.find(name)
+        command = table.find(name)
         assert command is not None
         await command.run(made)
-    elif not await commands.press(made, pressed) and question is not None:
-        await commands.answer(made, question, pressed.split(":")[2])
+    elif not await table.press(made, pressed) and question is not None:
+        await table.answer(made, question, pressed.split(":")[2])
     shown = []
-    while (parcel := await memory.mail.take(place.session_key)) is not None:
-        await memory.mail.was_sent(parcel, "77")
-        shown.append(parcel)
+    while (row := await memory.mailbox.take(place.session_key)) is not None:
+        await memory.mailbox.was_sent(row, "77")
+        shown.append(row)
     return shown
 
 
@@ -109,7 +111,7 @@ async def ids(memory: Service, context: Context) -> dict[str, str]:
 async def offered(
     memory: Service, context: Context, typed: str, name: str = "forget", option: str = "what", arguments: str = ""
 ) -> list[str]:
-    return [one.value for one in await commands.suggestions(memory, context, ENGLISH, name, option, typed, arguments)]
+    return [one.value for one in await table.suggestions(memory, context, ENGLISH, name, option, typed, arguments)]
 
 
 # Completions ----------------------------------------------------------------------------------------------------
@@ -128,17 +130,17 @@ async def test_an_id_is_completed_by_its_beginning_or_by_words(memory: Service, 
     assert (await offered(memory, ada, "I like TEA"))[0] == tea
     assert (await offered(memory, ada, "喜欢登山"))[0] == hills
     assert await offered(memory, ada, "zebra") == []
-    found = await commands.suggestions(memory, ada, ENGLISH, "correct", "id", "tea")
+    found = await table.suggestions(memory, ada, ENGLISH, "correct", "id", "tea")
     assert found[0].label == f"{tea} · likes: tea"
 
 
 async def test_completions_are_few_and_short(memory: Service, ada: Context) -> None:
     """A platform refuses all of them for one that is too long."""
     await remember(memory, ada, *(f"number {n} is {'very ' * 60}long" for n in range(30)))
-    found = await commands.suggestions(memory, ada, ENGLISH, "forget", "what", "number")
+    found = await table.suggestions(memory, ada, ENGLISH, "forget", "what", "number")
     assert len(found) == 25
     assert all(len(one.label) <= 100 and one.label.startswith(one.value) for one in found)
-    assert await commands.suggestions(memory, ada, ENGLISH, "forget", "what", "number " * 50_000)
+    assert await table.suggestions(memory, ada, ENGLISH, "forget", "what", "number " * 50_000)
 
 
 async def test_completions_come_from_what_this_person_may_act_on(memory: Service, ada: Context) -> None:
@@ -159,7 +161,7 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
     assert await offered(memory, ada_there, "", "correct", "id") == [chess]
     labels = {
         one.value: one.label
-        for one in await commands.suggestions(memory, bob_there, ENGLISH, "memory", "rest", "likes", "show")
+        for one in await table.suggestions(memory, bob_there, ENGLISH, "memory", "rest", "likes", "show")
     }
     assert labels == {chess: f"{chess} · ada: likes: chess", go: f"{go} · likes: go"}
 
@@ -182,14 +184,14 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
 async def test_only_ids_are_completed(memory: Service, ada: Context, name: str, option: str, arguments: str) -> None:
     """An id in the place of a word to search for would be in the way."""
     await remember(memory, ada, "I like tea")
-    assert list(await commands.suggestions(memory, ada, ENGLISH, name, option, "te", arguments)) == []
+    assert list(await table.suggestions(memory, ada, ENGLISH, name, option, "te", arguments)) == []
 
 
 async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Context) -> None:
     """What matters least is what one most often wants gone."""
     await remember(memory, ada, "the needle")
     needle = (await memory.memories(ada, limit=1))[0]
-    await memory._database.write(
+    await memory.database.write(
         lambda tx: tx.run(
             "with recursive n(i) as (values (1) union all select i + 1 from n where i < 3000) insert into memories"
             " (short_id, kind, owner_id, author_id, subject_id, category, key, value, importance, confidence, origin,"
@@ -202,19 +204,19 @@ async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Co
     for typed in (needle.short_id, needle.short_id[2:], "needle"):
         assert (await offered(memory, ada, typed))[0] == needle.short_id
     assert await offered(memory, ada, "needl") == [needle.short_id]
-    filled = await commands.form(memory, ada, ENGLISH, "correct", needle.short_id)
+    filled = await table.form(memory, ada, ENGLISH, "correct", needle.short_id)
     assert filled is not None and filled.value == "the needle"
 
 
 async def test_parts_of_a_list_are_completed_with_how_much_is_in_them(memory: Service, ada: Context) -> None:
     """Only those that there are."""
     await remember(memory, ada, "I like tea", "I like milk", "I'm allergic to nuts")
-    found = await commands.suggestions(memory, ada, ENGLISH, "memory", "rest", "", "list")
+    found = await table.suggestions(memory, ada, ENGLISH, "memory", "rest", "", "list")
     assert [(one.value, one.label) for one in found] == [
         ("fact", "Facts (3)"), ("health", "health (1)"), ("preference", "preferences (2)"),
     ]  # fmt: skip
     assert await offered(memory, ada, "pref", "memory", "rest", "list") == ["preference"]
-    chinese = await commands.suggestions(memory, ada, Texts("zh"), "memory", "rest", "健", "list")
+    chinese = await table.suggestions(memory, ada, Texts("zh"), "memory", "rest", "健", "list")
     assert [(one.value, one.label) for one in chinese] == [("health", "健康 (1)")]
 
 
@@ -223,17 +225,17 @@ async def test_timezones_are_completed_by_their_city(memory: Service, ada: Conte
     assert (await offered(memory, ada, "lisb", "profile", "value", "timezone"))[0] == "Europe/Lisbon"
     assert "Asia/Shanghai" in await offered(memory, ada, "asia/sha", "profile", "value", "timezone")
     assert len(await offered(memory, ada, "", "profile", "value", "timezone")) == 25
-    assert await offered(memory, ada, "", "profile", "value", "language") == ["en", "zh"]
+    assert await offered(memory, ada, "", "profile", "value", "language") == ["en", "zh", "de", "es", "fr", "ja"]
 
 
 async def test_completions_and_forms_change_nothing(memory: Service, ada: Context) -> None:
     """They run at every key that is pressed, for a command that may never be sent."""
     await remember(memory, ada, "I like tea")
     tea = (await ids(memory, ada))["tea"]
-    before = await memory._database.read(lambda reader: [tuple(row) for row in reader.all("select * from memories")])
+    before = await memory.database.read(lambda reader: [tuple(row) for row in reader.all("select * from memories")])
     await offered(memory, ada, "tea")
-    await commands.form(memory, ada, ENGLISH, "correct", tea)
-    after = await memory._database.read(lambda reader: [tuple(row) for row in reader.all("select * from memories")])
+    await table.form(memory, ada, ENGLISH, "correct", tea)
+    after = await memory.database.read(lambda reader: [tuple(row) for row in reader.all("select * from memories")])
     assert before == after
 
 
@@ -245,14 +247,14 @@ async def test_a_command_without_its_text_opens_a_form(memory: Service, ada: Con
     await remember(memory, ada, "I like tea", "y" * 2_048)
     by_value = await ids(memory, ada)
     tea, long = by_value["tea"], by_value["y" * 2_048]
-    empty = await commands.form(memory, ada, ENGLISH, "remember", " ")
-    filled = await commands.form(memory, ada, Texts("zh"), "correct", f" {tea} ")
-    assert await commands.form(memory, ada, Texts("zh"), "memory", f"edit {tea}") == filled
+    empty = await table.form(memory, ada, ENGLISH, "remember", " ")
+    filled = await table.form(memory, ada, Texts("zh"), "correct", f" {tea} ")
+    assert await table.form(memory, ada, Texts("zh"), "memory", f"edit {tea}") == filled
     assert empty is not None and empty.value == ""
     assert filled is not None and filled.value == "tea" and tea in filled.title
     for form in (empty, filled):
         assert 0 < len(form.title) <= 45 and 0 < len(form.label) <= 45 and form.limit == 2_000
-    whole = await commands.form(memory, ada, ENGLISH, "correct", long)
+    whole = await table.form(memory, ada, ENGLISH, "correct", long)
     assert whole is not None and len(whole.value) == whole.limit == 2_048
 
 
@@ -265,21 +267,21 @@ async def test_no_form_opens_where_the_command_itself_has_the_answer(memory: Ser
     await remember(memory, bob_there, "I like go")
     beer, go = (await ids(memory, bob))["beer"], (await ids(memory, ada_there))["go"]
     for context, arguments in ((ada, "m_nothere"), (ada, beer), (ada_there, go), (bob, f"{beer} wine"), (bob, "")):
-        assert await commands.form(memory, context, ENGLISH, "correct", arguments) is None
-        assert await commands.form(memory, context, ENGLISH, "memory", f"edit {arguments}") is None
-    assert await commands.form(memory, ada, ENGLISH, "remember", "tea") is None
-    assert await commands.form(memory, ada, ENGLISH, "forget", "") is None
+        assert await table.form(memory, context, ENGLISH, "correct", arguments) is None
+        assert await table.form(memory, context, ENGLISH, "memory", f"edit {arguments}") is None
+    assert await table.form(memory, ada, ENGLISH, "remember", "tea") is None
+    assert await table.form(memory, ada, ENGLISH, "forget", "") is None
     await remember(memory, ada, "I like tea")
     tea = (await ids(memory, ada))["tea"]
     for arguments in ("", tea, f"show {tea}", f"pin {tea}"):
-        assert await commands.form(memory, ada, ENGLISH, "memory", arguments) is None
+        assert await table.form(memory, ada, ENGLISH, "memory", arguments) is None
 
 
 # Pages ----------------------------------------------------------------------------------------------------------
 
 
-def labels(parcel: Parcel) -> list[str]:
-    return [label for label, _ in parcel.buttons]
+def labels(row: OutboxRow) -> list[str]:
+    return [label for label, _ in row.buttons]
 
 
 async def test_a_list_is_leafed_through_in_its_message(memory: Service, ada: Context) -> None:
@@ -390,13 +392,13 @@ async def test_an_answer_leaves_a_message_in_which_more_is_said(memory: Service,
     await remember(memory, ada, "I like tea")
     tea = (await memory.memories(ada, limit=1))[0]
     asked: list[Button] = []
-    number = await memory.mail.receive(
+    number = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="asks", session_key=ada.session.key, payload="{}"
     )
     assert number is not None
 
-    def ask(desk: Desk) -> list[Piece]:
-        question = desk.ask(FORGET, {"memory": tea.id}, choices=("yes", "no"), preset="yes")
+    def ask(edits: Edits) -> list[Part]:
+        question = edits.ask(FORGET, {"memory": tea.id}, choices=("yes", "no"), preset="yes")
         asked.extend(buttons(question, ENGLISH))
         return []
 

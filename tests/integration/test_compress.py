@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
-from agents.tokens import count_tokens
-from memory.learn.ask import Ask, Mind, ModelFailed, Told
-from memory.service import How, Memory, Selection, Service, Triggers, Turn, Where, Who
+from memory.forgetting import retention
+from memory.jobs import compress
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.service import AgentMemory, How, Memory, Selection, Service, Turn, Where, Who
 from memory.store import memories
 from memory.store.usage import Spent
-from memory.upkeep import compress, retention
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import Clock, counting_ids
-from tests.integration.test_forgetting import all_of, carried_out, forgotten, planted, traces, wrote
-from tests.integration.test_forgetting import say as say_in_full
-from tests.integration.test_memory import act, say
+from tests.kit import stores
+from tests.kit.fakes import Clock
+from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
+from tests.kit.stores import planted, remembered, rows, wrote
+from tests.kit.talk import act, exchange, group, private, say
 
 Place: TypeAlias = tuple[Where, Who]
 ADA, BOB = private("ada"), private("bob")
 
 
-async def nothing(ask: Ask) -> None:
+async def nothing(request: ModelRequest) -> None:
     """Let the script answer."""
 
 
@@ -35,43 +35,45 @@ class Nightly:
     """A model that makes an event of each message, and of events the facts that are scripted for their words.
 
     `asked` are the questions about events; `before` is called with each of them, and what it gives is the answer.
+    `people` are the names that it takes for those of people.
     """
 
     def __init__(self) -> None:
         self.lasting: dict[str, dict[str, Any]] = {}
-        self.asked: list[Ask] = []
-        self.before: Callable[[Ask], Awaitable[str | None]] = nothing
+        self.asked: list[ModelRequest] = []
+        self.before: Callable[[ModelRequest], Awaitable[str | None]] = nothing
+        self.people: list[str] = []
         self.tokens = 100
 
     def says(self, words: str, value: str, *, key: str = "hobby", **more: Any) -> None:
         """Have events with `words` in them tell a fact."""
         self.lasting[words] = {"category": "preference", "key": key, "value": value, **more}
 
-    async def __call__(self, ask: Ask) -> Told:
-        if "\nEVENTS:" not in ask.material:
-            return self.told(extracted(ask))
-        self.asked.append(ask)
-        instead = await self.before(ask)
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        if "\nEVENTS:" not in request.material:
+            return self.told(extracted(request))
+        self.asked.append(request)
+        instead = await self.before(request)
         if instead is not None:
             return self.told(instead)
         facts = []
         for words, fact in self.lasting.items():
-            numbers = [event["n"] for event in events_in(ask) if words in event["text"]]
+            numbers = [event["n"] for event in events_in(request) if words in event["text"]]
             if numbers:
                 facts.append({"events": numbers, **fact})
-        return self.told({"facts": facts})
+        return self.told({"facts": facts, "entities": [{"name": name, "type": "person"} for name in self.people]})
 
-    def told(self, answer: str | dict[str, Any]) -> Told:
+    def told(self, answer: str | dict[str, Any]) -> ModelAnswer:
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        return Told(
+        return ModelAnswer(
             text=text,
             spent=Spent(model="scripted", input_tokens=self.tokens, output_tokens=1, cached_tokens=0, estimated=False),
         )
 
 
-def extracted(ask: Ask) -> dict[str, Any]:
+def extracted(request: ModelRequest) -> dict[str, Any]:
     """An event for what was said, and a fact for "my key is value"."""
-    lines = [json.loads(line) for line in ask.material.split("MESSAGES:")[1].splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in request.material.split("MESSAGES:")[1].splitlines() if line.startswith("{")]
     said = [line for line in lines if "assistant" not in line["by"]]
     facts = []
     for line in said:
@@ -82,32 +84,18 @@ def extracted(ask: Ask) -> dict[str, Any]:
     return {"facts": facts, "events": events}
 
 
-def events_in(ask: Ask) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ask.material.split("\nEVENTS:")[1].splitlines() if line.startswith("{")]
+def events_in(request: ModelRequest) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in request.material.split("\nEVENTS:")[1].splitlines() if line.startswith("{")]
 
 
-def known_in(ask: Ask) -> list[str]:
-    part = ask.material.split("\nEVENTS:")[0]
+def known_in(request: ModelRequest) -> list[str]:
+    part = request.material.split("\nEVENTS:")[0]
     return [json.loads(line)["value"] for line in part.splitlines() if line.startswith("{")]
 
 
-@asynccontextmanager
-async def opened(
-    path: Path, clock: Clock, model: Nightly | None, *, ids: Callable[[], str] | None = None, **mind: Any
-) -> AsyncIterator[Service]:
-    service = await Service.open(
-        path,
-        agents={"assistant": "UTC", "other": "UTC"},
-        minds={} if model is None else {"assistant": Mind(complete=model, **mind)},
-        triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=ids or counting_ids(),
-        count_tokens=count_tokens,
-    )
-    try:
-        yield service
-    finally:
-        await service.close(seconds=5)
+def opened(path: Path, clock: Clock, model: Nightly | None, **options: Any) -> AbstractAsyncContextManager[Service]:
+    asked = None if model is None else BackgroundModel(complete=model, **options)
+    return stores.opened(path, clock, agents={"assistant": AgentMemory(model=asked), "other": AgentMemory()})
 
 
 @pytest.fixture
@@ -150,12 +138,6 @@ async def values(store: Service, place: Place, kind: str = "fact") -> list[str]:
     return [memory.value for memory in await kept(store, place, kind)]
 
 
-async def rows(store: Service) -> dict[str, list[tuple[object, ...]]]:
-    """All there is of memory, byte by byte."""
-    tables = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
-    return {table: await all_of(store, f"select * from {table} order by 1, 2") for table in tables}
-
-
 async def test_what_events_tell_becomes_a_fact_with_its_origin_and_dates(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
@@ -172,12 +154,13 @@ async def test_what_events_tell_becomes_a_fact_with_its_origin_and_dates(
     )  # fmt: skip
     assert (fact.origin, fact.author_id, fact.subject_id, fact.importance) == ("derived", speaker, speaker, 7)
     assert (fact.learned_at, fact.local_date) == (second.said[0].said_at, "2026-11-22")
-    shown = await act(store, second.context, lambda desk: desk.show(fact.short_id))
+    shown = await act(store, second.context, lambda edits: edits.show(fact.short_id))
     assert [source.message_id for source in shown.sources] == [first.said[0].id, second.said[0].id]
-    parents = await all_of(store, "select e.value from memory_parents p join memories e on e.id = p.parent_id")
+    parents = await rows(store, "select e.value from memory_parents p join memories e on e.id = p.parent_id")
     assert ("ran ten miles along the Tagus",) in parents and ("ran up to Sintra",) in parents
-    assert await all_of(store, "select distinct compressed_at from memories where kind = 'event'") == [(clock(),)]
-    assert await all_of(store, "select input_tokens from usage where purpose = 'compress'") == [(100,)]
+    ((at,),) = await rows(store, "select distinct compressed_at from memories where kind = 'event'")
+    assert clock.just_now(int(str(at)))
+    assert await rows(store, "select input_tokens from usage where purpose = 'compress'") == [(100,)]
 
 
 async def test_a_fact_feeds_the_profile_like_any_other(store: Service, clock: Clock, model: Nightly) -> None:
@@ -240,18 +223,18 @@ async def test_while_nothing_is_learned_events_wait(store: Service, clock: Clock
     """Also where that is wished while the model reads; afterwards nothing is missing."""
     turn = await tell(store, ADA, "played the cello", clock)
     model.says("cello", "the cello")
-    await act(store, turn.context, lambda desk: desk.set_learning(False))
+    await act(store, turn.context, lambda edits: edits.set_learning(False))
     assert await night(store, clock) == {} and model.asked == []
     assert await store.jobs.preview(turn.context, "compress") == []
-    await act(store, turn.context, lambda desk: desk.set_learning(True))
+    await act(store, turn.context, lambda edits: edits.set_learning(True))
 
-    async def off(ask: Ask) -> None:
-        await act(store, turn.context, lambda desk: desk.set_learning(False))
+    async def off(request: ModelRequest) -> None:
+        await act(store, turn.context, lambda edits: edits.set_learning(False))
 
     model.before = off
     assert await night(store, clock) == {} and await values(store, ADA) == []
     model.before = nothing
-    await act(store, turn.context, lambda desk: desk.set_learning(True))
+    await act(store, turn.context, lambda edits: edits.set_learning(True))
     assert await night(store, clock) == {"facts": 1, "events": 1}
 
 
@@ -260,16 +243,16 @@ async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, 
     await tell(store, ADA, "played the cello", clock)
     model.says("cello", "the cello")
     await night(store, clock)
-    before = await rows(store)
+    before = await remembered(store)
     assert await night(store, clock) == {}
-    assert await rows(store) == before and len(model.asked) == 1
+    assert await remembered(store) == before and len(model.asked) == 1
 
 
 async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock: Clock, model: Nightly) -> None:
     """What was committed is neither paid nor learned twice."""
-    path, ids = tmp_path / "remora.db", counting_ids()
+    path = tmp_path / "remora.db"
     model.says("walk", "walks by the river")
-    async with opened(path, clock, model, ids=ids) as store:
+    async with opened(path, clock, model) as store:
         await tell(store, ADA, "came home", clock)
         ada = await store.context(*ADA)
         for n in range(60):
@@ -277,7 +260,7 @@ async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock:
         clock.move(days=1)
         reached = asyncio.Event()
 
-        async def hang(ask: Ask) -> None:
+        async def hang(request: ModelRequest) -> None:
             if len(model.asked) == 2:
                 reached.set()
                 await asyncio.Event().wait()
@@ -290,13 +273,13 @@ async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock:
             await running
         assert await values(store, ADA) == ["walks by the river"]
     model.before = nothing
-    async with opened(path, clock, model, ids=ids) as store:
+    async with opened(path, clock, model) as store:
         run = await store.jobs.run("assistant", "compress", day(clock))
         assert run is not None and (run.state, run.attempts) == ("done", 1)
         assert run.counts == {"facts": 1, "known": 1, "events": 61}
         assert await values(store, ADA) == ["walks by the river"]
         assert [len(events_in(ask)) for ask in model.asked] == [40, 21, 21]
-        assert await all_of(store, "select count(*) from memories where kind = 'event' and compressed_at is null") == [
+        assert await rows(store, "select count(*) from memories where kind = 'event' and compressed_at is null") == [
             (0,)
         ]
 
@@ -322,7 +305,7 @@ async def test_an_older_event_replaces_nothing_that_was_told_since(
     model.says("Porto", "Porto", key="home", category="place")
     await night(store, clock)
     assert await values(store, ADA) == ["Lisbon"]
-    assert await all_of(store, "select valid_until is null from memories where value = 'Porto'") == [(0,)]
+    assert await rows(store, "select valid_until is null from memories where value = 'Porto'") == [(0,)]
 
 
 async def test_a_fact_that_is_named_is_replaced(store: Service, clock: Clock, model: Nightly) -> None:
@@ -400,7 +383,7 @@ async def test_what_a_person_has_made_sure_of_is_not_replaced_at_night(
     await act(
         store,
         turn.context,
-        lambda desk: desk.confirm(home.short_id) if how == "confirm" else desk.pin(home.short_id, pinned=True),
+        lambda edits: edits.confirm(home.short_id) if how == "confirm" else edits.pin(home.short_id, pinned=True),
     )
     await tell(store, ADA, "slept in Lisbon", clock)
     model.says("Lisbon", "Lisbon", key="home", category="place")
@@ -417,12 +400,12 @@ async def test_an_event_tells_nothing_a_second_time(store: Service, clock: Clock
     await tell(store, ADA, "was stargazing, saw Saturn and played the cello", clock)
     model.says("Saturn", "Stargazing in the garden")
     model.says("played", "the cello", key="instrument")
-    before = await all_of(store, "select * from memories where kind <> 'event' order by id")
-    linked = [await all_of(store, f"select * from {table}") for table in ("memory_sources", "memory_parents")]
+    before = await rows(store, "select * from memories where kind <> 'event' order by id")
+    linked = [await rows(store, f"select * from {table}") for table in ("memory_sources", "memory_parents")]
     clock.move(days=20)
     assert await night(store, clock) == {"known": 2, "events": 1}
-    assert await all_of(store, "select * from memories where kind <> 'event' order by id") == before
-    assert [await all_of(store, f"select * from {table}") for table in ("memory_sources", "memory_parents")] == linked
+    assert await rows(store, "select * from memories where kind <> 'event' order by id") == before
+    assert [await rows(store, f"select * from {table}") for table in ("memory_sources", "memory_parents")] == linked
 
 
 async def test_a_forgotten_event_takes_its_fact_along(store: Service, clock: Clock, model: Nightly) -> None:
@@ -437,7 +420,7 @@ async def test_a_forgotten_event_takes_its_fact_along(store: Service, clock: Clo
     assert await values(store, ADA) == []
     assert await night(store, clock) == {"facts": 1, "events": 1}
     (again,) = await kept(store, ADA)
-    parents = await all_of(store, "select e.value from memory_parents p join memories e on e.id = p.parent_id"
+    parents = await rows(store, "select e.value from memory_parents p join memories e on e.id = p.parent_id"
                                   f" where p.memory_id = {again.id}")  # fmt: skip
     assert parents == [("ran up to Sintra",)]
 
@@ -448,7 +431,7 @@ async def test_forgotten_words_take_what_was_made_of_them_along(tmp_path: Path, 
     path.parent.mkdir()
     model.says("zqtelescope", "zqstargazing at night")
     async with opened(path, clock, model) as store:
-        turn = await say_in_full(store, ADA, "bought a zqtelescope", clock)
+        turn = await exchange(store, ADA, "bought a zqtelescope", clock)
         await night(store, clock)
         assert await values(store, ADA) == ["zqstargazing at night"]
         await forgotten(store, turn.context, "zqtelescope")
@@ -488,7 +471,7 @@ async def test_what_is_forgotten_while_the_model_reads_is_not_learned(
     model.says("cello", "the cello")
     event = (await kept(store, ADA, "event"))[0]
 
-    async def forget(ask: Ask) -> None:
+    async def forget(request: ModelRequest) -> None:
         await forgotten_alone(store, turn.context, event.id)
 
     model.before = forget
@@ -504,7 +487,7 @@ async def test_what_is_taken_off_the_record_while_the_model_reads_is_not_learned
     fact = await planted(store, turn.context, "has a cello", sources=[turn.said[0].id])
     model.says("cello", "music")
 
-    async def forget(ask: Ask) -> None:
+    async def forget(request: ModelRequest) -> None:
         selection = Selection(what="memories", memory_ids=(fact,))
         await carried_out(store, turn.context, selection, how="memory")
 
@@ -518,7 +501,7 @@ async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Cl
     """What filled it is replaced by something that belongs into no slot."""
     turn = await tell(store, ADA, "my hobby is chess", clock)
     (chess,) = await kept(store, ADA)
-    before = await rows(store)
+    before = await remembered(store)
     await tell(store, ADA, "gave up chess", clock)
     model.says("chess", "no chess any more", key="decision", category="decision", replaces=chess.short_id)
     await night(store, clock)
@@ -526,7 +509,7 @@ async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Cl
     (item,) = await store.jobs.mine(turn.context, limit=5)
     await store.jobs.undo(turn.context, item.run.id)
     assert [slot.value for slot in await store.profile(turn.context)] == ["hobby chess"]
-    assert set(before["memories"]) <= set((await rows(store))["memories"])
+    assert set(before["memories"]) <= set((await remembered(store))["memories"])
 
 
 async def test_an_event_whose_words_went_by_their_age_is_gone_through_still(
@@ -535,7 +518,7 @@ async def test_an_event_whose_words_went_by_their_age_is_gone_through_still(
     """Nobody has wished that nothing be learned from it: it had to wait for a model."""
     await tell(store, ADA, "began to learn the harp", clock)
     clock.move(days=8)
-    assert await retention.erase_words(store._database, before=clock() - 86_400_000, now=clock()) == 2
+    assert await retention.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
     model.says("harp", "plays the harp")
     assert await night(store, clock) == {"facts": 1, "events": 1}
     assert await values(store, ADA) == ["plays the harp"]
@@ -550,7 +533,7 @@ async def test_what_is_forgotten_after_its_words_went_by_their_age_is_not_learne
     said = [turn.said[0].id]
     await planted(store, turn.context, "bought the harp", kind="event", key="event", category="happening", sources=said)
     clock.move(days=8)
-    assert await retention.erase_words(store._database, before=clock() - 86_400_000, now=clock()) == 2
+    assert await retention.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
     (fact,) = await kept(store, ADA)
     await carried_out(store, turn.context, Selection(what="memories", memory_ids=(fact.id,)), how=how)
     model.says("harp", "a golden harp")
@@ -601,9 +584,9 @@ async def test_taking_a_night_back_restores_every_byte_for_good(store: Service, 
     turn = await tell(store, ADA, "unpacked in Lisbon with Marta Reis", clock)
     model.says("Lisbon", "Lisbon", key="home", category="place")
     model.says("Marta", "Marta Reis helps with moving", key="friend")
-    before = await rows(store)
+    before = await remembered(store)
     assert await night(store, clock) == {"facts": 2, "events": 1}
-    assert await rows(store) != before
+    assert await remembered(store) != before
     (item,) = await store.jobs.mine(turn.context, limit=5)
     changes = await store.jobs.did(turn.context, item.run.id)
     assert sorted((change.what, change.memory.value) for change in changes) == [
@@ -613,7 +596,7 @@ async def test_taking_a_night_back_restores_every_byte_for_good(store: Service, 
         ("replaced", "Porto"),
     ]
     await store.jobs.undo(turn.context, item.run.id)
-    assert await rows(store) == before
+    assert await remembered(store) == before
     asked = len(model.asked)
     await tell(store, ADA, "sold the boat", clock)
     assert await night(store, clock) == {"events": 1}
@@ -632,7 +615,7 @@ async def test_a_run_that_is_taken_back_while_at_work_stays_taken_back(
     model.says("walk number 1", "walks in the morning")
     model.says("came home", "is home by noon")
 
-    async def back(ask: Ask) -> None:
+    async def back(request: ModelRequest) -> None:
         if len(model.asked) == 2:
             (item,) = await store.jobs.mine(ada, limit=5)
             await store.jobs.undo(ada, item.run.id)
@@ -652,15 +635,15 @@ async def test_a_preview_shows_it_and_keeps_nothing(store: Service, clock: Clock
     turn = await tell(store, ADA, "played the cello", clock)
     model.says("cello", "the cello")
     clock.move(days=1)
-    before = await rows(store)
+    before = await remembered(store)
     changes = await store.jobs.preview(turn.context, "compress")
     assert [(change.what, change.memory.value) for change in changes] == [
         ("new", "the cello"),
         ("compressed", "played the cello"),
     ]
     assert [parent.value for parent in changes[0].made_of] == ["played the cello"]
-    assert await rows(store) == before
-    assert await all_of(store, "select count(*) from usage where purpose = 'compress'") == [(1,)]
+    assert await remembered(store) == before
+    assert await rows(store, "select count(*) from usage where purpose = 'compress'") == [(1,)]
 
 
 @pytest.mark.parametrize("failure", [ModelFailed("down"), "I would rather not."])
@@ -673,8 +656,8 @@ async def test_one_whose_answer_fails_holds_up_nobody(
     model.says("cello", "the cello")
     model.says("polka", "polka")
 
-    async def fail(ask: Ask) -> str | None:
-        if "polka" in ask.material:
+    async def fail(request: ModelRequest) -> str | None:
+        if "polka" in request.material:
             return None
         if isinstance(failure, Exception):
             raise failure
@@ -712,18 +695,18 @@ async def test_what_the_budget_does_not_suffice_for_waits_a_day(tmp_path: Path, 
 
 async def test_without_a_model_events_wait_and_that_is_said_once(tmp_path: Path, clock: Clock, model: Nightly) -> None:
     """No night fails for that, and with a model again they are gone through."""
-    path, ids = tmp_path / "remora.db", counting_ids()
-    async with opened(path, clock, model, ids=ids) as store:
+    path = tmp_path / "remora.db"
+    async with opened(path, clock, model) as store:
         await tell(store, ADA, "played the cello", clock)
         await tell(store, ADA, "sold the boat", clock)
-    async with opened(path, clock, None, ids=ids) as store:
-        before = await rows(store)
+    async with opened(path, clock, None) as store:
+        before = await remembered(store)
         assert await night(store, clock) == {"no_model": 2}
         assert await night(store, clock) == {}
-        assert await rows(store) == before
+        assert await remembered(store) == before
         assert await store.jobs.mine(await store.context(*ADA), limit=5) == []
     model.says("cello", "the cello")
-    async with opened(path, clock, model, ids=ids) as store:
+    async with opened(path, clock, model) as store:
         assert await night(store, clock) == {"facts": 1, "events": 2}
 
 
@@ -756,17 +739,19 @@ async def test_what_people_have_told_of_themselves_in_a_group_is_known_there(
     await tell(store, ada, "my hobby is stargazing in the garden", clock)
     await tell(store, ada, "was stargazing and saw Saturn", clock)
     model.says("Saturn", "stargazing in the garden", about="Ada")
-    before = await all_of(store, "select * from memories where kind = 'fact'")
+    before = await rows(store, "select * from memories where kind = 'fact'")
     assert await night(store, clock) == {"known": 1, "events": 1}
-    assert await all_of(store, "select * from memories where kind = 'fact'") == before
+    assert await rows(store, "select * from memories where kind = 'fact'") == before
 
 
 async def test_nothing_is_derived_of_whom_others_are_not_to_tell(store: Service, clock: Clock, model: Nightly) -> None:
     """A wish holds for what a model makes of events, too."""
     bob = await tell(store, group("club", "bob"), "good evening", clock)
     await store.privacy.learn_about(bob.context, False)
+    clock.move(days=7)
     await tell(store, group("club", "ada"), "saw bob at the opera", clock)
     model.says("opera", "goes to the opera", about="bob")
+    model.people.append("bob")
     assert await night(store, clock) == {"refused": 1, "events": 2}
 
 
@@ -808,8 +793,8 @@ async def test_an_event_that_was_corrected_meanwhile_is_gone_through_as_it_is_no
     (event,) = await kept(store, ADA, "event")
     model.says("Tagus", "running")
 
-    async def correct(ask: Ask) -> None:
-        await act(store, turn.context, lambda desk: desk.correct(event.short_id, "rowed on the Douro"))
+    async def correct(request: ModelRequest) -> None:
+        await act(store, turn.context, lambda edits: edits.correct(event.short_id, "rowed on the Douro"))
 
     model.before = correct
     await night(store, clock)
@@ -827,15 +812,15 @@ async def test_what_was_made_of_a_corrected_event_ends_with_it(store: Service, c
     assert await night(store, clock) == {"facts": 1, "events": 2}
     event, other = await kept(store, ADA, "event")
     (fact,) = await kept(store, ADA)
-    _, new = await act(store, turn.context, lambda desk: desk.correct(event.short_id, "moved into a flat in Porto"))
+    _, new = await act(store, turn.context, lambda edits: edits.correct(event.short_id, "moved into a flat in Porto"))
     assert await values(store, ADA) == []
     assert [slot.value for slot in await store.profile(turn.context)] == []
-    shown = await act(store, turn.context, lambda desk: desk.show(fact.short_id))
-    assert (shown.memory.valid_until, shown.memory.superseded_by) == (clock(), new.id)
+    shown = await act(store, turn.context, lambda edits: edits.show(fact.short_id))
+    assert shown.memory.superseded_by == new.id and clock.just_now(shown.memory.valid_until or 0)
     assert [one.value for one in shown.versions] == ["lives in a flat in Lisbon"]
-    waiting = await all_of(store, "select id from memories where kind = 'event' and compressed_at is null order by id")
+    waiting = await rows(store, "select id from memories where kind = 'event' and compressed_at is null order by id")
     assert waiting == [(other.id,), (new.id,)]
-    await store._database.write(lambda tx: memories.retract(tx, [new.id]))
+    await store.database.write(lambda tx: memories.retract(tx, [new.id]))
     assert await values(store, ADA) == ["lives in a flat in Lisbon"]
 
 
@@ -849,10 +834,10 @@ async def test_what_somebody_has_made_sure_of_outlives_its_corrected_event(
     await night(store, clock)
     (event,), (fact,) = await kept(store, ADA, "event"), await kept(store, ADA)
     if hold == "pin":
-        await act(store, turn.context, lambda desk: desk.pin(fact.short_id, pinned=True))
+        await act(store, turn.context, lambda edits: edits.pin(fact.short_id, pinned=True))
     else:
-        await act(store, turn.context, lambda desk: desk.confirm(fact.short_id))
-    await act(store, turn.context, lambda desk: desk.correct(event.short_id, "moved into a flat in Porto"))
+        await act(store, turn.context, lambda edits: edits.confirm(fact.short_id))
+    await act(store, turn.context, lambda edits: edits.correct(event.short_id, "moved into a flat in Porto"))
     assert await values(store, ADA) == ["lives in a flat in Lisbon"]
 
 

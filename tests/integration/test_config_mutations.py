@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from gateway.config import EX_CONFIG, Config, ConfigError, load
-from gateway.strict_yaml import MAX_BYTES, Document, KeyPath, parse
+from gateway.config.loading import EX_CONFIG, Config, ConfigError, load
+from gateway.config.strict_yaml import MAX_BYTES, Document, KeyPath, parse
 
 ROOT = Path(__file__).parents[2]
 FILES = ("config.yaml", "agents/assistant.yaml")
@@ -334,7 +334,7 @@ def too_much(of: Shipped, chance: random.Random) -> Mutation:
             lines[:0] = ["%YAML 1.1", "---"]
     words = {"long comment": "256 KB", "many lines": "256 KB", "second document": "second document", "directive": "%"}
     return Mutation(
-        what=kind, file=of.file, raw=of.written(lines), expected="refused", words=words.get(kind, "inside each other")
+        what=kind, file=of.file, raw=of.written(lines), expected="refused", words=words.get(kind, "are nested")
     )
 
 

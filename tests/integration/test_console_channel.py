@@ -27,12 +27,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import ChannelUnavailable, Outbound, Place
-from channels.console import ConsoleChannel
+from channels.console import ConsoleChannel, Streams
 
 HOST = Path(__file__).with_name("console_host.py")
 ADA = Place(channel="console", chat="ada")
 TIMEOUT = 30  # seconds until a program that hangs fails its test
 CTRL_C, CTRL_D, UP, LEFT, ENTER, ALT_ENTER = "\x03", "\x04", "\x1b[A", "\x1b[D", "\r", "\x1b\r"
+BACKSPACE = "\x7f"
 PROMPT = "you>"
 
 
@@ -60,7 +61,10 @@ def console(screen: io.StringIO) -> ConsoleChannel:
     """A channel that prints on `screen` and has no input."""
     ids = count(1)
     return ConsoleChannel(
-        person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), stdin=io.StringIO(), stdout=screen
+        person="ada",
+        now=lambda: 0,
+        new_id=lambda: str(next(ids)),
+        streams=Streams(stdin=io.StringIO(), stdout=screen),
     )
 
 
@@ -189,7 +193,10 @@ async def test_console_reports_rows_that_a_closed_output_did_not_show() -> None:
     ids = count(1)
     with os.fdopen(write_end, "w", encoding="utf-8") as stdout:
         channel = ConsoleChannel(
-            person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), stdin=io.StringIO(), stdout=stdout
+            person="ada",
+            now=lambda: 0,
+            new_id=lambda: str(next(ids)),
+            streams=Streams(stdin=io.StringIO(), stdout=stdout),
         )
         with pytest.raises(ChannelUnavailable) as first:
             await channel.send(row("hello"))
@@ -518,16 +525,60 @@ def test_console_prompt_sends_no_blank_lines(terminal: Terminal) -> None:
     assert terminal.left()["said"] == ["x"]
 
 
-def test_console_prompt_clears_the_line_on_ctrl_c_and_leaves_on_the_next(terminal: Terminal) -> None:
-    """As in a shell the first Ctrl-C drops what was typed; on an empty line it means goodbye."""
+def test_console_prompt_clears_the_line_on_ctrl_c_and_warns_before_it_leaves(terminal: Terminal) -> None:
+    """As in a shell the first Ctrl-C drops what was typed; on an empty line one Ctrl-C is not yet a goodbye."""
     terminal.type("junk")
     terminal.see("junk")
     terminal.type(CTRL_C + "good" + ENTER)
     terminal.see('heard "good"')
     terminal.see(PROMPT)
     terminal.type(CTRL_C)
+    terminal.see("(Ctrl-C again leaves, and so does /quit.)")
+    terminal.type("more" + ENTER)
+    terminal.see('heard "more"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_C)
+    terminal.see("Ctrl-C again leaves")
+    terminal.type(CTRL_C)
     report = terminal.left()
-    assert (report["said"], report["ended"]) == (["good"], "returned")
+    assert (report["said"], report["ended"]) == (["good", "more"], "returned")
+
+
+@pytest.mark.parametrize("word", ["/quit", "/exit", "exit", " Quit "])
+def test_console_prompt_leaves_when_a_line_says_so(terminal: Terminal, word: str) -> None:
+    """These words are meant for the terminal, not for the model."""
+    terminal.type(word + ENTER)
+    assert terminal.left()["said"] == []
+
+
+def test_console_prompt_takes_a_word_for_a_command_only_if_it_is_the_whole_line(terminal: Terminal) -> None:
+    """People also talk about help, and about quitting."""
+    terminal.type("help" + ENTER)
+    terminal.see('heard "/help"')
+    terminal.see(PROMPT)
+    terminal.type("help me quit" + ENTER)
+    terminal.see('heard "help me quit"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["/help", "help me quit"]
+
+
+def test_console_prompt_asks_for_what_a_command_lacks(terminal: Terminal) -> None:
+    """The present text is there to be edited; whoever leaves it as it is has changed nothing."""
+    terminal.type("/edit" + ENTER)
+    terminal.see("What it should say: ")
+    terminal.see("tea")
+    terminal.type(" green" + ENTER)
+    terminal.see('heard "/edit tea green"')
+    terminal.see(PROMPT)
+    for answer in (ENTER, CTRL_C):
+        terminal.type("/edit" + ENTER)
+        terminal.see("What it should say: ")
+        terminal.type(answer)
+        terminal.see("(Nothing was changed.)")
+        terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    assert terminal.left()["said"] == ["/edit tea green"]
 
 
 def test_console_prompt_keeps_the_line_on_ctrl_d(terminal: Terminal) -> None:
@@ -541,24 +592,54 @@ def test_console_prompt_keeps_the_line_on_ctrl_d(terminal: Terminal) -> None:
     assert terminal.left()["said"] == ["half!"]
 
 
-def test_console_prompt_leaves_cleanly_on_ctrl_c_during_an_answer(terminal: Terminal) -> None:
-    """Waiting can be given up; the program ends as always, and the unfinished line is closed."""
+@pytest.mark.parametrize("stop", [CTRL_C, "/stop" + ENTER, "/stpo" + BACKSPACE * 2 + "op" + ENTER])
+def test_console_prompt_stops_an_answer_and_goes_on_with_what_was_typed_ahead(terminal: Terminal, stop: str) -> None:
+    """The shown part stays, and the chat goes on."""
     terminal.type("hang" + ENTER)
     terminal.see("thinking")
+    terminal.type("next" + ENTER + stop)
+    terminal.see("(stopped)\r\n")
+    terminal.see('heard "next"')
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    report = terminal.left()
+    assert (report["said"], report["ended"]) == (["hang", "next"], "returned")
+
+
+def test_console_prompt_leaves_when_ctrl_c_is_pressed_twice_during_an_answer(terminal: Terminal) -> None:
+    """The first Ctrl-C stops the answer; when that does not help, the second leaves, and keys typed ahead are gone."""
+    terminal.type("deaf" + ENTER)
+    terminal.see("thinking")
+    terminal.type("rm -rf" + ENTER + CTRL_C)
+    terminal.see("(There is nothing to stop. Ctrl-C again leaves.)")
     terminal.type(CTRL_C)
     report = terminal.left()
-    assert (report["said"], report["ended"]) == (["hang"], "returned")
+    assert (report["said"], report["ended"]) == (["deaf"], "returned")
 
 
 def test_console_prompt_keeps_what_is_typed_during_an_answer(terminal: Terminal) -> None:
     """Impatient keys don't show up inside the answer, and wait for the next prompt, Ctrl-D among them."""
     terminal.type("slow" + ENTER)
     terminal.see("thinking")
-    terminal.type("next" + ENTER + CTRL_D)
+    terminal.type("one" + ENTER + "two" + LEFT + "o" + ENTER + "\x1b[200~a\r\nb\x1b[201~" + ENTER + CTRL_D)
     terminal.program.send_signal(signal.SIGUSR1)
     assert terminal.see("\r\n") == " done\r\n"
-    terminal.see('heard "next"')
-    assert terminal.left()["said"] == ["slow", "next"]
+    terminal.see('heard "one"')
+    terminal.see('heard "twoo"')
+    terminal.see('heard "a\\nb"')
+    assert terminal.left()["said"] == ["slow", "one", "twoo", "a\nb"]
+
+
+def test_console_prompt_formats_markdown_and_breaks_lines_between_words(terminal: Terminal) -> None:
+    """The marks are gone, the address of a link is there to be read, and no word is cut."""
+    terminal.type("markdown" + ENTER)
+    shown = terminal.see("end")
+    assert "\x1b[1mTea\x1b[0m" in shown and "\x1b[1mgreen\x1b[0m" in shown
+    assert "\x1b[4mhere\x1b[0m\x1b[2m (https://tea.example/a)\x1b[0m" in shown
+    assert "**" not in shown.rpartition("green")[2]
+    terminal.see(PROMPT)
+    terminal.type(CTRL_D)
+    terminal.left()
 
 
 def test_console_prompt_shows_late_answers_above_the_line_being_typed(terminal: Terminal) -> None:

@@ -10,12 +10,15 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memory.errors import SchemaTooNew, StorageError, StoreInUse, StoreUnwritable
 from memory.store import driver as drivers
-from memory.store.database import Database, Reader, Transaction
+from memory.store import vectors
+from memory.store.database import Database, Reader, Transaction, one_moment
 from memory.store.migrate import Migration, migrations
+from tests.kit.fakes import Clock
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
 
@@ -51,6 +54,26 @@ async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_pat
     await database.close()
     assert names == ["committed 0", "committed 1", "committed 2"]
     assert check is not None and check[0] == "ok"
+
+
+async def test_a_transaction_happens_at_one_moment_however_often_the_clock_is_asked(tmp_path: Path) -> None:
+    """Rows that belong together are found together by their time; the next one is later, also after a failure."""
+    clock = Clock()
+    now = one_moment(clock)
+    database = await _opened(tmp_path / "remora.db")
+
+    def fails(tx: Transaction) -> None:
+        seen.append((now(), now()))
+        raise ValueError
+
+    seen = [await database.write(lambda tx: (now(), now())), await database.read(lambda reader: (now(), now()))]
+    with pytest.raises(ValueError):
+        await database.write(fails)
+    seen.append(await database.write(lambda tx: (now(), now())))
+    await database.close()
+    assert [later - first for first, later in seen] == [0, 0, 0, 0]
+    assert sorted({first for first, _ in seen}) == [first for first, _ in seen]
+    assert now() < now()
 
 
 async def test_a_cancelled_writer_leaves_no_transaction_open(tmp_path: Path, driver: drivers.Driver) -> None:
@@ -184,7 +207,7 @@ async def test_a_file_that_is_no_database_is_left_untouched(tmp_path: Path, driv
     """Somebody's other file must not be overwritten."""
     path = tmp_path / "remora.db"
     path.write_bytes(b"dear diary, " * 100)
-    with pytest.raises(StorageError, match="damaged or no Remora database"):
+    with pytest.raises(StorageError, match="damaged or not a Remora database"):
         await _opened(path, driver)
     assert path.read_bytes() == b"dear diary, " * 100
 
@@ -215,6 +238,53 @@ async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, d
     tables = await database.read(lambda reader: reader.all("select 1 from sqlite_master where name = 'half'"))
     await database.close()
     assert tables == []
+
+
+async def test_every_connection_compares_vectors_or_the_reason_is_told(tmp_path: Path, driver: drivers.Driver) -> None:
+    """Nothing else is loaded into SQLite, whoever asks it to."""
+    database = await _opened(tmp_path / "remora.db", driver)
+
+    def compare(reader: Reader) -> float:
+        row = reader.one("select vec_distance_hamming(vec_bit(x'0f'), vec_bit(x'ff')) as distance")
+        assert row is not None
+        return float(row["distance"])
+
+    if database.without_vectors:
+        assert not driver.loads_extensions and "sqlite-vec" in database.without_vectors
+    else:
+        assert await asyncio.gather(*(database.read(compare) for _ in range(4)), database.write(compare)) == [4.0] * 5
+        with pytest.raises(StorageError, match="not authorized"):
+            await database.read(lambda reader: reader.one("select load_extension('vec0')"))
+    await database.close()
+
+
+async def test_a_store_of_the_version_before_has_its_vectors_made_anew(tmp_path: Path, driver: drivers.Driver) -> None:
+    """They can't be compared with the new ones; no byte of them is left."""
+    path = tmp_path / "remora.db"
+    database = await Database.open(path, now=1, driver=driver, known=[one for one in migrations() if one.version < 11])
+    trace = bytes(range(100, 200))
+
+    def fill(tx: Transaction) -> None:
+        _add(tx, "x")
+        tx.run("insert into owners (id, kind, agent_id) values (1, 'agent', 1)")
+        tx.run(
+            "insert into memories (id, short_id, kind, owner_id, category, key, value, importance, confidence, origin,"
+            " created_at, learned_at, local_date, valid_from, last_reinforced_at)"
+            " values (7, 'm_1', 'fact', 1, 'work', 'job', 'baker', 5, 1, 'told', 1, 1, '2026-11-21', 1, 1)"
+        )
+        tx.run("insert into store_settings values ('vectors', 'letters 4')")
+        tx.run("insert into embedded (number, doc, hash) values (1, 14, x'00')")
+        tx.run("insert into vectors values (1, 1, 0, 14, ?)", (trace,))
+
+    await database.write(fill)
+    await database.close()
+    assert trace in path.read_bytes()
+    database = await _opened(path, driver)
+    made = vectors.Vectors(model="letters", centre=np.zeros(4, dtype=np.float32))
+    assert await database.write(made.prepare)
+    assert await database.read(lambda reader: vectors.waiting(reader, limit=9)) == [14]
+    await database.close()
+    assert trace not in path.read_bytes()
 
 
 async def test_the_log_is_checkpointed_and_the_lock_freed_at_close(tmp_path: Path, driver: drivers.Driver) -> None:

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import pytest
 
 from memory import keys
+from memory.jobs.base import Night, Step
+from memory.jobs.decay import JOB
 from memory.learn import keep
 from memory.service import Context, Service
-from memory.store import browsing, fading, memories, people
-from memory.store.database import Reader, Row, Transaction
+from memory.store import fading, memories, people
+from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
-from memory.store.memories import Draft, Kind
-from memory.upkeep.decay import JOB
-from memory.upkeep.job import Night, Step
-from tests.conftest import group, private
-from tests.fakes import Clock
-from tests.integration.test_memory import act, say
+from memory.store.memories import Kind
+from tests.kit.fakes import Clock
+from tests.kit.stores import draft, planted, remembered
+from tests.kit.talk import act, group, met, private
 
 #: The first whole day, counted from when it was told, on which a row of a category is set aside; the day before, not.
 GONE_ON = {
@@ -30,23 +30,6 @@ GONE_ON = {
 STAYING = {"identity", "relation", "boundary", "health", "instruction"}
 
 
-def draft(context: Context, value: str, clock: Clock, **of: object) -> Draft:
-    fields: dict[str, object] = {
-        "kind": "fact", "owner_id": context.scope.writes_to, "author_id": context.speaker.id,
-        "subject_id": context.speaker.id, "category": "conversation", "key": "note", "value": value,
-        "importance": 5, "confidence": 0.9, "origin": "extracted", "learned_at": clock(), "local_date": "2026-11-21",
-    }  # fmt: skip
-    return Draft(**{**fields, **of})  # type: ignore[arg-type]
-
-
-async def planted(memory: Service, context: Context, value: str, clock: Clock, **of: object) -> int:
-    """A row that was learned just now."""
-    made = draft(context, value, clock, **of)
-    return await memory._database.write(
-        lambda tx: memories.insert(tx, made, new_id=memory._short_id, now=memory._now())
-    )
-
-
 async def sweep(memory: Service, clock: Clock, agent: str = "assistant") -> Run:
     """The job of this night."""
     period = datetime.fromtimestamp(clock() / 1000, UTC).date().isoformat()
@@ -57,7 +40,7 @@ async def sweep(memory: Service, clock: Clock, agent: str = "assistant") -> Run:
 
 async def standing(memory: Service) -> set[str]:
     """The values of all rows that are current, profile and directive too."""
-    rows = await memory._database.read(
+    rows = await memory.database.read(
         lambda reader: reader.all(
             "select value from memories where archived_at is null and superseded_by is null and valid_until is null"
         )
@@ -65,27 +48,12 @@ async def standing(memory: Service) -> set[str]:
     return {row["value"] for row in rows}
 
 
-async def everything(memory: Service) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of memory, byte for byte."""
-    tables = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
-
-    def read(reader: Reader) -> dict[str, list[Row]]:
-        return {table: reader.all(f"select * from {table} order by 1, 2") for table in tables}
-
-    return {table: [tuple(row) for row in rows] for table, rows in (await memory._database.read(read)).items()}
-
-
-async def met(memory: Service, clock: Clock, place: tuple[object, object] | None = None) -> Context:
-    """Somebody who has talked with the agent, so that their nights are its to work."""
-    return (await say(memory, place or private("ada"), "hello there", clock=clock)).context  # type: ignore[arg-type]
-
-
 async def test_each_category_goes_on_its_day_and_not_before(memory: Service, clock: Clock) -> None:
     """The half-lives and the line below which a memory is set aside say the day; the table writes it out."""
     assert GONE_ON.keys() | STAYING == keys.CATEGORIES.keys()
     ada = await met(memory, clock)
     for category in keys.CATEGORIES:
-        await planted(memory, ada, category, clock, category=category, key=f"about {category}")
+        await planted(memory, ada, category, category=category, key=f"about {category}")
     start, gone = clock(), set[str]()
     for day in sorted(set(GONE_ON.values())):
         clock.at = start
@@ -105,9 +73,9 @@ async def test_a_style_lasts_fourteen_days_for_each_time_it_was_told(
 ) -> None:
     """Counted from the last time."""
     ada = await met(memory, clock)
-    style = await planted(memory, ada, "answers briefly", clock, kind="style", agent_id=ada.scope.agent_id)
+    style = await planted(memory, ada, "answers briefly", kind="style", agent_id=ada.scope.agent_id)
     for _ in range(told_again):
-        await memory._database.write(lambda tx: memories.reinforce(tx, style, at=clock()))
+        await memory.database.write(lambda tx: memories.reinforce(tx, style, at=clock()))
     clock.move(days=last_day)
     await sweep(memory, clock)
     assert "answers briefly" in await standing(memory)
@@ -119,13 +87,13 @@ async def test_a_style_lasts_fourteen_days_for_each_time_it_was_told(
 async def test_what_somebody_holds_on_to_and_what_is_no_fact_never_goes(memory: Service, clock: Clock) -> None:
     """Pinned, confirmed, reflections, events, and what is made for every prompt."""
     ada = await met(memory, clock)
-    await planted(memory, ada, "passing", clock)
-    await planted(memory, ada, "sure", clock, confirmed=True)
-    held = await planted(memory, ada, "held", clock)
-    await memory._database.write(lambda tx: browsing.pin(tx, held, pinned=True))
+    await planted(memory, ada, "passing")
+    await planted(memory, ada, "sure", confirmed=True)
+    held = await planted(memory, ada, "held")
+    await memory.database.write(lambda tx: memories.pin(tx, held, pinned=True))
     kinds: tuple[Kind, ...] = ("reflection", "event", "profile", "directive")
     for kind in kinds:
-        await planted(memory, ada, kind, clock, kind=kind, key=kind, category="temp")
+        await planted(memory, ada, kind, kind=kind, key=kind, category="temp")
     clock.move(days=20 * 365)
     assert (await sweep(memory, clock)).counts == {"archived": 1}
     assert await standing(memory) == {"sure", "held", *kinds}
@@ -134,13 +102,13 @@ async def test_what_somebody_holds_on_to_and_what_is_no_fact_never_goes(memory: 
 async def test_a_weaker_start_ends_sooner(memory: Service, clock: Clock) -> None:
     """Base strength is a factor: at a quarter of it two half-lives are gone from the start."""
     ada = await met(memory, clock)
-    weak, none = [await planted(memory, ada, value, clock, category="plan") for value in ("weak", "none")]
+    weak, none = [await planted(memory, ada, value, category="plan") for value in ("weak", "none")]
 
     def weaken(tx: Transaction) -> None:
         tx.run("update memories set strength = 0.25 where id = ?", (weak,))
         tx.run("update memories set strength = 0 where id = ?", (none,))
 
-    await memory._database.write(weaken)
+    await memory.database.write(weaken)
     await sweep(memory, clock)
     assert await standing(memory) == {"weak"}
     clock.move(days=139)
@@ -155,8 +123,8 @@ async def test_the_cheap_look_finds_all_that_has_faded(memory: Service, clock: C
     """What SQL passes over must not be due: no day, category or kind lies between the two."""
     ada = await met(memory, clock)
     for n, category in enumerate(keys.CATEGORIES):
-        await planted(memory, ada, f"{n}", clock, category=category, key=f"about {n}")
-        await planted(memory, ada, f"style {n}", clock, category=category, kind="style", key=f"style {n}")
+        await planted(memory, ada, f"{n}", category=category, key=f"about {n}")
+        await planted(memory, ada, f"style {n}", category=category, kind="style", key=f"style {n}")
     start = clock()
 
     def both(reader: Reader) -> tuple[set[int], set[int]]:
@@ -169,7 +137,7 @@ async def test_the_cheap_look_finds_all_that_has_faded(memory: Service, clock: C
         for minutes in range(-120, 121, 7):
             clock.at = start
             clock.move(days=end, minutes=minutes)
-            due, found = await memory._database.read(both)
+            due, found = await memory.database.read(both)
             assert found == due
 
 
@@ -177,13 +145,13 @@ async def test_a_second_run_finds_nothing_and_names_nobody(memory: Service, cloc
     """Only owners with work get a row, and a night is worked once."""
     ada = await met(memory, clock)
     await met(memory, clock, private("bob"))
-    await planted(memory, ada, "passing", clock)
+    await planted(memory, ada, "passing")
     clock.move(days=61)
     first = await sweep(memory, clock)
     assert await memory.jobs.run("assistant", "decay", first.period) is None
     clock.move(days=1)
     second = await sweep(memory, clock)
-    rows = await memory._database.read(lambda r: r.all("select run_id, owner_id from job_items order by 1, 2"))
+    rows = await memory.database.read(lambda r: r.all("select run_id, owner_id from job_items order by 1, 2"))
     assert [tuple(row) for row in rows] == [(first.id, ada.scope.writes_to)]
     assert second.counts == {}
 
@@ -200,37 +168,37 @@ async def test_taking_it_back_leaves_every_byte_as_it_was_and_it_is_not_done_aga
              ("interest", "preference", "chess"), ("note", "temp", "the bus is late")],
         ):  # fmt: skip
             said = draft(ada, value, clock, key=key, category=category, importance=9 - n)
-            keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory._short_id)
+            keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory.new_id)
 
-    await memory._database.write(learn)
+    await memory.database.write(learn)
     slots = {slot.key: slot.value for slot in await memory.profile(ada)}
     assert slots["goals"] == "run a marathon" and "tides" in slots["interests"]
     clock.move(days=261)
-    before = await everything(memory)
+    before = await remembered(memory)
     run = await sweep(memory, clock)
     assert run.counts == {"archived": 3}
     slots = {slot.key: slot.value for slot in await memory.profile(ada)}
     assert "goals" not in slots and slots["interests"] == "interest chess" and slots["likes"] == "jazz"
     undone = await memory.jobs.undo(ada, run.id)
-    assert undone.left == 0 and await everything(memory) == before
+    assert undone.left == 0 and await remembered(memory) == before
     clock.move(days=1)
     assert (await sweep(memory, clock)).counts == {}
-    assert await everything(memory) == before
+    assert await remembered(memory) == before
 
 
 async def test_what_is_told_again_comes_back(memory: Service, clock: Clock) -> None:
     """As the same row, and fresh."""
     ada = await met(memory, clock)
-    plan = await planted(memory, ada, "learn to sail", clock, category="plan", key="goal")
+    plan = await planted(memory, ada, "learn to sail", category="plan", key="goal")
     clock.move(days=260)
     await sweep(memory, clock)
     assert await standing(memory) == set()
 
     def again(tx: Transaction) -> int | None:
         said = draft(ada, "learn to sail", clock, category="plan", key="goal")
-        return keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory._short_id)
+        return keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory.new_id)
 
-    assert await memory._database.write(again) == plan
+    assert await memory.database.write(again) == plan
     assert [slot.value for slot in await memory.profile(ada)] == ["learn to sail"]
     clock.move(days=259)
     await sweep(memory, clock)
@@ -243,17 +211,17 @@ async def test_what_is_pinned_confirmed_or_corrected_comes_back_for_good(
 ) -> None:
     """With its part of the profile."""
     ada = await met(memory, clock)
-    await planted(memory, ada, "learn to sail", clock, category="plan", key="goal")
+    await planted(memory, ada, "learn to sail", category="plan", key="goal")
     clock.move(days=260)
     await sweep(memory, clock)
     [found] = [hit.memory for hit in await memory.search(ada, "sail", limit=5) if hit.memory is not None]
-    assert found.archived_at == clock()
+    assert found.archived_at is not None and clock.just_now(found.archived_at)
     if what == "pin":
-        await act(memory, ada, lambda desk: desk.pin(found.short_id, pinned=True))
+        await act(memory, ada, lambda edits: edits.pin(found.short_id, pinned=True))
     elif what == "confirm":
-        await act(memory, ada, lambda desk: desk.confirm(found.short_id))
+        await act(memory, ada, lambda edits: edits.confirm(found.short_id))
     else:
-        await act(memory, ada, lambda desk: desk.correct(found.short_id, "learn to sail well"))
+        await act(memory, ada, lambda edits: edits.correct(found.short_id, "learn to sail well"))
     expected = "learn to sail well" if what == "correct" else "learn to sail"
     assert [m.value for m in await memory.memories(ada, limit=5)] == [expected]
     assert [slot.value for slot in await memory.profile(ada)] == [expected]
@@ -265,22 +233,22 @@ async def test_what_changes_between_look_and_sweep_stays(memory: Service, clock:
     """Told again, pinned, replaced or forgotten meanwhile: none of it is set aside."""
     ada = await met(memory, clock)
     again, held, old, gone, plain = [
-        await planted(memory, ada, value, clock, key=value) for value in ("again", "held", "old", "gone", "plain")
+        await planted(memory, ada, value, key=value) for value in ("again", "held", "old", "gone", "plain")
     ]
     clock.move(days=70)
     steps = await planned(memory, ada, clock)
 
     def meanwhile(tx: Transaction) -> None:
         memories.reinforce(tx, again, at=clock())
-        browsing.pin(tx, held, pinned=True)
-        new = memories.insert(tx, draft(ada, "new", clock), new_id=memory._short_id, now=clock())
+        memories.pin(tx, held, pinned=True)
+        new = memories.insert(tx, draft(ada, "new", clock), new_id=memory.new_id, now=clock())
         memories.supersede(tx, old, new, at=clock())
         memories.delete(tx, [gone])
 
-    await memory._database.write(meanwhile)
+    await memory.database.write(meanwhile)
     [step] = steps
-    assert await memory._database.write(lambda tx: step.carry_out(tx, "")) == {"archived": 1}
-    rows = await memory._database.read(lambda r: r.all("select id from memories where archived_at is not null"))
+    assert await memory.database.write(lambda tx: step.carry_out(tx, "")) == {"archived": 1}
+    rows = await memory.database.read(lambda r: r.all("select id from memories where archived_at is not null"))
     assert [row["id"] for row in rows] == [plain]
 
 
@@ -290,11 +258,11 @@ async def planned(memory: Service, context: Context, clock: Clock) -> list[Step]
     def read(reader: Reader) -> list[Step]:
         agent_id = context.scope.agent_id
         night = Night(
-            agent_id=agent_id, day="2027-01-30", timezone="UTC", now=clock(), new_id=memory._short_id, model=False
+            agent_id=agent_id, day="2027-01-30", timezone="UTC", now=clock(), new_id=memory.new_id, model=False
         )
         return list(JOB.steps(reader, people.scope_of_owner(reader, context.scope.writes_to, agent_id=agent_id), night))
 
-    return await memory._database.read(read)
+    return await memory.database.read(read)
 
 
 async def test_many_rows_go_in_portions_and_a_broken_run_goes_on(memory: Service, clock: Clock) -> None:
@@ -303,12 +271,12 @@ async def test_many_rows_go_in_portions_and_a_broken_run_goes_on(memory: Service
 
     def many(tx: Transaction) -> None:
         for n in range(1_100):
-            memories.insert(tx, draft(ada, f"note {n}", clock), new_id=memory._short_id, now=clock())
+            memories.insert(tx, draft(ada, f"note {n}", clock), new_id=memory.new_id, now=clock())
 
-    await memory._database.write(many)
+    await memory.database.write(many)
     clock.move(days=61)
     steps = await planned(memory, ada, clock)
-    counts = [await memory._database.write(lambda tx: step.carry_out(tx, "")) for step in steps[:1]]  # noqa: B023
+    counts = [await memory.database.write(lambda tx: step.carry_out(tx, "")) for step in steps[:1]]  # noqa: B023
     assert len(steps) == 3 and counts == [{"archived": 500}]
     assert (await sweep(memory, clock)).counts == {"archived": 600}
 
@@ -319,8 +287,8 @@ async def test_the_agent_that_serves_somebody_sweeps_for_them_and_for_groups_too
     club = await met(memory, clock, group("club", "ada"))
     other = await met(memory, clock, private("bob", agent="other"))
     for context in (ada, club, other):
-        await planted(memory, context, f"of {context.session.key}", clock)
-    await planted(memory, ada, "of the other agent", clock, kind="style", agent_id=other.scope.agent_id)
+        await planted(memory, context, f"of {context.session.key}")
+    await planted(memory, ada, "of the other agent", kind="style", agent_id=other.scope.agent_id)
     clock.move(days=61)
     assert (await sweep(memory, clock)).counts == {"archived": 2}
     assert await standing(memory) == {f"of {other.session.key}", "of the other agent"}

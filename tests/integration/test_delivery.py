@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from agents.llm import Completion, OnText, Request
 from channels.base import (
     Blocked,
     Capabilities,
@@ -19,75 +18,15 @@ from channels.base import (
     Inbound,
     Moved,
     NotTaken,
-    Outbound,
     Place,
 )
-from gateway.policy import Rules
-from gateway.router import Router
+from gateway.pipeline.policy import Rules
+from gateway.pipeline.router import Router
 from memory.store.database import Database
-from tests.fakes import MINUTE, Clock, ScriptedModel
-from tests.integration.test_router import Bench, Screen
+from tests.kit.bench import Desk, Phone, SlowModel, until
+from tests.kit.fakes import MINUTE, Clock, ScriptedModel
 
 HOUR = 60 * MINUTE
-
-
-class Phone(Screen):
-    """A platform as people know it: what is sent can be edited, buttons can be pressed, nothing is repeated blindly."""
-
-    def __init__(self, failures: list[Exception] | None = None) -> None:
-        super().__init__(failures=failures)
-        self.capabilities = Capabilities(
-            stream="edit", resend="never", buttons=True, revise_seconds=0.02, burst_seconds=0, introduces=False
-        )
-        self.revised: list[str] = []
-        self.arrived = asyncio.Event()
-        self.hangs = False
-
-    async def send(self, outbound: Outbound) -> str:
-        if self.hangs:
-            self.arrived.set()
-            await asyncio.Event().wait()
-        reference = await super().send(outbound)
-        return outbound.edits or reference
-
-    async def revise(self, place: Place, reference: str, text: str) -> None:
-        self.revised.append(text)
-
-
-class SlowModel(ScriptedModel):
-    """Says its answer in pieces, with a pause before each."""
-
-    def __init__(self, *answers: str, seconds: float) -> None:
-        super().__init__(*answers)
-        self.seconds = seconds
-
-    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        completion = await super().complete(request)
-        for word in completion.text.split(" "):
-            await asyncio.sleep(self.seconds)
-            if on_text is not None:
-                await on_text(word + " ")
-        return completion
-
-
-class Desk(Bench):
-    """A bench with a phone."""
-
-    screen: Phone
-
-    def press(self, data: str, *, chat: str = "ada") -> Inbound:
-        said = self.inbound("", person="ada")
-        return Inbound(**{name: getattr(said, name) for name in said.__slots__} | {"pressed": data, "chat": chat})
-
-    async def push(self, data: str) -> None:
-        pressed = self.press(data)
-        await self.router.on_inbound(pressed)
-        await self.router.settled(pressed.place)
-
-    async def rows(self, sql: str) -> list[tuple[object, ...]]:
-        """What a query finds in the open store."""
-        database: Database = self.memories["remora.db"]._database
-        return [tuple(row) for row in await database.read(lambda reader: reader.all(sql))]
 
 
 @pytest.fixture
@@ -107,19 +46,13 @@ async def failing(desk: Desk, *failures: Exception) -> AsyncIterator[Router]:
         yield router
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.005)
-
-
 async def test_what_was_surely_not_shown_is_sent_when_the_platform_asked_for(desk: Desk) -> None:
     """A wait is honoured to the moment, also for the rows behind it."""
     async with failing(desk, ChannelUnavailable("slow down", retry_after=0.3)):
         await desk.say("hello")
         assert desk.screen.texts == []
         [(state, not_before)] = await desk.rows("select state, not_before from outbox")
-        assert (state, not_before) == ("pending", desk.clock() + 300)
+        assert state == "pending" and desk.clock.just_now(int(str(not_before)) - 300)
         desk.clock.at += 300
         await until(lambda: desk.screen.texts == ["All right."])
 
@@ -242,7 +175,7 @@ async def test_what_a_person_who_blocked_the_bot_missed_is_listed_as_dead(desk: 
     assert "console:5:-" in listed
     assert "blocked" in listed
     assert "1" in purged
-    assert empty == "Everything could be delivered."
+    assert empty == "All messages were delivered."
 
 
 async def test_a_group_that_got_another_id_goes_on_there(desk: Desk) -> None:
@@ -285,7 +218,7 @@ async def test_what_lay_unanswered_for_long_at_the_start_waits_too(desk: Desk) -
     """The process may have been down for a day with the message already in its inbox."""
     async with desk.running():
         inbound = desk.inbound("hello")
-        await desk.memories["remora.db"].mail.receive(
+        await desk.memory.mailbox.receive(
             platform="console",
             bot_id="local",
             update_key="k",
@@ -326,12 +259,12 @@ async def test_an_edit_after_its_turn_corrects_memory_and_asks_for_no_answer(des
         said = desk.inbound("I live in Lisbon")
         await desk.router.on_inbound(said)
         await desk.router.settled(said.place)
-        memory = desk.memories["remora.db"]
-        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        memory = desk.memory
+        await memory.flush(await desk.context("ada"), "test")
         assert await desk.rows("select value from memories where kind = 'fact'") == [("Lisbon",)]
         await desk.router.on_inbound(edited(said, "I live in Porto", "e1"))
         await desk.router.settled(said.place)
-        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        await memory.flush(await desk.context("ada"), "test")
         assert await desk.rows("select value from memories where kind = 'fact'") == [("Porto",)]
         assert await desk.rows("select text from messages where role = 'user'") == [("I live in Porto",)]
     assert len(desk.screen.sent) == 1
@@ -376,6 +309,23 @@ async def test_stop_ends_the_answer_that_is_being_made(tmp_path: Path, clock: Cl
     assert "Stopped. Your message is kept." in desk.screen.texts
 
 
+async def test_a_stopped_answer_keeps_what_was_shown_and_says_so(tmp_path: Path, clock: Clock) -> None:
+    """Code that was cut off is closed, so that the mark is not read as code."""
+    model = SlowModel("Here:\n```py\nx = 1\n" + "y " * 500, seconds=0.02)
+    desk = Desk(tmp_path, model, Phone(), clock)
+    async with desk.running():
+        heard = desk.inbound("hello")
+        assert not await desk.router.stop(heard.place)
+        await desk.router.on_inbound(heard)
+        await until(lambda: any("y y" in text for text in desk.screen.revised))
+        assert await desk.router.stop(heard.place)
+        await desk.router.settled(heard.place)
+        assert await desk.rows("select state, error from turns") == [("failed", "stopped")]
+        assert await desk.rows("select count(*) from messages where role = 'assistant'") == [(0,)]
+    last = desk.screen.texts[-1]
+    assert last.startswith("Here:\n```py\nx = 1\ny y") and last.endswith("y\n```\n\n(Stopped here.)")
+
+
 async def test_a_question_is_answered_by_its_own_button_only(desk: Desk) -> None:
     """An old button must not say yes to a newer question."""
     async with desk.running():
@@ -402,7 +352,7 @@ async def test_admin_commands_are_unknown_to_everybody_else(desk: Desk) -> None:
         await desk.say("hello", person="9")
     refused, done, answer = desk.screen.texts
     assert "There is no command /allow" in refused
-    assert done == "9 may talk to me now."
+    assert done == "9 can talk to me now."
     assert answer == "All right."
 
 
@@ -425,7 +375,6 @@ async def test_a_row_is_tried_for_six_hours_and_no_longer(desk: Desk) -> None:
         await desk.say("hello")
         desk.screen.failures = [ChannelUnavailable("down")]
         desk.clock.move(minutes=361)
-        desk.memories["remora.db"]
         store = desk.stores["assistant"]
         store.delivery.wake("console:ada:-")
         await store.delivery.settled("console:ada:-")
@@ -451,7 +400,7 @@ async def test_a_full_disk_does_not_use_up_what_a_person_may_say(desk: Desk) -> 
     async with desk.running():
         await desk.say("first", person="5")
         said = desk.inbound("tea " * 20_000, person="5")
-        database = desk.memories["remora.db"]._database
+        database = desk.memory.database
         pages = int((await desk.rows("pragma page_count"))[0][0])  # type: ignore[call-overload]
         await _limit_pages(database, pages)
         refused = 0
@@ -515,7 +464,7 @@ async def test_a_question_is_settled_once(desk: Desk) -> None:
     # The one that comes too late may be told so first.
     outcome, over = sorted(desk.screen.texts[-2:], key=lambda text: "no longer open" in text)
     assert "no longer open" in over and "no longer open" not in outcome
-    assert ("Nothing was forgotten." in outcome) == bool(remaining)
+    assert ("I forgot nothing." in outcome) == bool(remaining)
 
 
 async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clock: Clock) -> None:
@@ -534,14 +483,14 @@ async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clo
 async def test_words_edited_away_take_their_memory_with_them_and_leave_what_followed(desk: Desk) -> None:
     """Paris, then Rome, then Oslo; Rome was a mistake: Oslo holds, and Paris ended when Rome did."""
     async with desk.running():
-        memory = desk.memories["remora.db"]
+        memory = desk.memory
         said = []
         for city in ("Paris", "Rome", "Oslo"):
             desk.clock.move(minutes=1)
             said.append(desk.inbound(f"I live in {city}"))
             await desk.router.on_inbound(said[-1])
             await desk.router.settled(said[-1].place)
-            await memory.flush(await memory.context(*desk.where("ada")), "test")
+            await memory.flush(await desk.context("ada"), "test")
         await desk.router.on_inbound(edited(said[1], "Never mind.", "e1"))
         await desk.router.settled(said[1].place)
         live = await desk.rows("select value from memories where kind = 'fact' and valid_until is null")

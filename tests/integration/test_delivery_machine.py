@@ -25,13 +25,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from agents.llm import Completion, OnText, Request
 from channels.base import Inbound
-from gateway.delivery import AGAIN
-from memory.recall import index, words
+from gateway.pipeline.delivery import AGAIN
+from memory.recall import index
 from memory.recall.cues import category_cues, cues
 from memory.store import documents
 from memory.store.database import Reader
-from tests.fakes import Clock
-from tests.integration.test_nth_failure import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, Phone, lies_open, rows
+from memory.text import words
+from tests.kit.fakes import Clock
+from tests.kit.lives import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, Phone, lies_open, rows
 
 T = TypeVar("T")
 #: Steps of one run from an empty store.
@@ -282,7 +283,7 @@ class Traffic(RuleBasedStateMachine):
         assert lies_open(self.path) == []
         self.fall_quiet()
         self.run(self.life.memory.indexed())
-        assert self.run(self.life.memory._database.read(unindexed)) == []
+        assert self.run(self.life.memory.database.read(unindexed)) == []
         for person, place in ((ADA, "private"), (BOB, "private"), (ADA, CLUB)):
             fresh = self.inbound(person, place, "still there, {}?")
             self.deliver(fresh, wait=True)

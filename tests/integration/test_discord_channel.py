@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import discord as discord_py
 import pytest
@@ -24,112 +22,26 @@ from channels.base import (
     ChannelError,
     ChannelRefused,
     ChannelUnavailable,
-    CommandSpec,
     EditGone,
     Form,
     Inbound,
     NotTaken,
-    Option,
     Outbound,
     Place,
     PlaceGone,
-    Suggestion,
     TooLarge,
 )
-from channels.discord import DiscordChannel, RateLimited, probe, servers
-from channels.discord.gateway import OWN_FRAMES, Readers
-from channels.discord.intake import Event, Intake
+from channels.discord import DiscordChannel, DiscordRateLimited, probe, servers
+from channels.discord.gateway import OWN_FRAMES, next_reader
+from channels.discord.intake import ChannelLanes, Event
 from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
+from tests.kit.discord_bot import Host, bot, milliseconds, place, registered, row, running
+from tests.kit.hosts import SECONDS
 from tests.platforms.discord import GENERAL, GUILD, Control, reached, serving
 
 ADA, BOB = 1001, 1002
-SECONDS = 20  # until a test that hangs fails
-
-COMMANDS = (
-    CommandSpec(name="help", help="what I can do", translated={"zh": "我会做什么"}, shared=True),
-    CommandSpec(
-        name="memory",
-        help="what I remember",
-        options=(
-            Option(name="what", help="list or show", choices=("list", "show")),
-            Option(name="which", help="an id", suggests=True),
-        ),
-        forms=True,
-    ),
-    CommandSpec(name="allow", help="let somebody in", admin=True, options=(Option(name="who", help="an id"),)),
-    CommandSpec(name="export", help="all there is", private=True),
-)
-
-
-@dataclass(slots=True)
-class Host:
-    """A gateway that keeps what it is told. `refusals` are raised first, one for each message; `gate` holds it up."""
-
-    commands: Sequence[CommandSpec] = COMMANDS
-    store: dict[str, str] = field(default_factory=dict)
-    said: list[Inbound] = field(default_factory=list)
-    deleted: list[tuple[Place, tuple[str, ...]]] = field(default_factory=list)
-    presence: list[tuple[str, bool]] = field(default_factory=list)
-    refusals: list[Exception] = field(default_factory=list)
-    suggested: list[tuple[str, str, str]] = field(default_factory=list)
-    asks: Form | None = None
-    trusted: Sequence[str] = ()
-    gate: asyncio.Event | None = None
-    told: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def admins(self, channel: str) -> Sequence[str]:
-        return self.trusted
-
-    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
-        self.suggested.append((inbound.text, option, typed))
-        return [Suggestion(value="m_7k2pq4", label="likes tea"), Suggestion(value="x" * 101, label="too long")]
-
-    async def form(self, inbound: Inbound) -> Form | None:
-        return self.asks
-
-    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
-        return {name: value for name, value in self.store.items() if name.startswith(prefix)}
-
-    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
-        for name, value in values.items():
-            if value is None:
-                self.store.pop(name, None)
-            else:
-                self.store[name] = value
-
-    async def on_inbound(self, inbound: Inbound) -> None:
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.refusals:
-            raise self.refusals.pop(0)
-        self.said.append(inbound)
-        self.told.set()
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
-        raise AssertionError("Discord's chats don't move")
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
-        self.presence.append((chat, present))
-        self.told.set()
-
-    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
-        self.deleted.append((place, tuple(message_ids)))
-        self.told.set()
-
-    async def settled(self, place: Place) -> None:
-        return None
-
-    async def until(self, reached: Callable[[Host], bool]) -> None:
-        async with asyncio.timeout(SECONDS):
-            while not reached(self):
-                self.told.clear()
-                await self.told.wait()
-
-    async def hears(self, count: int = 1) -> list[Inbound]:
-        await self.until(lambda host: len(host.said) >= count)
-        return self.said
 
 
 class Sleep:
@@ -143,10 +55,6 @@ class Sleep:
         await asyncio.sleep(0)
 
 
-def milliseconds() -> int:
-    return int(time.time() * 1000)
-
-
 def later() -> int:
     """In an hour, when Discord has forgotten every nonce."""
     return milliseconds() + 3_600_000
@@ -157,35 +65,6 @@ async def discord() -> AsyncIterator[Control]:
     async with serving() as control:
         with reached(control):
             yield control
-
-
-def bot(discord: Control, **options: Any) -> DiscordChannel:
-    """The channel of the server's bot."""
-    given: dict[str, Any] = {
-        "id": "discord",
-        "token": discord.token,
-        "base_url": discord.api_url,
-        "now": milliseconds,
-        "random": lambda: 0.0,
-        "request_seconds": 5,
-    }
-    return DiscordChannel(**(given | options))
-
-
-@asynccontextmanager
-async def running(channel: DiscordChannel, host: Host) -> AsyncIterator[Host]:
-    """The channel receives while the block runs; its end is a shutdown."""
-    task = asyncio.create_task(channel.run(host))
-    try:
-        async with asyncio.timeout(SECONDS):
-            while channel.health().trouble or channel.health().contact is None:
-                if task.done():
-                    await task
-                await asyncio.sleep(0.01)
-        yield host
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def ended(channel: DiscordChannel, host: Host) -> Exception:
@@ -201,22 +80,6 @@ async def host(discord: Control) -> AsyncIterator[Host]:
     """A host that a channel with the usual options tells what is said."""
     async with running(bot(discord), Host()) as told:
         yield told
-
-
-def place(chat: int, thread: int | None = None) -> Place:
-    return Place(channel="discord", chat=str(chat), thread=None if thread is None else str(thread))
-
-
-def row(text: str, where: Place, **fields: Any) -> Outbound:
-    given: dict[str, Any] = {"id": 1, "made_at": milliseconds()}
-    return Outbound(place=where, text=text, **(given | fields))
-
-
-async def registered(discord: Control) -> None:
-    """The commands of the guild are there, which come last."""
-    async with asyncio.timeout(SECONDS):
-        while not await discord.commands(GUILD):
-            await asyncio.sleep(0.02)
 
 
 # What comes in.
@@ -467,7 +330,7 @@ async def test_private_channel_that_is_gone_is_forgotten(discord: Control) -> No
         await discord.wait(method="history")
         await discord.say("elsewhere", user=BOB)
         await host.hears(2)
-    assert f"dm:{said.channel}" not in host.store
+    assert f"dm:{said.channel}" not in host.memory
 
 
 async def test_channel_that_can_not_be_read_back_holds_up_nothing_for_long(discord: Control) -> None:
@@ -499,14 +362,14 @@ async def test_server_with_an_outage_is_read_back_when_it_comes(discord: Control
     async with running(bot(discord), host):
         await discord.say("before", user=ADA, channel=GENERAL)
         await host.hears()
-    kept = host.store["since"]
+    kept = host.memory["since"]
     await discord.say("missed", user=ADA, channel=GENERAL)
     await discord.remove_guild(unavailable=True)
     await discord.pass_time(60)
     async with running(bot(discord), host):
         await discord.say("elsewhere", user=ADA)
         await host.hears(2)
-    assert host.store["since"] == kept
+    assert host.memory["since"] == kept
     async with running(bot(discord), host):
         await discord.add_guild(guild=GUILD)
         await host.until(lambda host: host.said[-1].text == "missed")
@@ -550,13 +413,13 @@ async def test_message_that_can_never_be_taken_keeps_no_other_back(discord: Cont
 
 async def test_what_another_bot_kept_is_dropped(discord: Control) -> None:
     """Its positions would make this one read, or leave out, what it never heard."""
-    host = Host(store={"bot": "7", "since": "1", "dm:5": "1", "commands:global": "x"})
+    host = Host(memory={"bot": "7", "since": "1", "dm:5": "1", "commands:global": "x"})
     await discord.say("long ago", user=ADA, channel=GENERAL)
     async with running(bot(discord), host):
         await discord.say("now", user=ADA, channel=GENERAL)
         assert [one.text for one in await host.hears()] == ["now"]
-    assert host.store["bot"] == str(discord.bot_id)
-    assert "dm:5" not in host.store
+    assert host.memory["bot"] == str(discord.bot_id)
+    assert "dm:5" not in host.memory
 
 
 # Commands.
@@ -754,13 +617,13 @@ async def test_commands_that_discord_does_not_take_are_left_for_a_day(discord: C
             await discord.wait(idle=0.3)
     puts = [one for one in await discord.requests() if "commands" in str(one.get("method"))]
     assert len(puts) == 2  # everywhere and the guild, once each
-    assert {value.partition(" ")[0] for name, value in host.store.items() if name.startswith("commands:")} == {"later"}
+    assert {value.partition(" ")[0] for name, value in host.memory.items() if name.startswith("commands:")} == {"later"}
 
 
 async def test_server_that_the_bot_is_let_into_gets_its_commands_whatever_was_before(discord: Control) -> None:
     """Discord drops them when it leaves, and who lets it in again wants them now."""
     server = 5_555
-    async with running(bot(discord), Host(store={f"commands:{server}": f"later {later()}"})):
+    async with running(bot(discord), Host(memory={f"commands:{server}": f"later {later()}"})):
         await discord.add_guild(guild=server)
         async with asyncio.timeout(SECONDS):
             while not await discord.commands(server):
@@ -774,7 +637,7 @@ async def test_limit_for_all_requests_marks_no_server(discord: Control) -> None:
     async with running(bot(discord), host):
         await discord.wait(method="put_commands")
         await discord.wait(idle=0.3)
-    assert not [name for name in host.store if name.startswith("commands:")]
+    assert not [name for name in host.memory if name.startswith("commands:")]
 
 
 async def test_limit_for_all_requests_does_not_stop_acknowledgements(discord: Control) -> None:
@@ -783,7 +646,7 @@ async def test_limit_for_all_requests_does_not_stop_acknowledgements(discord: Co
     async with running(channel, Host()) as host:
         await registered(discord)
         await discord.fault("flood", method="send", everywhere=True, retry_after=30)
-        with pytest.raises(RateLimited):
+        with pytest.raises(DiscordRateLimited):
             await channel.send(row("hello", place(GENERAL)))
         asked = await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
         await discord.wait(responded=asked)
@@ -940,10 +803,10 @@ async def test_request_to_wait_is_passed_on_exactly_and_kept(discord: Control) -
     """Whoever asks again too early is locked out for longer."""
     channel = bot(discord)
     await discord.fault("flood", retry_after=7.5)
-    with pytest.raises(RateLimited) as first:
+    with pytest.raises(DiscordRateLimited) as first:
         await channel.send(row("hello", place(GENERAL)))
     assert (first.value.retry_after, first.value.certain) == (7.5, True)
-    with pytest.raises(RateLimited):
+    with pytest.raises(DiscordRateLimited):
         await channel.send(row("hello", place(GENERAL)))
     assert await discord.violations("early") == []
 
@@ -1032,8 +895,8 @@ async def test_shutdown_keeps_what_was_taken(discord: Control) -> None:
     async with running(bot(discord), host):
         said = await discord.say("hello", user=ADA)
         await host.hears()
-    assert host.store[f"dm:{said.channel}"] == str(said.message_id)
-    assert "since" in host.store
+    assert host.memory[f"dm:{said.channel}"] == str(said.message_id)
+    assert "since" in host.memory
 
 
 async def test_probe_tells_whose_token_it_is(discord: Control) -> None:
@@ -1113,7 +976,7 @@ async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
     """Meanwhile Discord may have asked to wait for longer."""
 
     async def sleep(seconds: float) -> None:
-        with pytest.raises(RateLimited):
+        with pytest.raises(DiscordRateLimited):
             await rest.call("GET", "/applications/@me", seconds=5)
         await asyncio.sleep(seconds)
 
@@ -1121,7 +984,7 @@ async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
     await discord.limit("me", 1, per=0.3)
     await discord.fault("flood", method="application", everywhere=True, retry_after=30)
     await rest.call("GET", "/users/@me", seconds=5)
-    with pytest.raises(RateLimited) as raised:
+    with pytest.raises(DiscordRateLimited) as raised:
         await rest.call("GET", "/users/@me", seconds=5)
     assert raised.value.everywhere
     assert await discord.violations("early") == []
@@ -1131,10 +994,10 @@ async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
 
 
 @asynccontextmanager
-async def waiting(host: Host) -> AsyncIterator[Intake]:
+async def waiting(host: Host) -> AsyncIterator[ChannelLanes]:
     """An intake that holds everything back until it is told to go."""
     tasks: list[asyncio.Task[None]] = []
-    intake = Intake(
+    intake = ChannelLanes(
         "discord",
         host,
         Endurance("discord"),
@@ -1207,20 +1070,10 @@ async def test_trouble_of_several_channels_is_logged_once() -> None:
     assert [one["event"] for one in logs] == ["discord.not_taken"]
 
 
-async def test_channel_in_which_something_waits_is_read_first() -> None:
+def test_channel_in_which_something_waits_is_read_first() -> None:
     """Somebody looks at it now; a thousand others may be quiet."""
-    order: list[str] = []
-    readers = Readers(1, lambda channel: channel == "3")
-
-    async def read_back(channel: str) -> None:
-        async with readers.turn(channel):
-            order.append(channel)
-            await asyncio.sleep(0)
-
-    async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
-        for number in range(1, 5):
-            group.create_task(read_back(str(number)))
-    assert order == ["1", "3", "2", "4"]
+    assert next_reader(["2", "3", "4"], lambda channel: channel == "3") == "3"
+    assert next_reader(["2", "3", "4"], lambda channel: False) == "2"
 
 
 def test_frames_that_only_we_read_are_known_to_discord_py_by_these_names() -> None:

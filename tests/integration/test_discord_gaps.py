@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.served import ADA, BEN, Clock, Served
+from tests.kit.served import ADA, BEN, Clock, Served
 from tests.platforms.discord import Control, reached, serving
 
 #: Direct chats by the names that places have here, with those who write there.

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from structlog.testing import capture_logs
 
-from memory.recall import vectors
 from memory.recall.embed import (
     EmbedderUnavailable,
     EmbeddingFailed,
@@ -21,9 +21,12 @@ from memory.recall.embed import (
     chunks,
     normalised,
 )
-from memory.recall.embedding import Embedding
-from memory.recall.vectors import Found
+from memory.recall.embedding import ORDINARY, Embedders, Embedding
+from memory.store import driver as drivers
+from memory.store import vectors
 from memory.store.database import Database, Reader, Transaction
+from memory.store.vectors import Found
+from tests.kit.fakes import Clock
 
 DIMENSION = 64
 NOW = 1_000
@@ -45,10 +48,12 @@ class Letters:
     def suits(self, text: str) -> bool:
         return text.isascii()
 
-    def split(self, text: str) -> list[str]:
-        return chunks(text)
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        return [chunks(text) for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
+        if texts == ORDINARY:
+            return normalised(np.stack([self._of(text.split()) for text in texts]))
         if self.fails:
             raise self.fails.pop(0)
         if self.refuses and any(self.refuses in text for text in texts):
@@ -146,11 +151,9 @@ def working(
 
     made = Embedding(
         database,
-        embedder=given(embedder),
-        token_embedder=None if tokens is None else given(tokens),
+        embedders=Embedders(vectors=given(embedder), tokens=None if tokens is None else given(tokens), paid=cached),
         text_of=texts.of,
-        now=lambda: now,
-        cached=cached,
+        now=Clock(now),
         sleep=sleep,
     )
     made.start()
@@ -249,13 +252,41 @@ async def test_without_an_embedder_nothing_waits_for_one(database: Database, tex
     async def unavailable() -> Letters:
         raise EmbedderUnavailable("not installed")
 
-    embedding = Embedding(database, embedder=unavailable, token_embedder=None, text_of=texts.of, now=lambda: NOW)
+    embedding = Embedding(database, embedders=Embedders(vectors=unavailable), text_of=texts.of, now=Clock(NOW))
     embedding.start()
     assert not await embedding.opened()
     await embedding.idle()
     assert embedding.vectors is None
     assert await embedding.question("Porto") is None
     await embedding.close()
+
+
+class WithoutExtensions(drivers.Driver):
+    """A SQLite of the many that were built without the loading of extensions."""
+
+    @property
+    def loads_extensions(self) -> bool:
+        return False
+
+
+async def test_where_vectors_can_not_be_compared_words_go_on_alone_and_it_is_said_once(tmp_path: Path) -> None:
+    """Neither a model is loaded for nothing nor does anybody wonder why."""
+    best = drivers.best()
+    driver = WithoutExtensions(name=best.name, module=best.module)
+    database = await Database.open(tmp_path / "other.db", now=1, driver=driver)
+    texts = Texts(database)
+    await texts.put(2, "Ana lives in Porto")
+    embedder = Letters()
+    with capture_logs() as logs:
+        embedding = working(database, texts, embedder)
+        assert not await embedding.opened()
+        assert await embedding.question("Porto") is None
+        await embedding.idle()
+    assert [line["reason"] for line in logs] == [database.without_vectors] == [embedding.trouble]
+    assert "sqlite-vec" in embedding.trouble
+    assert embedding.vectors is None and embedder.embedded == []
+    await embedding.close()
+    await database.close()
 
 
 async def test_a_question_that_fails_leaves_words_alone(database: Database, texts: Texts) -> None:
@@ -302,6 +333,39 @@ async def test_tokens_are_kept_as_bits_without_stop_tokens(database: Database, t
     assert asked is not None and asked.tokens is not None and asked.tokens.words == ("cat",)
     chinese = await embedding.question("里斯本")
     assert chinese is not None and chinese.tokens is None
+    await embedding.close()
+
+
+async def test_a_text_the_embedder_can_not_read_is_set_aside_marked_and_not_tried_again(
+    database: Database, texts: Texts
+) -> None:
+    """Words find it; the operator sees that there is one."""
+    embedding = working(database, texts, Letters(refuses="cat"))
+    await embedding.idle()
+    progress = await embedding.progress()
+    assert (progress.done, progress.total, progress.refused, progress.trouble) == (2, 2, 1, "")
+    await embedding.close()
+    again = working(database, texts, Letters())
+    await again.idle()
+    assert (await again.progress()).refused == 1
+    await texts.put(4, "the dog is asleep")
+    again.wake()
+    await again.idle()
+    assert (await again.progress()).refused == 0
+    await again.close()
+
+
+async def test_trouble_is_told_while_it_lasts(database: Database, texts: Texts) -> None:
+    """Whoever wonders why nothing is found by meaning asks for the status."""
+    embedder = Letters()
+    embedding = working(database, texts, embedder)
+    await embedding.idle()
+    assert embedding.trouble == ""
+    embedder.fails = [EmbeddingFailed("the server is down")]
+    assert await embedding.question("cat") is None
+    assert embedding.trouble == "the server is down"
+    assert await embedding.question("cat") is not None
+    assert embedding.trouble == ""
     await embedding.close()
 
 

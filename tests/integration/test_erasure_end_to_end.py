@@ -24,7 +24,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.integration.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
+from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms import chat_model
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import serving as serving_discord
@@ -40,7 +40,7 @@ _DAY = 86_400
 _KEEPS = re.compile(r"(?:topic (\w+): |about (\w+): )?I keep ([^.!?\n]{1,200})")
 _SHORT_ID = re.compile(r"m_[a-z0-9]{6}")
 _COUNTED = {
-    "Memories": "memories", "Made from them": "memories", "Messages erased": "messages", "My answers erased": "replies",
+    "Memories": "memories", "Memories made from them": "memories", "Messages erased": "messages", "My answers erased": "replies",
     "Files": "files",
 }  # fmt: skip
 
@@ -235,7 +235,7 @@ class World:
 
     def forgotten(self, way: str, before: Stand, receipt: str, *, scrubbed: bool = True) -> None:
         """What a receipt says is so, and the words planted for `way` stand in no file."""
-        assert ("No trace" in receipt) == scrubbed and ("Pending" in receipt) != scrubbed, receipt
+        assert ("No trace" in receipt) == scrubbed and ("Traces remain" in receipt) != scrubbed, receipt
         now, counted = self.stand(), dict.fromkeys(_COUNTED.values(), 0)
         for name, count in re.findall(r"([A-Z][a-z ]+): (\d+)\.", receipt.splitlines()[0].removeprefix("Forgotten. ")):
             counted[_COUNTED[name]] += int(count)
@@ -298,7 +298,7 @@ async def plant_on_telegram(world: World) -> None:
     await world.say(f"@remora_test_bot I keep {new('here')}", chat=GROUP)
     await world.say(f"@remora_test_bot here is {new('here')}", chat=GROUP, voice=f"I keep {new('here')}".encode())
     await world.say(f"I keep {new('all')} and {new('all')}", document=new("all").encode(), filename="list.txt")
-    await world.say(f"/task sort {new('all')}", "working on")
+    await world.say(f"/task sort {new('all')}", "our task is now")
     for chat in (ANN, GROUP):
         await world.say("@remora_test_bot I keep a parrot of my own", chat=chat, user=ANN, name="Ann")
     await world.learned(
@@ -356,7 +356,7 @@ async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> N
             await there.discord.wait(connected=True, timeout=60)
             await plant_on_telegram(there)
             await plant_on_discord(there)
-            await there.say("/memory export transcript", "a file for people")
+            await there.say("/memory export transcript", "one file to read")
             await there.say("/backup", "Backed up", chat=ANN, user=ANN)
             kept = others(there)
             await forget_on_telegram(there)
@@ -439,7 +439,7 @@ async def nothing_is_learned_anew(world: World) -> None:
     await world.write("I keep wasps", name="Ben")
     await world.learned("bees", "wasps")
     await world.say("what was in the attic?")
-    await world.say("/memory export transcript", "a file for people")
+    await world.say("/memory export transcript", "one file to read")
     await world.say("/backup", "Backed up", chat=ANN, user=ANN)
     assert world.mind.extractions >= read + 2
     assert not [word for word in world.gone if any(word in body for body in world.mind.sent[sent:])]
@@ -468,7 +468,7 @@ async def restored(world: World) -> None:
         await world.telegram.wait(polling=True, timeout=60)
         assert "parrot" in await world.say("/memory", "What I remember", chat=ANN, user=ANN)
         await world.say("what was in the attic?")
-        await world.say("/memory", "I remember nothing of you here yet.")
+        await world.say("/memory", "I don't remember anything about you here yet.")
         assert world.traces(world.gone) == {}
 
 

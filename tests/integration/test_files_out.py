@@ -15,20 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import Button, Channel, ChannelError, ChannelUnavailable, File, Outbound, Place, TooLarge
-from channels.console import ConsoleChannel
+from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
-from channels.telegram import RateLimited, TelegramChannel
-from gateway.delivery import Delivery, pieces, shows
-from memory.service import Piece, Service
+from channels.telegram import TelegramChannel, TelegramRateLimited
+from gateway.pipeline.delivery import Delivery, pieces, shows
+from memory.service import Part, Service
 from memory.store import mailbox
 from memory.store.database import Database, Transaction
+from memory.store.mailbox import Outgoing
 from memory.store.migrate import migrations
-from tests.fakes import MINUTE, Clock
-from tests.integration.test_discord_channel import Host, bot, place, registered, row, running
-from tests.integration.test_telegram_channel import bot as telegram_bot
-from tests.integration.test_telegram_channel import known, shown
-from tests.integration.test_telegram_channel import place as telegram_place
-from tests.integration.test_telegram_channel import row as telegram_row
+from tests.kit.discord_bot import Host, bot, place, registered, row, running
+from tests.kit.fakes import MINUTE, Clock
+from tests.kit.telegram_bot import bot as telegram_bot
+from tests.kit.telegram_bot import known, shown
+from tests.kit.telegram_bot import place as telegram_place
+from tests.kit.telegram_bot import row as telegram_row
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 from tests.platforms.discord import GENERAL, GUILD
@@ -54,21 +55,18 @@ async def discord() -> AsyncIterator[discords.Control]:
 # The row.
 
 
-async def queue(memory: Service, *sent: Piece, session: str = CHAT) -> None:
+async def queue(memory: Service, *sent: Part, session: str = CHAT) -> None:
     """Rows as a command leaves them."""
 
     def act(tx: Transaction) -> None:
-        memory.mail.post(
-            tx, session_key=session, turn_id=None, inbox_id=None, kind="message", pieces=sent, reply_to=None,
-            edits="12",
-        )  # fmt: skip
+        memory.mailbox.post(tx, Outgoing(session_key=session, pieces=sent, edits="12"))
 
-    await memory._database.write(act)
+    await memory.database.write(act)
 
 
 async def files(memory: Service) -> list[tuple[str, str, bytes | None]]:
     """State, file name and file of all rows."""
-    found = await memory._database.read(
+    found = await memory.database.read(
         lambda reader: reader.all("select state, file_name, file from outbox order by id")
     )
     return [tuple(one) for one in found]
@@ -77,46 +75,47 @@ async def files(memory: Service) -> list[tuple[str, str, bytes | None]]:
 async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memory: Service) -> None:
     """What may be all that is remembered of somebody must not stay in the mailbox."""
     await queue(memory, *pieces(None, "Here it is.", files=[EXPORT]))
-    words = await memory.mail.take(CHAT)
+    words = await memory.mailbox.take(CHAT)
     assert words is not None and (words.file, words.file_name) == (None, "")
-    parcel = await memory.mail.sent(words, "1")
-    assert parcel is not None
-    assert (parcel.text, parcel.file_name, parcel.file, parcel.edits) == ("", EXPORT.name, EXPORT.data, None)
-    await memory.mail.was_sent(parcel, "2")
+    row = await memory.mailbox.sent(words, "1")
+    assert row is not None
+    assert (row.text, row.file_name, row.file, row.edits) == ("", EXPORT.name, EXPORT.data, None)
+    await memory.mailbox.was_sent(row, "2")
     assert await files(memory) == [("sent", "", None)] * 2
 
 
 async def test_row_with_a_file_leaves_the_placeholder_to_words(memory: Service) -> None:
     """Words can't be turned into a file."""
-    await queue(memory, Piece(text="", file_name=EXPORT.name, file=EXPORT.data))
-    parcel = await memory.mail.take(CHAT)
-    assert parcel is not None and parcel.edits is None
+    await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data))
+    row = await memory.mailbox.take(CHAT)
+    assert row is not None and row.edits is None
 
 
 async def test_file_of_a_row_that_is_given_up_is_gone(memory: Service) -> None:
     """Nobody will ever ask for it, whichever way it was given up."""
     for number in range(3):
-        await queue(memory, Piece(text="x", file_name=EXPORT.name, file=EXPORT.data), session=f"telegram:{number}:-")
-    first, second = await memory.mail.take("telegram:0:-"), await memory.mail.take("telegram:1:-")
+        await queue(memory, Part(text="x", file_name=EXPORT.name, file=EXPORT.data), session=f"telegram:{number}:-")
+    first, second = await memory.mailbox.take("telegram:0:-"), await memory.mailbox.take("telegram:1:-")
     assert first is not None and second is not None
-    await memory.mail.lament(first, "too_large", Piece(text="sorry"))
-    await memory.mail.give_up("telegram:1:-", "blocked")
+    await memory.mailbox.fail_and_notify(first, "too_large", Part(text="sorry"))
+    await memory.mailbox.give_up("telegram:1:-", "blocked")
     assert (await files(memory))[:3] == [("dead", "", None), ("dead", "", None), ("pending", EXPORT.name, EXPORT.data)]
-    assert await memory._database.write(lambda tx: mailbox.purge(tx, "telegram")) == 2
+    assert await memory.database.write(lambda tx: mailbox.purge(tx, "telegram")) == 2
 
 
 async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, clock: Clock) -> None:
     """A person may ask for it again, but not for ever."""
-    await queue(memory, Piece(text="", file_name=EXPORT.name, file=EXPORT.data))
-    parcel = await memory.mail.take(CHAT)
-    assert parcel is not None
-    await memory.mail.offer(parcel, Piece(text="Again?"))
-    before = clock()
-    await memory._database.write(lambda tx: mailbox.expire_held(tx, before=before, now=before))
+    await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data))
+    row = await memory.mailbox.take(CHAT)
+    assert row is not None
+    await memory.mailbox.offer(row, Part(text="Again?"))
+    (first, *_) = await memory.database.read(lambda reader: reader.all("select created_at from outbox order by id"))
+    before = first["created_at"]
+    await memory.database.write(lambda tx: mailbox.expire_held(tx, before=before, now=before))
     assert (await files(memory))[0] == ("unknown", EXPORT.name, EXPORT.data)
-    await memory._database.write(lambda tx: mailbox.expire_held(tx, before=before + 1, now=before + 1))
+    await memory.database.write(lambda tx: mailbox.expire_held(tx, before=before + 1, now=before + 1))
     assert (await files(memory))[0] == ("dead", "", None)
-    assert not await memory._database.write(lambda tx: mailbox.repost(tx, parcel.id, now=before))
+    assert not await memory.database.write(lambda tx: mailbox.repost(tx, row.id, now=before))
 
 
 async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
@@ -131,10 +130,10 @@ async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
     )
     await old.close()
     new = await Database.open(path, now=2)
-    parcel = await new.write(lambda tx: mailbox.take(tx, CHAT, now=2))
+    row = await new.write(lambda tx: mailbox.take(tx, CHAT, now=2))
     await new.close()
-    assert parcel is not None
-    assert (parcel.text, parcel.file_name, parcel.file) == ("hello", "", None)
+    assert row is not None
+    assert (row.text, row.file_name, row.file) == ("hello", "", None)
 
 
 # Its pieces.
@@ -144,7 +143,11 @@ def screen(limit: Path | None = None) -> ConsoleChannel:
     """A terminal that shows files where it is given a folder for them."""
     ids = count(1)
     return ConsoleChannel(
-        person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), stdin=StringIO(), stdout=StringIO(), files=limit
+        person="ada",
+        now=lambda: 0,
+        new_id=lambda: str(next(ids)),
+        streams=Streams(stdin=StringIO(), stdout=StringIO()),
+        files=limit,
     )
 
 
@@ -156,7 +159,7 @@ def test_files_come_behind_the_words_and_the_buttons_stay_with_these() -> None:
     assert len(words) == 3
     assert [bool(one.buttons) for one in sent] == [False, False, True, False, False]
     assert all(one.file is None for one in words)
-    assert first == second == Piece(text="", file_name=EXPORT.name, file=EXPORT.data)
+    assert first == second == Part(text="", file_name=EXPORT.name, file=EXPORT.data)
 
 
 def test_what_a_channel_can_not_show_is_known_before_it_is_promised(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_channels_say_what_people_there_can_be_shown() -> None:
 
 @asynccontextmanager
 async def delivering(memory: Service, channel: Channel, clock: Clock) -> AsyncIterator[Delivery]:
-    delivery = Delivery(memory.mail, {channel.id: channel}, language="en", now=clock)
+    delivery = Delivery(memory.mailbox, {channel.id: channel}, language="en", now=clock)
     await delivery.take_up()
     try:
         yield delivery
@@ -220,11 +223,11 @@ async def test_file_waits_as_long_as_telegram_asks(memory: Service, clock: Clock
     """And not a moment less; then it comes once, after its words."""
     await known(telegram)
     await telegram.fault("flood", method="sendDocument", retry_after=1)
-    await queue(memory, Piece(text="Here:"), Piece(text="", file_name=EXPORT.name, file=EXPORT.data))
+    await queue(memory, Part(text="Here:"), Part(text="", file_name=EXPORT.name, file=EXPORT.data))
     channel = telegram_bot(telegram, now=clock)
     async with delivering(memory, channel, clock) as delivery:
         await delivery.settled(CHAT)
-        with pytest.raises(RateLimited):
+        with pytest.raises(TelegramRateLimited):
             await channel.send(telegram_row("too early"))
         assert await telegram.texts(ADA) == ["Here:"]
         clock.at += 1_000
@@ -242,7 +245,7 @@ async def test_file_that_may_have_arrived_is_offered_and_shown_when_asked_for(
     """Telegram knows no message again, so nobody gets it twice unasked."""
     await known(telegram)
     await telegram.fault("reset", at="after effect", method="sendDocument")
-    await queue(memory, Piece(text="", file_name=EXPORT.name, file=EXPORT.data))
+    await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data))
     async with delivering(memory, telegram_bot(telegram, now=clock), clock) as delivery:
         await delivery.settled(CHAT)
         assert (await files(memory))[0] == ("unknown", EXPORT.name, EXPORT.data)
@@ -250,12 +253,12 @@ async def test_file_that_may_have_arrived_is_offered_and_shown_when_asked_for(
         [[button]] = offer["reply_markup"]["inline_keyboard"]
         assert len(await telegram.files(ADA)) == 1
         number = int(button["callback_data"].removeprefix("again:"))
-        asked = await memory.mail.receive(
+        asked = await memory.mailbox.receive(
             platform="telegram", bot_id="1", update_key="2", session_key=CHAT, payload="{}"
         )
         assert asked is not None
         clock.at += 2_000
-        await memory.mail.show_again(CHAT, number, inbox_id=asked, gone=Piece(text="gone"))
+        await memory.mailbox.show_again(CHAT, number, inbox_id=asked, gone=Part(text="gone"))
         delivery.wake(CHAT)
         await delivery.settled(CHAT)
     assert await telegram.files(ADA) == [(EXPORT.name, EXPORT.data)] * 2
@@ -290,7 +293,7 @@ async def test_file_of_unknown_fate_is_sent_again_under_its_number(
     home = await discord.dm(ADA)
     session = place(home).session_key
     await discord.fault("reset", at="after effect", method="send")
-    await queue(memory, Piece(text="", file_name=EXPORT.name, file=EXPORT.data), session=session)
+    await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data), session=session)
     async with delivering(memory, bot(discord, now=clock), clock) as delivery:
         await delivery.settled(session)
         assert (await files(memory))[0] == ("pending", EXPORT.name, EXPORT.data)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.texts import Texts
-from tests.fakes import Clock, ScriptedModel
-from tests.integration.test_router import Bench, Screen
-from tests.integration.test_tools import kept, of, rows, store
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts
+from tests.kit.bench import Bench, Screen, kept
+from tests.kit.fakes import Clock, ScriptedModel
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def bench(tmp_path: Path, clock: Clock) -> Bench:
 
 async def said(bench: Bench) -> list[str]:
     """The words that history holds."""
-    found = await store(bench)._database.read(
+    found = await bench.memory.database.read(
         lambda reader: reader.all("select text from messages where text <> '' order by id")
     )
     return [row["text"] for row in found]
@@ -28,12 +28,21 @@ async def said(bench: Bench) -> list[str]:
 
 async def learned(bench: Bench, text: str) -> None:
     await bench.say(text)
-    await store(bench).flush(await of(bench), "test")
+    await bench.memory.flush(await bench.context(), "test")
 
 
-@pytest.mark.parametrize("answer", ["words", "and the words", "yes", "连同原话", "是"])
-async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str) -> None:
-    """That is what somebody means who wants something forgotten."""
+@pytest.mark.parametrize(
+    ("answer", "forgotten", "no_trace"),
+    [
+        ("words", "Forgotten. Memories: 1.", "No trace"),
+        ("and the words", "Forgotten. Memories: 1.", "No trace"),
+        ("yes", "Forgotten. Memories: 1.", "No trace"),
+        ("连同原话", "已忘掉：记忆 1 条", "不留任何痕迹"),
+        ("是", "已忘掉：记忆 1 条", "不留任何痕迹"),
+    ],
+)
+async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str, forgotten: str, no_trace: str) -> None:
+    """That is what somebody means who wants something forgotten. The receipt is in the language of the answer."""
     async with bench.running():
         await learned(bench, "I live in Lisbon")
         await bench.say("/forget lisbon")
@@ -41,19 +50,19 @@ async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str) -
         assert asked.startswith("Forget this?") and "Lisbon" in asked and "Messages: 1" in asked
         await bench.say(answer)
         told = bench.screen.texts[-1]
-        assert told.startswith("Forgotten. Memories: 1.") and "No trace" in told and "Lisbon" not in told
-        assert await said(bench) == [] and await rows(bench) == []
+        assert told.startswith(forgotten) and no_trace in told and "Lisbon" not in told
+        assert await said(bench) == [] and await bench.remembered() == []
 
 
-@pytest.mark.parametrize("answer", ["memory", "this memory only", "仅此记忆"])
-async def test_this_memory_only_leaves_the_words(bench: Bench, answer: str) -> None:
+@pytest.mark.parametrize(("answer", "language"), [("memory", "en"), ("this memory only", "en"), ("仅此记忆", "zh")])
+async def test_this_memory_only_leaves_the_words(bench: Bench, answer: str, language: Language) -> None:
     """They may be worth keeping where the conclusion was not."""
     async with bench.running():
         await learned(bench, "I live in Lisbon")
         await bench.say("/forget lisbon")
         await bench.say(answer)
-        assert Texts("en")("forget.words_stay") in bench.screen.texts[-1]
-        assert "I live in Lisbon" in await said(bench) and await rows(bench) == []
+        assert Texts(language)("forget.words_stay") in bench.screen.texts[-1]
+        assert "I live in Lisbon" in await said(bench) and await bench.remembered() == []
 
 
 @pytest.mark.parametrize("answer", ["no", "不", "what about tea?"])
@@ -64,7 +73,7 @@ async def test_anything_else_keeps_all(bench: Bench, answer: str) -> None:
         await bench.say("/forget all")
         await bench.say(answer)
         await bench.say("yes")
-        assert [memory.value for memory in await rows(bench)] == ["Lisbon"]
+        assert [memory.value for memory in await bench.remembered()] == ["Lisbon"]
 
 
 async def test_what_is_not_there_or_not_ones_own_is_refused(bench: Bench) -> None:
@@ -83,21 +92,33 @@ async def test_what_is_not_there_or_not_ones_own_is_refused(bench: Bench) -> Non
         assert bench.screen.texts[-1] == Texts("en")("memory.not_yours", id=tea.short_id)
         await bench.say("/forget like tea", chat="club")
         assert bench.screen.texts[-1] == Texts("en")("forget.not_yours")
-        assert await rows(bench, "bob", "club") == [tea] and secret in await rows(bench, "bob")
+        assert await bench.remembered("bob", "club") == [tea] and secret in await bench.remembered("bob")
 
 
 async def test_a_question_of_an_earlier_version_can_be_answered(bench: Bench) -> None:
     """It asked for yes or no and left the words; an update must not take it back."""
     async with bench.running():
         await learned(bench, "I live in Lisbon")
-        (home,) = await rows(bench)
+        (home,) = await bench.remembered()
         await bench.say("/forget lisbon")
         old = json.dumps({"memory": home.id})
-        await store(bench)._database.write(
+        await bench.memory.database.write(
             lambda tx: tx.run(
                 "update questions set payload = ?, choices = '[\"yes\", \"no\"]', preset = 'yes' where state = 'open'",
                 (old,),
             )
         )
         await bench.say("yes")
-        assert await rows(bench) == [] and "I live in Lisbon" in await said(bench)
+        assert await bench.remembered() == [] and "I live in Lisbon" in await said(bench)
+
+
+async def test_the_nearest_is_offered_as_such_and_a_stranger_to_all_words_is_nothing(bench: Bench) -> None:
+    """Whoever asks for one thing must not erase another by a quick yes."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        await bench.say("/forget my flat in lisbon with the blue door")
+        assert bench.screen.texts[-1].startswith(Texts("en")("forget.near")) and "Lisbon" in bench.screen.texts[-1]
+        await bench.say("no")
+        await bench.say("/forget qwertz")
+        assert bench.screen.texts[-1] == Texts("en")("forget.nothing")
+        assert await bench.remembered() != []

@@ -10,143 +10,40 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from agents.tokens import count_tokens
-from memory.desk import Desk
+from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
-from memory.forgetting import Forgetting
+from memory.forgetting import erase
+from memory.forgetting.forgetting import Forgetting, Scrubbing
 from memory.learn import keep
-from memory.recall import vectors
+from memory.recall.search import Search
 from memory.service import (
     Attached,
     Budget,
     Context,
-    How,
+    ForgetPreview,
     Outcome,
-    Piece,
-    Preview,
-    Receipt,
+    Part,
     Said,
     Selection,
     Service,
-    Spent,
-    Triggers,
-    Turn,
     Utterance,
     Where,
     Who,
 )
-from memory.store import driver as drivers
-from memory.store import erasure, history, memories
+from memory.store import erasure, history, memories, vectors, word_index
 from memory.store.database import Transaction
 from memory.store.driver import Driver
 from memory.store.memories import Draft
-from memory.upkeep import erase
-from memory.upkeep.traces import merge_words
-from tests.conftest import group, private
-from tests.fakes import Clock, counting_ids
-
-DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
-counting = counting_ids()
-
-
-@asynccontextmanager
-async def opened(path: Path, clock: Clock, *, driver: Driver | None = None) -> AsyncIterator[Service]:
-    service = await Service.open(
-        path,
-        agents={"assistant": "UTC", "other": "UTC"},
-        triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=counting,
-        count_tokens=count_tokens,
-        driver=driver,
-    )
-    try:
-        yield service
-    finally:
-        await service.close(seconds=5)
-
-
-async def received(memory: Service, where: Where, payload: str = "{}") -> int:
-    inbox_id = await memory.mail.receive(
-        platform=where.platform,
-        bot_id="local",
-        update_key=counting(),
-        session_key=where.session_key,
-        payload=payload,
-    )
-    assert inbox_id is not None
-    return inbox_id
-
-
-async def say(
-    memory: Service,
-    place: tuple[Where, Who],
-    text: str,
-    clock: Clock,
-    *,
-    answers: Sequence[Utterance] = (),
-    answer: str = "All right.",
-    files: Sequence[Attached] = (),
-    steps: Sequence[str] = (),
-    effects: Sequence[str] = (),
-    pieces: Sequence[str] = (),
-) -> Turn:
-    """One turn of `text`, with all that a model, its tools and the mailbox keep of it."""
-    where, who = place
-    inbox_id = await received(memory, where, json.dumps({"text": text}))
-    await memory.mail.attach(inbox_id, files)
-    said = Said(
-        inbox_id=inbox_id,
-        text=text,
-        tokens=count_tokens(text),
-        said_at=clock(),
-        platform_ref=f"ref-{inbox_id}",
-        reply_to=None,
-        learn=True,
-    )
-    turn = await memory.turns.begin(where, who, [said])
-    spent = Spent(model="m", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-    for n, step in enumerate(steps):
-        await memory.turns.keep_step(turn, n, step, spent)
-    for n, effect in enumerate(effects):
-        await memory.turns.act(turn, n, 0, "search_memory", lambda _desk, effect=effect: effect)  # type: ignore[misc]
-    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
-    last = Utterance(role="assistant", text=answer, tokens=1, said_at=clock())
-    await memory.turns.finish(
-        turn,
-        view,
-        Outcome(pieces=tuple(Piece(text=text) for text in pieces or ("sent",)), utterances=(*answers, last)),
-    )
-    await memory.flush(turn.context, "test")
-    clock.move(minutes=1)
-    return turn
-
-
-async def wrote(memory: Service, act: Callable[[Transaction], object]) -> None:
-    await memory._database.write(lambda tx: (act(tx), None)[1])
-
-
-async def planted(memory: Service, context: Context, value: str, *, sources: Sequence[int] = (), **of: object) -> int:
-    """A memory written as a job or a model would, with its sources."""
-    fields: dict[str, object] = {
-        "kind": "fact", "owner_id": context.scope.writes_to, "author_id": context.speaker.id,
-        "subject_id": context.speaker.id, "category": "project", "key": "note", "value": value, "importance": 5,
-        "confidence": 1.0, "origin": "extracted", "learned_at": memory._now(), "local_date": "2026-11-21",
-    }  # fmt: skip
-
-    def act(tx: Transaction) -> int:
-        memory_id = memories.insert(tx, Draft(**{**fields, **of}), new_id=memory._short_id, now=memory._now())  # type: ignore[arg-type]
-        memories.add_sources(tx, memory_id, sources)
-        return memory_id
-
-    return await memory._database.write(act)
+from tests.kit.fakes import Clock
+from tests.kit.forgetting import carried_out, forgotten, secret, traces
+from tests.kit.stores import DRIVERS, counting, opened, planted, rows, wrote
+from tests.kit.talk import exchange, group, private, received
 
 
 async def derived(memory: Service, context: Context, value: str, parents: Sequence[int], **of: object) -> int:
@@ -159,59 +56,12 @@ async def derived(memory: Service, context: Context, value: str, parents: Sequen
             for parent in parents:
                 tx.run("update memories set archived_at = 1 where id = ?", (parent,))
 
-    await memory._database.write(act)
+    await memory.database.write(act)
     return made
-
-
-async def forgotten(
-    memory: Service, context: Context, words: str, *, how: How = "words", may_all: bool = False
-) -> Receipt:
-    """All of /forget: what is meant, and its going."""
-    preview = await memory.forgetting.preview(context, words, may_all=may_all)
-    assert preview is not None
-    return await carried_out(memory, context, preview.selection, how=how, may_all=may_all)
-
-
-async def carried_out(
-    memory: Service, context: Context, selection: Selection, *, how: How = "words", may_all: bool = False
-) -> Receipt:
-    where, _ = private("ada")
-    receipt = await memory.forgetting.forget(
-        context,
-        await received(memory, where),
-        None,
-        selection,
-        how,
-        may_all=may_all,
-    )
-    assert receipt is not None
-    return receipt
-
-
-async def all_of(memory: Service, sql: str) -> list[tuple[object, ...]]:
-    return await memory._database.read(lambda reader: [tuple(row) for row in reader.all(sql)])
 
 
 async def id_of(memory: Service, context: Context, value: str) -> str:
     return next(m.short_id for m in await memory.memories(context, limit=50) if value in m.value)
-
-
-def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
-    """How often anything of `needles` stands in the files of a store, by file."""
-    found = {}
-    for file in sorted(path.parent.iterdir()):
-        data = file.read_bytes() if file.is_file() else b""
-        hits = sum(data.count(needle.encode()) for needle in needles)
-        # The word index keeps what begins alike once.
-        hits += sum(data.count(needle.encode()[3:]) for needle in needles)
-        if hits:
-            found[file.name] = hits
-    return found
-
-
-def secret(n: int) -> str:
-    """A word that stands nowhere else, in two halves that a tokeniser keeps together."""
-    return f"zq{hashlib.sha256(str(n).encode()).hexdigest()[:14]}"
 
 
 async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words: list[str]) -> None:
@@ -222,7 +72,7 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
         return words[-1]
 
     said, quoted, called, given, value = new(), new(), new(), new(), new()
-    turn = await say(
+    turn = await exchange(
         memory,
         place,
         f"The plan is {said} and {value}",
@@ -265,7 +115,7 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
     failed, unsent = (
         await received(
             memory,
-            place[0],
+            place[0].session_key,
             json.dumps({"author_id": place[1].user_id, "text": turn.said[0].text, "author_name": new()}),
         ),
         new(),
@@ -306,15 +156,15 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
     words: list[str] = []
     async with opened(path, clock, driver=driver) as memory:
         fast = Forgetting(
-            memory._database, search=memory._search, now=clock, new_id=memory._short_id, wait_seconds=0.2,
-            again_seconds=0.05,
+            memory.database, search=Search(memory.database, now=clock), now=clock, new_id=memory.new_id,
+            scrubbing=Scrubbing(wait_seconds=0.2, again_seconds=0.05),
         )  # fmt: skip
         ada = await memory.context(*private("ada"))
         clubbed = await memory.context(*group("club", "ada"))
         for n in range(2):
             await episode(memory, private("ada"), clock, words)
             await episode(memory, group("club", "ada"), clock, words)
-            await say(memory, private("ada"), f"nothing of note, number {n}", clock)
+            await exchange(memory, private("ada"), f"nothing of note, number {n}", clock)
         await memory.indexed()
         assert len(words) >= 100
         assert all(traces(path, [word]) for word in words)
@@ -326,7 +176,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
         for context in (ada, clubbed):
             preview = await fast.preview(context, "topic:secret")
             assert preview is not None
-            inbox_id = await received(memory, where)
+            inbox_id = await received(memory, where.session_key)
             receipt = await fast.forget(context, inbox_id, None, preview.selection, "words")
             assert receipt is not None
             receipts.append((inbox_id, receipt))
@@ -343,7 +193,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
         assert traces(path, words) == {}
         assert await memory.search(ada, "secret plan merged", limit=10) == []
         assert {table for table, columns in erasure.WORDS.items() for column in columns
-                for row in await all_of(memory, f"select {column} from {table}")
+                for row in await rows(memory, f"select {column} from {table}")
                 if any(word in str(row[0]) for word in words)} == set()  # fmt: skip
         logged = "\n".join(record.getMessage() for record in caplog.records)
         assert not [word for word in words if word in logged]
@@ -398,8 +248,8 @@ async def test_only_the_target_goes_and_the_receipt_says_what(memory: Service, c
         }  # fmt: skip
         # Every window takes a new snapshot, which is of ids: whose they are is not looked at.
         await wrote(memory, lambda tx: tx.run("update sessions set snapshot = null, snapshot_at = null"))
-        rows = [await all_of(memory, f"select * from {table} where {which}") for table, which in tables.items()]
-        return hashlib.sha256(repr(rows).encode()).hexdigest()
+        found = [await rows(memory, f"select * from {table} where {which}") for table, which in tables.items()]
+        return hashlib.sha256(repr(found).encode()).hexdigest()
 
     async def figures() -> dict[str, int]:
         counted = {
@@ -409,7 +259,7 @@ async def test_only_the_target_goes_and_the_receipt_says_what(memory: Service, c
             "replies": "select count(*) from messages where role <> 'user' and erased_at is null",
             "files": "select count(*) from attachments",
         }
-        return {name: int(str((await all_of(memory, sql))[0][0])) for name, sql in counted.items()}
+        return {name: int(str((await rows(memory, sql))[0][0])) for name, sql in counted.items()}
 
     others, before = await of_others(), await figures()
     receipt = await forgotten(memory, ada, "topic:secret")
@@ -422,36 +272,36 @@ async def test_only_the_target_goes_and_the_receipt_says_what(memory: Service, c
 
 async def test_the_same_request_changes_nothing_a_second_time(memory: Service, clock: Clock) -> None:
     """The process may end between the erasing and the receipt; the request is then taken up again."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock)
+    turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     where, _ = private("ada")
-    inbox_id = await received(memory, where)
+    inbox_id = await received(memory, where.session_key)
     preview = await memory.forgetting.preview(turn.context, "lisbon")
     assert preview is not None
     first = await memory.forgetting.forget(turn.context, inbox_id, None, preview.selection, "words")
-    await say(memory, private("ada"), "I live in Lisbon after all", clock)
-    state = await all_of(memory, "select id, text from messages order by id")
+    await exchange(memory, private("ada"), "I live in Lisbon after all", clock)
+    state = await rows(memory, "select id, text from messages order by id")
     again = await memory.forgetting.forget(turn.context, inbox_id, None, Selection(what="all"), "words")
     assert again == first == await memory.forgetting.receipt(inbox_id)
-    assert await all_of(memory, "select id, text from messages order by id") == state
-    assert ("pending",) in await all_of(memory, f"select state from inbox where id = {inbox_id}")
+    assert await rows(memory, "select id, text from messages order by id") == state
+    assert ("pending",) in await rows(memory, f"select state from inbox where id = {inbox_id}")
 
 
 async def test_a_question_is_answered_once(memory: Service, ada: Context, clock: Clock) -> None:
     """Two presses on one button are one answer."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock)
+    turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     where, _ = private("ada")
 
     def ask(tx: Transaction) -> None:
-        desk = Desk(tx, ada, now=clock(), new_id=counting)
-        desk.ask("forget", Selection(what="here").fields(), choices=("words", "memory", "no"), preset="words")
+        edits = Edits(tx, ada, now=clock(), new_id=counting)
+        edits.ask("forget", Selection(what="here").fields(), choices=("words", "memory", "no"), preset="words")
 
     await wrote(memory, ask)
     question = await memory.open_question(turn.context)
     assert question is not None
     selection = Selection.from_json(question.payload)
     assert selection == Selection(what="here")
-    done = await memory.forgetting.forget(ada, await received(memory, where), question, selection, "words")
-    late = await memory.forgetting.forget(ada, await received(memory, where), question, selection, "words")
+    done = await memory.forgetting.forget(ada, await received(memory, where.session_key), question, selection, "words")
+    late = await memory.forgetting.forget(ada, await received(memory, where.session_key), question, selection, "words")
     assert done is not None and done.messages == 1 and late is None
 
 
@@ -467,17 +317,19 @@ def test_a_selection_waits_as_ids_and_figures() -> None:
 
 async def test_without_the_words_they_stay_and_teach_nothing_more(memory: Service, clock: Clock) -> None:
     """ "This memory only": history keeps what was said, and recall does not."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock, answer="Lisbon, nice!")
+    turn = await exchange(memory, private("ada"), "I live in Lisbon", clock, answer="Lisbon, nice!")
     receipt = await forgotten(memory, turn.context, "lisbon", how="memory")
     assert (receipt.memories, receipt.messages, receipt.words) == (1, 0, False)
-    rows = await all_of(memory, "select text, learn, recall from messages order by id")
-    assert rows == [("I live in Lisbon", 0, 0), ("Lisbon, nice!", 0, 0)]
+    assert await rows(memory, "select text, learn, recall from messages order by id") == [
+        ("I live in Lisbon", 0, 0),
+        ("Lisbon, nice!", 0, 0),
+    ]
     assert await memory.search(turn.context, "Lisbon", limit=5) == []
 
 
 async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Clock) -> None:
     """Neither from the old words by whatever reads them, nor by a job or an import; said again later, it is."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock)
+    turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     said_at = turn.said[0].said_at
     await forgotten(memory, turn.context, "lisbon")
     await memory.flush(turn.context, "test")
@@ -491,7 +343,7 @@ async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Cl
         )  # fmt: skip
 
     for origin in ("extracted", "imported", "derived"):
-        kept = await memory._database.write(
+        kept = await memory.database.write(
             lambda tx, origin=origin: keep.keep(  # type: ignore[misc]
                 tx, scope, draft(origin, said_at), source_ids=(), now=clock(), new_id=counting
             )
@@ -499,13 +351,13 @@ async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Cl
         assert kept is None
     assert await memory.memories(turn.context, limit=5) == []
     clock.move(days=1)
-    await say(memory, private("ada"), "I live in Lisbon", clock)
+    await exchange(memory, private("ada"), "I live in Lisbon", clock)
     assert [m.value for m in await memory.memories(turn.context, limit=5)] == ["Lisbon"]
 
 
 async def test_what_was_merged_with_it_comes_back(memory: Service, clock: Clock) -> None:
     """A merged row can't say half of itself; what else it was made of stands alone again."""
-    turn = await say(memory, private("ada"), "two things", clock)
+    turn = await exchange(memory, private("ada"), "two things", clock)
     one = await planted(memory, turn.context, "likes oolong tea", sources=[turn.said[0].id])
     two = await planted(memory, turn.context, "likes espresso", sources=[turn.said[0].id])
     await derived(memory, turn.context, "likes oolong tea and espresso", [one, two])
@@ -516,51 +368,50 @@ async def test_what_was_merged_with_it_comes_back(memory: Service, clock: Clock)
     assert (receipt.memories, receipt.derived, receipt.restored, receipt.keep_source) == (1, 1, 1, 1)
     (left,) = await memory.memories(turn.context, limit=9)
     assert left.value == "likes espresso"
-    shown = await memory._database.read(lambda reader: memories.sources(reader, turn.context.scope, [left.id]))
+    shown = await memory.database.read(lambda reader: memories.sources(reader, turn.context.scope, [left.id]))
     assert [source.text for source in shown[left.id]] == [None]
 
 
 async def test_the_profile_forgets_with_its_facts(memory: Service, clock: Clock) -> None:
     """A slot is made of facts; the older home, said elsewhere, stays history and does not return."""
-    await say(memory, private("ada"), "I live in Porto", clock)
-    turn = await say(memory, private("ada"), "I live in Lisbon now", clock)
+    await exchange(memory, private("ada"), "I live in Porto", clock)
+    turn = await exchange(memory, private("ada"), "I live in Lisbon now", clock)
     assert [m.value for m in await memory.profile(turn.context)] == ["Lisbon"]
     await forgotten(memory, turn.context, await id_of(memory, turn.context, "Lisbon"))
     assert await memory.profile(turn.context) == []
-    rows = await all_of(memory, "select value, valid_until is null from memories where kind = 'fact'")
-    assert rows == [("Porto", 0)]
+    assert await rows(memory, "select value, valid_until is null from memories where kind = 'fact'") == [("Porto", 0)]
 
 
 async def test_an_old_version_that_says_the_same_goes_along(memory: Service, clock: Clock) -> None:
     """Else the words would stay one step back in its history."""
-    turn = await say(memory, private("ada"), "something", clock)
+    turn = await exchange(memory, private("ada"), "something", clock)
     old = await planted(memory, turn.context, "the vault code word is marmalade")
     new = await planted(memory, turn.context, "vault code word is marmalade")
     await wrote(memory, lambda tx: memories.supersede(tx, old, new, at=clock()))
     short_id = await id_of(memory, turn.context, "vault")
     assert (await forgotten(memory, turn.context, short_id)).memories == 2
-    assert await all_of(memory, "select value from memories") == []
+    assert await rows(memory, "select value from memories") == []
 
 
 async def test_the_same_said_twice_is_two_sources(memory: Service, clock: Clock) -> None:
     """Also where a second message said it word for word and taught nothing new."""
     for _ in range(2):
-        turn = await say(memory, private("ada"), "I live in Lisbon", clock)
+        turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     receipt = await forgotten(memory, turn.context, "lisbon")
     assert receipt.messages == 2
-    assert await all_of(memory, "select text from messages where role = 'user'") == [("",), ("",)]
+    assert await rows(memory, "select text from messages where role = 'user'") == [("",), ("",)]
 
 
-async def previewed(memory: Service, context: Context, words: str, **how: object) -> Preview | None:
+async def previewed(memory: Service, context: Context, words: str, **how: object) -> ForgetPreview | None:
     return await memory.forgetting.preview(context, words, **how)  # type: ignore[arg-type]
 
 
 async def test_what_can_be_typed(memory: Service, clock: Clock) -> None:
     """Ids, topics, names, times, places, words; anything else is words."""
     clock.move(days=-10)
-    await say(memory, private("ada"), "I live in Lisbon", clock)
+    await exchange(memory, private("ada"), "I live in Lisbon", clock)
     clock.move(days=10)
-    turn = await say(memory, private("ada"), "My sister Wanda likes chess", clock)
+    turn = await exchange(memory, private("ada"), "My sister Wanda likes chess", clock)
     context = turn.context
     await planted(memory, context, "the boat needs paint", topic="Boat")
     await planted(memory, context, "April plays the cello", subject="April")
@@ -588,25 +439,25 @@ async def test_what_can_be_typed(memory: Service, clock: Clock) -> None:
 
 async def test_words_that_taught_nothing_can_be_forgotten_too(memory: Service, clock: Clock) -> None:
     """What somebody wants gone need not have become a memory."""
-    turn = await say(memory, private("ada"), "the zebra was odd, wasn't it?", clock, answer="Quite a zebra.")
+    turn = await exchange(memory, private("ada"), "the zebra was odd, wasn't it?", clock, answer="Quite a zebra.")
     preview = await previewed(memory, turn.context, "zebra")
     assert preview is not None and (preview.messages, preview.replies) == (1, 1)
     await carried_out(memory, turn.context, preview.selection)
-    assert await all_of(memory, "select text from messages") == [("",), ("",)]
+    assert await rows(memory, "select text from messages") == [("",), ("",)]
 
 
 async def test_a_month_that_is_somebodys_name_is_words(memory: Service, clock: Clock) -> None:
     """What may mean two things is looked for as it stands."""
-    turn = await say(memory, private("ada"), "My friend April likes chess", clock)
+    turn = await exchange(memory, private("ada"), "My friend April likes chess", clock)
     preview = await previewed(memory, turn.context, "April")
     assert preview is not None and preview.selection.what == "memories"
 
 
 async def test_in_a_group_one_forgets_what_is_ones_own(memory: Service, clock: Clock) -> None:
     """What one said or what is about one; what others said stays, and an admin has all of it erased."""
-    hers = await say(memory, group("club", "ada"), "I live in Lisbon", clock, answer="Lisbon!")
-    his = await say(memory, group("club", "bob"), "I live in Lisbon, too", clock, answer="You, too!")
-    await say(memory, private("ada"), "I live in Faro", clock)
+    hers = await exchange(memory, group("club", "ada"), "I live in Lisbon", clock, answer="Lisbon!")
+    his = await exchange(memory, group("club", "bob"), "I live in Lisbon, too", clock, answer="You, too!")
+    await exchange(memory, private("ada"), "I live in Faro", clock)
     theirs = [m for m in await memory.memories(hers.context, limit=9) if m.author_id == his.context.speaker.id]
     with pytest.raises(NotYours):
         await previewed(memory, hers.context, theirs[0].short_id)
@@ -615,35 +466,36 @@ async def test_in_a_group_one_forgets_what_is_ones_own(memory: Service, clock: C
     everything = await previewed(memory, hers.context, "all")
     assert everything is not None and (everything.memories, everything.messages) == (1, 1)
     await carried_out(memory, hers.context, everything.selection)
-    said = await all_of(memory, "select text from messages where role = 'user' order by id")
+    said = await rows(memory, "select text from messages where role = 'user' order by id")
     assert said == [("",), ("I live in Lisbon, too",), ("I live in Faro",)]
     receipt = await forgotten(memory, hers.context, "all", may_all=True)
     assert receipt.messages == 1
-    assert await all_of(memory, "select text from messages where text <> '' order by id") == [
+    assert await rows(memory, "select text from messages where text <> '' order by id") == [
         ("I live in Faro",), ("All right.",)
     ]  # fmt: skip
 
 
 async def test_what_somebody_else_said_of_one_is_unlearned_and_stays_theirs(memory: Service, clock: Clock) -> None:
     """The memory is about Ada, the words are Bob's."""
-    hers = await say(memory, group("club", "ada"), "hello there, all of you", clock)
-    his = await say(memory, group("club", "bob"), "Ada hides a wombat in the cellar", clock)
+    hers = await exchange(memory, group("club", "ada"), "hello there, all of you", clock)
+    his = await exchange(memory, group("club", "bob"), "Ada hides a wombat in the cellar", clock)
     await planted(
         memory, his.context, "hides a wombat in the cellar", sources=[his.said[0].id],
         subject_id=hers.context.speaker.id,
     )  # fmt: skip
     receipt = await forgotten(memory, hers.context, "wombat")
     assert (receipt.memories, receipt.messages) == (1, 0)
-    rows = await all_of(memory, f"select text, learn, recall from messages where id = {his.said[0].id}")
-    assert rows == [("Ada hides a wombat in the cellar", 0, 0)]
+    assert await rows(memory, f"select text, learn, recall from messages where id = {his.said[0].id}") == [
+        ("Ada hides a wombat in the cellar", 0, 0)
+    ]
 
 
 async def test_a_reply_names_what_is_meant(memory: Service, clock: Clock) -> None:
     """A reply to one's own message forgets it and what it taught; one to an answer offers the memories in it."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock)
+    turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     preview = await previewed(memory, turn.context, "", reply_to=turn.said[0].platform_ref)
     assert preview is not None and (preview.memories, preview.messages) == (1, 1)
-    answered = await say(memory, private("ada"), "where is my home?", clock, answer="You live in Lisbon.")
+    answered = await exchange(memory, private("ada"), "where is my home?", clock, answer="You live in Lisbon.")
     await wrote(
         memory,
         lambda tx: tx.run("update outbox set platform_ref = 'shown' where turn_id = ?", (answered.id,)),
@@ -665,17 +517,17 @@ async def test_nothing_is_left_of_a_person_who_wants_out(tmp_path: Path, clock: 
         club, _ = group("club", "ada")
         await episode(memory, (where, who), clock, words)
         await episode(memory, (club, who), clock, words)
-        bobs = await say(memory, group("club", "bob"), "I live in Faro", clock)
+        bobs = await exchange(memory, group("club", "bob"), "I live in Faro", clock)
         ada = await memory.context(where, who)
         receipt = await carried_out(memory, ada, Selection(what="me"))
         assert receipt.scrubbed and receipt.messages == 2
         left = {table: row for table, columns in erasure.WORDS.items() for column in columns
-                for row in await all_of(memory, f"select {column} from {table}")
+                for row in await rows(memory, f"select {column} from {table}")
                 if any(word in str(row[0]) for word in [*words, "Zqadelinde"])}  # fmt: skip
         assert left == {}
         assert traces(path, [*words, "Zqadelinde"]) == {}
         assert [m.value for m in await memory.memories(bobs.context, limit=9)] == ["Faro"]
-        assert ("I live in Faro",) in await all_of(memory, "select text from messages")
+        assert ("I live in Faro",) in await rows(memory, "select text from messages")
 
 
 async def test_edited_and_deleted_words_leave_the_files_as_well(tmp_path: Path, clock: Clock) -> None:
@@ -688,25 +540,25 @@ async def test_edited_and_deleted_words_leave_the_files_as_well(tmp_path: Path, 
             word = secret(n)
             words.append(word)
             steps, effects = [json.dumps({"text": word})], [word]
-            turn = await say(memory, (where, who), f"I live in {word}", clock, steps=steps, effects=effects)
+            turn = await exchange(memory, (where, who), f"I live in {word}", clock, steps=steps, effects=effects)
             ref = turn.said[0].platform_ref
             assert ref is not None
             if n:
                 await memory.retract("console", where.session_key, [ref])
             else:
                 await memory.amend(
-                    where, who, await received(memory, where), platform_ref=ref, text="I live in Porto",
+                    where, who, await received(memory, where.session_key), platform_ref=ref, text="I live in Porto",
                     compose=lambda text, _: text,
                 )  # fmt: skip
         assert await memory.forgetting.finish()
         assert traces(path, words) == {}
-        assert await all_of(memory, "select count(*) from erasures where scrubbed_at is null") == [(0,)]
+        assert await rows(memory, "select count(*) from erasures where scrubbed_at is null") == [(0,)]
 
 
 async def test_what_a_turn_under_way_brings_goes_when_it_has_ended(memory: Service, clock: Clock) -> None:
     """Its model has read the words; the answer comes after they were erased."""
     where, who = private("ada")
-    inbox_id = await received(memory, where)
+    inbox_id = await received(memory, where.session_key)
     said = Said(
         inbox_id=inbox_id, text="the zebra is mine", tokens=1, said_at=clock(), platform_ref="z", reply_to=None,
         learn=True,
@@ -716,10 +568,10 @@ async def test_what_a_turn_under_way_brings_goes_when_it_has_ended(memory: Servi
     assert receipt.messages == 1 and not receipt.scrubbed
     view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     answer = Utterance(role="assistant", text="zebra, I see", tokens=1, said_at=clock())
-    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text="zebra, I see"),), utterances=(answer,)))
+    await memory.turns.finish(turn, view, Outcome(pieces=(Part(text="zebra, I see"),), utterances=(answer,)))
     assert await memory.forgetting.finish()
-    assert await all_of(memory, "select text from messages where text <> ''") == []
-    assert await all_of(memory, "select text from outbox where text <> ''") == []
+    assert await rows(memory, "select text from messages where text <> ''") == []
+    assert await rows(memory, "select text from outbox where text <> ''") == []
 
 
 async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Path, clock: Clock) -> None:
@@ -734,19 +586,19 @@ async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Pat
         backup.close()
         source.close()
         await forgotten(memory, ada, "topic:secret")
-        ((what, erased_at),) = await all_of(memory, "select what, erased_at from erasures")
+        ((what, erased_at),) = await rows(memory, "select what, erased_at from erasures")
     clock.move(days=1)
     async with opened(tmp_path / "old.db", clock) as memory:
-        late = await say(memory, private("bob"), "quite another thing", clock)
+        late = await exchange(memory, private("bob"), "quite another thing", clock)
         gone = json.loads(str(what))
         gone["messages"].append(late.said[0].id)
         await wrote(
             memory,
             lambda tx: erase.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()),
         )
-        held = await all_of(memory, "select text from messages where role = 'user'")
+        held = await rows(memory, "select text from messages where role = 'user'")
         assert held == [("",), ("quite another thing",)]
-        assert await all_of(memory, "select value from memories where topic = 'secret'") == []
+        assert await rows(memory, "select value from memories where topic = 'secret'") == []
 
 
 async def test_the_index_is_merged_in_steps(memory: Service, clock: Clock) -> None:
@@ -760,13 +612,13 @@ async def test_the_index_is_merged_in_steps(memory: Service, clock: Clock) -> No
             )
 
     await wrote(memory, fill)
-    await say(memory, private("ada"), "I live in Lisbon", clock)
+    await exchange(memory, private("ada"), "I live in Lisbon", clock)
     await memory.indexed()
     steps = 1
-    done = await memory._database.write(lambda tx: merge_words(tx, begin=True))
+    done = await memory.database.write(lambda tx: word_index.merge(tx, begin=True))
     while not done:
         steps += 1
-        done = await memory._database.write(lambda tx: merge_words(tx, begin=False))
+        done = await memory.database.write(lambda tx: word_index.merge(tx, begin=False))
         assert steps < 1_000
-    pieces = await all_of(memory, "select count(distinct segid) from words_idx")
+    pieces = await rows(memory, "select count(distinct segid) from words_idx")
     assert steps > 1 and pieces == [(1,)]

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from memory.service import Attached, Context, Piece, Receipt, Selection, Service, Where, Who
+from memory.forgetting import blanking, plan
+from memory.forgetting.choose import Asker
+from memory.forgetting.erase import carry_out
+from memory.service import Attached, Context, Part, Receipt, Selection, Service, Where, Who
 from memory.store import erasure, memories, people
 from memory.store.database import Reader, Transaction
-from memory.upkeep import blank, forget
-from memory.upkeep.choose import Asker
-from memory.upkeep.erase import carry_out
-from tests.conftest import group, private
-from tests.fakes import Clock, counting_ids
-from tests.integration.test_forgetting import all_of, carried_out, forgotten, opened, planted, received, say, wrote
+from memory.store.mailbox import Outgoing
+from tests.kit.fakes import Clock, counting_ids
+from tests.kit.forgetting import carried_out, forgotten
+from tests.kit.stores import opened, planted, rows, wrote
+from tests.kit.talk import exchange, group, private, received
 
 Place = tuple[Where, Who]
 
@@ -29,26 +31,25 @@ async def failed(
 ) -> int:
     """A message that never came to a turn, and whose words are kept for a while."""
     where, who = place
-    inbox_id = await received(memory, where, json.dumps({"text": text, "author_id": who.user_id, "chat": "steamboat"}))
-    await memory.mail.attach(inbox_id, files)
+    inbox_id = await received(
+        memory, where.session_key, json.dumps({"text": text, "author_id": who.user_id, "chat": "steamboat"})
+    )
+    await memory.mailbox.attach(inbox_id, files)
     await wrote(
         memory, lambda tx: tx.run("update inbox set state = ?, finished_at = 1 where id = ?", (state, inbox_id))
     )
     return inbox_id
 
 
-async def unsent(memory: Service, place: Place, piece: Piece) -> None:
+async def unsent(memory: Service, place: Place, piece: Part) -> None:
     await wrote(
         memory,
-        lambda tx: memory.mail.post(
-            tx, session_key=place[0].session_key, turn_id=None, inbox_id=None, kind="notice", pieces=[piece],
-            reply_to=None,
-        ),
-    )  # fmt: skip
+        lambda tx: memory.mailbox.post(tx, Outgoing(session_key=place[0].session_key, pieces=[piece], kind="notice")),
+    )
 
 
 async def payload(memory: Service, inbox_id: int) -> str:
-    ((found,),) = await all_of(memory, f"select payload from inbox where id = {inbox_id}")
+    ((found,),) = await rows(memory, f"select payload from inbox where id = {inbox_id}")
     return str(found)
 
 
@@ -62,14 +63,14 @@ async def test_a_short_word_erases_nobody_elses_mail(memory: Service) -> None:
     context = await memory.context(*hers)
     await memory.context(*his)
     his_failed = await failed(memory, his, "please sum up the steamboat contract, and the tea is ready at four")
-    await unsent(memory, his, Piece(text="Bob, come on Tuesday instead of Monday"))
+    await unsent(memory, his, Part(text="Bob, come on Tuesday instead of Monday"))
     kept = await payload(memory, his_failed)
     for value in ("tea", "the tea is ready at four", "steamboat"):
         await carried_out(
             memory, context, Selection(what="memories", memory_ids=(await planted(memory, context, value),))
         )
     assert await payload(memory, his_failed) == kept
-    assert ("Bob, come on Tuesday instead of Monday",) in await all_of(memory, "select text from outbox")
+    assert ("Bob, come on Tuesday instead of Monday",) in await rows(memory, "select text from outbox")
 
 
 async def test_ones_own_mail_that_quotes_it_goes(memory: Service) -> None:
@@ -78,10 +79,10 @@ async def test_ones_own_mail_that_quotes_it_goes(memory: Service) -> None:
     context, boss = await memory.context(*hers), await memory.context(*group("club", "boss"))
     await memory.context(*his)
     mine, theirs = [await failed(memory, place, "so the vault opens at nine, then") for place in (hers, his)]
-    await unsent(memory, hers, Piece(text="Noted: the vault opens at nine."))
+    await unsent(memory, hers, Part(text="Noted: the vault opens at nine."))
     await forgotten_value(memory, context, "the vault opens at nine")
     assert await payload(memory, mine) == "" and await payload(memory, theirs) != ""
-    assert await all_of(memory, "select text from outbox where state = 'pending'") == []
+    assert await rows(memory, "select text from outbox where state = 'pending'") == []
     await forgotten_value(memory, boss, "the vault opens at nine", may_all=True)
     assert await payload(memory, theirs) == ""
 
@@ -101,29 +102,29 @@ async def test_files_that_quote_it_go_with_the_mail(memory: Service, ada: Contex
     )
     quoting, other = [await failed(memory, private("ada"), "", files=(file,)) for file in (voice, kept)]
     export = json.dumps({"memories": ["my boat is called Marigold"]}).encode()
-    await unsent(memory, private("ada"), Piece(text="here it is", file_name="memory.json", file=export))
-    await unsent(memory, private("ada"), Piece(text="here too", file_name="other.json", file=b"\xff\xfe nothing of it"))
+    await unsent(memory, private("ada"), Part(text="here it is", file_name="memory.json", file=export))
+    await unsent(memory, private("ada"), Part(text="here too", file_name="other.json", file=b"\xff\xfe nothing of it"))
     receipt = await forgotten_value(memory, ada, "my boat is called Marigold")
     assert receipt.scrubbed
     assert await payload(memory, quoting) == "" and await payload(memory, other) != ""
-    assert await all_of(memory, "select text from attachments") == [("quite another thing",)]
-    assert await all_of(memory, "select file_name from outbox where file is not null") == [("other.json",)]
+    assert await rows(memory, "select text from attachments") == [("quite another thing",)]
+    assert await rows(memory, "select file_name from outbox where file is not null") == [("other.json",)]
 
 
 @pytest.mark.parametrize("what", ["all", "me", "here"])
 async def test_a_message_that_waits_to_be_asked_for_goes_with_all(memory: Service, ada: Context, what: str) -> None:
     """It was said, too."""
     where, who = private("ada")
-    held = await memory.mail.receive(
+    held = await memory.mailbox.receive(
         platform=where.platform, bot_id="local", update_key="late", session_key=where.session_key,
-        payload=json.dumps({"text": "a late word", "author_id": who.user_id}), held=Piece(text="That came late."),
+        payload=json.dumps({"text": "a late word", "author_id": who.user_id}), held=Part(text="That came late."),
     )  # fmt: skip
     assert held is not None
-    request = await received(memory, where)
+    request = await received(memory, where.session_key)
     await memory.forgetting.forget(ada, request, None, Selection(what=what), "words")  # type: ignore[arg-type]
-    assert await all_of(memory, f"select state, payload from inbox where id = {held}") == [("failed", "")]
+    assert await rows(memory, f"select state, payload from inbox where id = {held}") == [("failed", "")]
     # What asked for it is open until its receipt is queued.
-    assert await all_of(memory, f"select state from inbox where id = {request}") == [("pending",)]
+    assert await rows(memory, f"select state from inbox where id = {request}") == [("pending",)]
 
 
 async def test_of_a_group_only_ones_own_late_messages_go(memory: Service) -> None:
@@ -134,9 +135,9 @@ async def test_of_a_group_only_ones_own_late_messages_go(memory: Service) -> Non
     ids = []
     for where, who in (hers, his):
         text = json.dumps({"text": f"late word of {who.user_id}", "author_id": who.user_id})
-        held = await memory.mail.receive(
+        held = await memory.mailbox.receive(
             platform=where.platform, bot_id="local", update_key=who.user_id, session_key=where.session_key,
-            payload=text, held=Piece(text="late"),
+            payload=text, held=Part(text="late"),
         )  # fmt: skip
         assert held is not None
         ids.append(held)
@@ -146,7 +147,7 @@ async def test_of_a_group_only_ones_own_late_messages_go(memory: Service) -> Non
 
 async def test_an_admin_has_older_versions_erased_as_well(memory: Service, clock: Clock) -> None:
     """Else the same words stay one step back, where the admin can't even see that they do."""
-    his = await say(memory, group("club", "bob"), "we spoke of bees in Graz and of bees in Linz", clock)
+    his = await exchange(memory, group("club", "bob"), "we spoke of bees in Graz and of bees in Linz", clock)
     source = [his.said[0].id]
     old = await planted(memory, his.context, "keeps bees in Graz", sources=source)
     new = await planted(memory, his.context, "keeps bees in Linz", sources=source)
@@ -154,18 +155,18 @@ async def test_an_admin_has_older_versions_erased_as_well(memory: Service, clock
     boss = await memory.context(*group("club", "boss"))
     receipt = await carried_out(memory, boss, Selection(what="memories", memory_ids=(new,)), may_all=True)
     assert receipt.memories == 2
-    assert await all_of(memory, "select value from memories") == []
+    assert await rows(memory, "select value from memories") == []
 
 
 async def test_a_common_phrase_erases_no_answers_to_others(memory: Service, clock: Clock) -> None:
     """Whoever has it remembered and forgotten reaches what was said to them, or where that memory was at hand."""
     his = [
-        await say(
+        await exchange(
             memory, group("club", "bob"), f"and the {thing}?", clock, answer=f"Let me know when the {thing} is back."
         )
         for thing in ("car", "boat")
     ]
-    hers = await say(memory, group("club", "ada"), "and mine?", clock, answer="Let me know when yours is back.")
+    hers = await exchange(memory, group("club", "ada"), "and mine?", clock, answer="Let me know when yours is back.")
     memory_id = await planted(memory, hers.context, "let me know when")
     await wrote(
         memory,
@@ -179,7 +180,7 @@ async def test_a_common_phrase_erases_no_answers_to_others(memory: Service, cloc
     everything = await memory.forgetting.preview_of(hers.context, selection, may_all=True)
     assert (preview.replies, everything.replies) == (2, 3)
     await carried_out(memory, hers.context, selection)
-    said = await all_of(memory, "select text from messages where role = 'assistant' and text <> ''")
+    said = await rows(memory, "select text from messages where role = 'assistant' and text <> ''")
     assert said == [("Let me know when the car is back.",)]
 
 
@@ -192,34 +193,34 @@ async def test_a_private_chat_in_which_only_the_bot_has_spoken_is_reached(memory
         people.heard_in(tx, ada.session, ada.speaker.id)
 
     await wrote(memory, act)
-    await unsent(memory, private("ada"), Piece(text="your list", file_name="list.json", file=b"of Ada"))
+    await unsent(memory, private("ada"), Part(text="your list", file_name="list.json", file=b"of Ada"))
     mail = await failed(memory, private("ada"), "my boat")
     await carried_out(memory, ada, Selection(what="me"))
-    assert await all_of(memory, "select title from chats where kind = 'private'") == [("",)]
-    assert await all_of(memory, "select summary, active_task from sessions") == [(None, None)]
+    assert await rows(memory, "select title from chats where kind = 'private'") == [("",)]
+    assert await rows(memory, "select summary, active_task from sessions") == [(None, None)]
     assert await payload(memory, mail) == ""
-    assert await all_of(memory, "select text from outbox where state = 'pending'") == []
+    assert await rows(memory, "select text from outbox where state = 'pending'") == []
 
 
 async def test_quotes_are_looked_for_also_where_nothing_was_learned(memory: Service, clock: Clock) -> None:
     """The bot repeats messages that became no memory as well, and more of them than a hundred."""
     texts = [f"the launch number {n} was moved to spring" for n in range(130)]
-    first = [await say(memory, private("ada"), text, clock) for text in texts[:1]]
+    first = [await exchange(memory, private("ada"), text, clock) for text in texts[:1]]
     context = first[0].context
 
     def fill(tx: Transaction) -> None:
         recorded(tx, context, texts[1:])
 
     await wrote(memory, fill)
-    await say(memory, private("ada"), "what did I say first?", clock, answer=f'You said: "{texts[0]}".')
-    await say(memory, private("ada"), "and last?", clock, answer=f"{texts[-1]}, wasn't it?")
-    found = await all_of(memory, "select id from messages where text like 'the launch number %'")
+    await exchange(memory, private("ada"), "what did I say first?", clock, answer=f'You said: "{texts[0]}".')
+    await exchange(memory, private("ada"), "and last?", clock, answer=f"{texts[-1]}, wasn't it?")
+    found = await rows(memory, "select id from messages where text like 'the launch number %'")
     await wrote(memory, lambda tx: tx.run("delete from memories"))
     selection = Selection(what="memories", message_ids=tuple(int(str(row[0])) for row in found))
     preview = await memory.forgetting.preview_of(context, selection)
     assert preview.memories == 0 and preview.messages == 130
     await carried_out(memory, context, selection)
-    assert await all_of(memory, "select text from messages where text like '%the launch number%'") == []
+    assert await rows(memory, "select text from messages where text like '%the launch number%'") == []
 
 
 def recorded(tx: Transaction, context: Context, texts: list[str]) -> None:
@@ -245,11 +246,11 @@ async def test_a_query_takes_all_that_matches_or_says_so(memory: Service, ada: C
 
 async def test_a_forget_in_a_group_leaves_the_private_chat_alone(memory: Service, clock: Clock) -> None:
     """The same sentence said elsewhere is another one: it was not asked about, and others may look on."""
-    alone = await say(memory, private("ada"), "I will do it tomorrow", clock)
-    here = [await say(memory, group("club", "ada"), "I will do it tomorrow", clock) for _ in range(2)]
+    alone = await exchange(memory, private("ada"), "I will do it tomorrow", clock)
+    here = [await exchange(memory, group("club", "ada"), "I will do it tomorrow", clock) for _ in range(2)]
     selection = Selection(what="memories", message_ids=(here[0].said[0].id,))
     await carried_out(memory, here[0].context, selection)
-    left = await all_of(memory, "select id from messages where role = 'user' and text <> ''")
+    left = await rows(memory, "select id from messages where role = 'user' and text <> ''")
     assert left == [(alone.said[0].id,)]
 
 
@@ -279,24 +280,26 @@ async def test_looking_for_what_goes_grows_with_the_store_and_no_faster(memory: 
     work = []
     for n in (1_000, 4_000):
         await wrote(memory, lambda tx, n=n: recorded(tx, ada, [f"said in round {n}, sentence {i}" for i in range(n)]))  # type: ignore[misc]
-        work.append(await steps_of(memory, lambda tx: forget.plan(tx, asker(ada), everything, "words")))
+        work.append(await steps_of(memory, lambda tx: plan.plan(tx, asker(ada), everything, "words")))
     assert work[1] < 8 * work[0]
 
 
 async def test_what_was_looked_through_is_not_read_again(memory: Service, clock: Clock) -> None:
     """What takes long is done before the transaction that erases, and what came since is found in that."""
-    turn = await say(memory, private("ada"), "the vault opens at nine", clock, answer="Noted: the vault opens at nine.")
-    await say(memory, private("ada"), "and again?", clock, answer="I said that the vault opens at nine.")
+    turn = await exchange(
+        memory, private("ada"), "the vault opens at nine", clock, answer="Noted: the vault opens at nine."
+    )
+    await exchange(memory, private("ada"), "and again?", clock, answer="I said that the vault opens at nine.")
     selection = Selection(what="memories", message_ids=(turn.said[0].id,))
 
-    def planned(reader: Reader, before: forget.Plan | None = None) -> forget.Plan:
+    def planned(reader: Reader, before: plan.Plan | None = None) -> plan.Plan:
         looked = None if before is None else before.looked
-        return forget.plan(reader, asker(turn.context), selection, "words", looked=looked)
+        return plan.plan(reader, asker(turn.context), selection, "words", looked=looked)
 
-    first = await memory._database.read(planned)
-    await say(memory, private("ada"), "once more?", clock, answer="The vault opens at nine!")
-    then = await memory._database.read(lambda reader: planned(reader, first))
-    assert then == await memory._database.read(planned) or set(then.replies) > set(first.replies)
+    first = await memory.database.read(planned)
+    await exchange(memory, private("ada"), "once more?", clock, answer="The vault opens at nine!")
+    then = await memory.database.read(lambda reader: planned(reader, first))
+    assert then == await memory.database.read(planned) or set(then.replies) > set(first.replies)
     assert len(first.replies) == 2 and len(then.replies) == 3
     assert then.looked.quotes is first.looked.quotes and then.looked.upto > first.looked.upto
 
@@ -310,22 +313,20 @@ async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, cl
         await memory.indexed()
 
         def erase(tx: Transaction) -> None:
-            going = forget.plan(tx, asker(ada), Selection(what="all"), "words")
+            going = plan.plan(tx, asker(ada), Selection(what="all"), "words")
             counts, what, _ = carry_out(tx, asker(ada), going, now=clock(), new_id=counting_ids())
             assert counts.messages == count
             erasure.record(tx, None, what, counts.to_json(), now=clock())
 
         await wrote(memory, erase)
-        kept = await all_of(memory, "select count(*) from messages where text <> ''")
-        seen = await all_of(
-            memory, "select count(*) from messages where text <> '' and erased_at is null or recall = 1"
-        )
+        kept = await rows(memory, "select count(*) from messages where text <> ''")
+        seen = await rows(memory, "select count(*) from messages where text <> '' and erased_at is null or recall = 1")
         assert 0 < int(str(kept[0][0])) < count and seen == [(0,)]
         assert await memory.search(ada, "quagga", limit=5) == []
     async with opened(path, clock) as memory:
         assert await memory.forgetting.finish()
-        assert await all_of(memory, "select count(*) from messages where text <> ''") == [(0,)]
-        assert await all_of(memory, "select count(*) from erasures where scrubbed_at is null") == [(0,)]
+        assert await rows(memory, "select count(*) from messages where text <> ''") == [(0,)]
+        assert await rows(memory, "select count(*) from erasures where scrubbed_at is null") == [(0,)]
     assert b"quagga" not in path.read_bytes()
 
 
@@ -334,18 +335,18 @@ async def test_without_the_words_much_is_unlearned_at_once(memory: Service, ada:
     await wrote(memory, lambda tx: recorded(tx, ada, [f"the quagga says {n}" for n in range(6_000)]))
     receipt = await carried_out(memory, ada, Selection(what="all"), how="memory")
     assert receipt.messages == 0
-    assert await all_of(memory, "select count(*), sum(recall), sum(learn) from messages where text <> ''") == [
+    assert await rows(memory, "select count(*), sum(recall), sum(learn) from messages where text <> ''") == [
         (6_000, 0, 0)
     ]
 
 
 async def test_no_one_elses_copy_is_blanked_by_a_second_start(memory: Service, clock: Clock) -> None:
     """Words that replaced what was erased are not among it."""
-    turn = await say(memory, private("ada"), "the vault opens at nine", clock)
+    turn = await exchange(memory, private("ada"), "the vault opens at nine", clock)
     message_id = turn.said[0].id
     await forgotten(memory, turn.context, "vault")
     await wrote(
         memory, lambda tx: tx.run("update messages set text = 'other', erased_at = null where id = ?", (message_id,))
     )
-    await wrote(memory, lambda tx: blank.blank_hidden(tx, [message_id], now=clock()))
-    assert ("other",) in await all_of(memory, "select text from messages")
+    await wrote(memory, lambda tx: blanking.blank_hidden(tx, [message_id], now=clock()))
+    assert ("other",) in await rows(memory, "select text from messages")

@@ -12,45 +12,38 @@ from pathlib import Path
 import pytest
 
 from memory.errors import NotFound
-from memory.forgetting import Forgetting
+from memory.forgetting.choose import What
+from memory.forgetting.forgetting import Forgetting, Scrubbing
+from memory.recall.search import Search
 from memory.service import (
     Budget,
     Context,
-    Desk,
+    Edits,
     Outcome,
-    Piece,
+    Part,
     Said,
     Selection,
     Service,
     Spent,
     Turn,
+    TurnMaterial,
     Utterance,
-    View,
     Where,
     Who,
 )
 from memory.store import erasure
-from memory.upkeep.choose import What
-from tests.conftest import group, private
-from tests.fakes import Clock
-from tests.integration.test_forgetting import (
-    all_of,
-    carried_out,
-    opened,
-    planted,
-    received,
-    say,
-    traces,
-    wrote,
-)
+from tests.kit.fakes import Clock
+from tests.kit.forgetting import carried_out, traces
+from tests.kit.stores import link, opened, planted, rows, unlink, wrote
+from tests.kit.talk import exchange, group, private, received
 
 SPENT = Spent(model="m", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
 
 
-async def begun(memory: Service, place: tuple[Where, Who], text: str, clock: Clock) -> tuple[Turn, View]:
+async def begun(memory: Service, place: tuple[Where, Who], text: str, clock: Clock) -> tuple[Turn, TurnMaterial]:
     """A turn under way: its model has been given what is remembered."""
     where, who = place
-    inbox_id = await received(memory, where, json.dumps({"text": text}))
+    inbox_id = await received(memory, where.session_key, json.dumps({"text": text}))
     said = Said(
         inbox_id=inbox_id, text=text, tokens=1, said_at=clock(), platform_ref=f"ref-{inbox_id}", reply_to=None,
         learn=True,
@@ -59,28 +52,28 @@ async def begun(memory: Service, place: tuple[Where, Who], text: str, clock: Clo
     return turn, await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
 
 
-async def ended(memory: Service, turn: Turn, view: View, text: str, *, tools: Sequence[str] = ()) -> None:
+async def ended(memory: Service, turn: Turn, view: TurnMaterial, text: str, *, tools: Sequence[str] = ()) -> None:
     """The turn's answer, after a tool has brought each of `tools`."""
     for n, brought in enumerate(tools):
         await memory.turns.keep_step(turn, n, json.dumps({"text": brought}), SPENT)
-        await memory.turns.act(turn, n, 0, "search_memory", lambda _desk, brought=brought: brought)  # type: ignore[misc]
+        await memory.turns.act(turn, n, 0, "search_memory", lambda _edits, brought=brought: brought)  # type: ignore[misc]
     traffic = [
-        Utterance(role="tool", text=brought, tool_call_id=str(n), tokens=1, said_at=memory._now())
+        Utterance(role="tool", text=brought, tool_call_id=str(n), tokens=1, said_at=memory.now())
         for n, brought in enumerate(tools)
     ]
-    answer = Utterance(role="assistant", text=text, tokens=1, said_at=memory._now())
-    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text=text),), utterances=(*traffic, answer)))
+    answer = Utterance(role="assistant", text=text, tokens=1, said_at=memory.now())
+    await memory.turns.finish(turn, view, Outcome(pieces=(Part(text=text),), utterances=(*traffic, answer)))
 
 
 async def separated(memory: Service, clock: Clock) -> tuple[Context, Context]:
     """Contexts of Ada and Bob, made while they were linked; Bob has cut the link since."""
     for person, text in (("ada", "I live in Lisbon"), ("bob", "I live in Porto")):
-        await say(memory, private(person), text, clock)
+        await exchange(memory, private(person), text, clock)
     ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
-    await memory.link(ada, bob)
+    await link(memory, ada, bob)
     ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
     assert len(await memory.memories(ada, limit=9)) == 2
-    await memory.unlink(bob)
+    await unlink(memory, bob)
     return ada, bob
 
 
@@ -92,34 +85,34 @@ async def test_who_was_taken_out_of_a_link_meanwhile_loses_nothing(what: What, m
     assert (await memory.forgetting.preview_of(ada, selection)).messages == 1
     assert (await carried_out(memory, ada, selection)).messages == 1
     assert [one.value for one in await memory.memories(bob, limit=9)] == ["Porto"]
-    said = await all_of(memory, "select text from messages where role = 'user' and text <> ''")
+    said = await rows(memory, "select text from messages where role = 'user' and text <> ''")
     assert said == [("I live in Porto",)]
 
 
 async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(memory: Service, clock: Clock) -> None:
     """A request that has waited in between sees what its person sees by now."""
     ada, _ = await separated(memory, clock)
-    ((short_id,),) = await all_of(memory, "select short_id from memories where value = 'Porto' and kind = 'fact'")
+    ((short_id,),) = await rows(memory, "select short_id from memories where value = 'Porto' and kind = 'fact'")
     shown: list[object] = []
 
     async def refused(ask: Callable[[], Awaitable[object]]) -> None:
         with pytest.raises(NotFound):
             shown.append(await ask())
 
-    async def at_desk(act: Callable[[Desk], object]) -> None:
-        inbox_id = await received(memory, private("ada")[0])
-        await memory.answer(ada, inbox_id, lambda desk: [Piece(text=repr(act(desk)))])
+    async def at_desk(act: Callable[[Edits], object]) -> None:
+        inbox_id = await received(memory, private("ada")[0].session_key)
+        await memory.answer(ada, inbox_id, lambda edits: [Part(text=repr(act(edits)))])
 
     await refused(lambda: memory.forgetting.preview(ada, str(short_id)))
-    await refused(lambda: at_desk(lambda desk: desk.show(str(short_id))))
-    await refused(lambda: at_desk(lambda desk: desk.correct(str(short_id), "Atlantis")))
+    await refused(lambda: at_desk(lambda edits: edits.show(str(short_id))))
+    await refused(lambda: at_desk(lambda edits: edits.correct(str(short_id), "Atlantis")))
     shown += [
         await memory.forgetting.preview(ada, "porto"),
         (await memory.transfer.export(ada, transcript=True)).data,
-        await memory.browsing.shelf(ada, ("fact",), limit=9, page=1),
-        await memory.browsing.offered(ada, "", (), changeable=False, limit=9),
-        await memory.browsing.one(ada, str(short_id)),
-        await memory.browsing.profile(ada),
+        await memory.browse.shelf(ada, ("fact",), limit=9, page=1),
+        await memory.browse.offered(ada, "", (), changeable=False, limit=9),
+        await memory.browse.one(ada, str(short_id)),
+        await memory.browse.profile(ada),
         await memory.privacy.kept(ada, looks_shown=9),
         await memory.memories(ada, limit=9),
         await memory.profile(ada),
@@ -128,13 +121,13 @@ async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(mem
         await memory.search(ada, "Porto", limit=9),
     ]
     assert "Lisbon" in repr(shown) and "Porto" not in repr(shown)
-    assert (await memory.figures.stats(ada)).messages == 2 and (await memory.figures.status(ada)).total == 1
+    assert (await memory.stats.stats(ada)).messages == 2 and (await memory.stats.status(ada)).total == 1
 
 
 async def test_an_opt_out_holds_though_accounts_were_linked_meanwhile(memory: Service) -> None:
     """The row of the person that it was begun with is gone by then."""
     ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
-    await memory.link(ada, bob)
+    await link(memory, ada, bob)
     await memory.privacy.learn_from(bob, False)
     assert not (await memory.context(*private("bob"))).speaker.learning
 
@@ -154,7 +147,7 @@ async def test_the_answer_of_a_turn_that_was_given_what_was_forgotten_meanwhile_
         assert traces(path, ["swordfish"])
         assert await memory.forgetting.finish()
         assert traces(path, ["swordfish"]) == {}
-        assert ("what is my code?",) in await all_of(memory, "select text from messages")
+        assert ("what is my code?",) in await rows(memory, "select text from messages")
 
 
 async def test_a_turn_beside_keeps_an_answer_that_tells_nothing_of_it(memory: Service, clock: Clock) -> None:
@@ -166,9 +159,9 @@ async def test_a_turn_beside_keeps_an_answer_that_tells_nothing_of_it(memory: Se
     assert not receipt.scrubbed
     await ended(memory, turn, view, "It is noon.", tools=["12:00"])
     assert await memory.forgetting.finish()
-    texts = await all_of(memory, "select text from messages where role <> 'user' union all select text from outbox")
+    texts = await rows(memory, "select text from messages where role <> 'user' union all select text from outbox")
     assert {text for (text,) in texts} == {"It is noon.", "12:00"}
-    assert await all_of(memory, "select count(*) from steps") == [(1,)]
+    assert await rows(memory, "select count(*) from steps") == [(1,)]
 
 
 async def test_an_answer_already_gone_through_is_left_alone_after_a_restart(tmp_path: Path, clock: Clock) -> None:
@@ -180,16 +173,17 @@ async def test_an_answer_already_gone_through_is_left_alone_after_a_restart(tmp_
         turn, view = await begun(memory, group("club", "bob"), "what time is it?", clock)
         # To this one every file is too large to be written anew on the spot.
         careful = Forgetting(
-            memory._database, search=memory._search, now=clock, new_id=memory._short_id, at_once_bytes=0
-        )
+            memory.database, search=Search(memory.database, now=clock), now=clock, new_id=memory.new_id,
+            scrubbing=Scrubbing(at_once_bytes=0),
+        )  # fmt: skip
         selection = Selection(what="memories", memory_ids=(chosen,))
-        await careful.forget(ada, await received(memory, private("ada")[0]), None, selection, "words")
+        await careful.forget(ada, await received(memory, private("ada")[0].session_key), None, selection, "words")
         await ended(memory, turn, view, "It is noon.")
         assert not await careful.scrub()
         await careful.close()
     async with opened(path, clock) as memory:
         assert await memory.forgetting.finish()
-        assert await all_of(memory, "select text from messages where role = 'assistant'") == [("It is noon.",)]
+        assert await rows(memory, "select text from messages where role = 'assistant'") == [("It is noon.",)]
 
 
 async def test_where_nobody_knows_any_more_what_to_look_for_all_of_the_answer_goes(
@@ -210,7 +204,7 @@ async def test_where_nobody_knows_any_more_what_to_look_for_all_of_the_answer_go
         await ended(memory, turn, view, "It is as I said.")
         assert await memory.forgetting.finish()
         assert traces(path, ["swordfish"]) == {}
-        assert await all_of(memory, "select text from messages where role = 'assistant'") == [("",)]
+        assert await rows(memory, "select text from messages where role = 'assistant'") == [("",)]
 
 
 async def test_without_the_words_an_answer_under_way_is_not_found_again(memory: Service, clock: Clock) -> None:
@@ -222,7 +216,7 @@ async def test_without_the_words_an_answer_under_way_is_not_found_again(memory: 
     await ended(memory, turn, view, "I know: the code is swordfish")
     assert await memory.forgetting.finish()
     assert await memory.search(ada, "swordfish", limit=9) == []
-    kept = await all_of(memory, "select text, recall from messages where role = 'assistant'")
+    kept = await rows(memory, "select text, recall from messages where role = 'assistant'")
     assert kept == [("I know: the code is swordfish", 0)]
 
 
@@ -234,9 +228,9 @@ async def test_what_a_given_up_turn_was_told_goes_with_it(tmp_path: Path, clock:
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, _ = await begun(memory, private("ada"), "what is my code?", clock)
         await memory.turns.keep_step(turn, 0, json.dumps({"text": "swordfish"}), SPENT)
-        await memory.turns.act(turn, 0, 0, "search_memory", lambda _desk: "1. the code is swordfish")
+        await memory.turns.act(turn, 0, 0, "search_memory", lambda _edits: "1. the code is swordfish")
         where, _ = private("ada")
-        await memory.mail.refuse(turn.inbox_ids, where.session_key, Piece(text="No answer."), error="model_down")
+        await memory.mailbox.refuse(turn.inbox_ids, where.session_key, Part(text="No answer."), error="model_down")
         receipt = await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)))
         assert receipt.memories == 1 and receipt.scrubbed
         assert traces(path, ["swordfish"]) == {}
@@ -255,14 +249,14 @@ async def test_what_tools_bring_after_a_message_was_taken_back_goes(how: str, tm
             assert await memory.retract("console", where.session_key, [ref]) == 1
         else:
             assert await memory.amend(
-                where, who, await received(memory, where), platform_ref=ref, text="never mind",
+                where, who, await received(memory, where.session_key), platform_ref=ref, text="never mind",
                 compose=lambda text, _: text,
             )  # fmt: skip
         assert not await memory.forgetting.finish()
         await ended(memory, turn, view, "All right.", tools=["told to keep walrus"])
         assert await memory.forgetting.finish()
         assert traces(path, ["walrus"]) == {}
-        assert ("All right.",) in await all_of(memory, "select text from messages")
+        assert ("All right.",) in await rows(memory, "select text from messages")
 
 
 async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(tmp_path: Path, clock: Clock) -> None:
@@ -270,20 +264,20 @@ async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(t
     path = tmp_path / "remora.db"
     where, who = private("ada")
     async with opened(path, clock) as memory:
-        turns = [await say(memory, (where, who), f"my word is {word}", clock) for word in ("elk", "rhinoceros")]
+        turns = [await exchange(memory, (where, who), f"my word is {word}", clock) for word in ("elk", "rhinoceros")]
 
         async def edit(turn: Turn) -> None:
-            inbox_id, ref = await received(memory, where), turn.said[0].platform_ref
+            inbox_id, ref = await received(memory, where.session_key), turn.said[0].platform_ref
             assert ref is not None
             assert await memory.amend(
                 where, who, inbox_id, platform_ref=ref, text="never mind", compose=lambda text, _: text
             )
 
         await edit(turns[0])
-        due = [one.id for one in await memory._database.read(erasure.unscrubbed)]
+        due = [one.id for one in await memory.database.read(erasure.unscrubbed)]
         await edit(turns[1])
         await wrote(memory, lambda tx: erasure.scrubbed(tx, due, now=clock()))
-        assert await memory._database.read(erasure.unscrubbed)
+        assert await memory.database.read(erasure.unscrubbed)
         assert await memory.forgetting.finish()
         assert traces(path, ["rhinoceros"]) == {}
 
@@ -294,7 +288,9 @@ async def test_a_failed_message_that_went_leaves_no_trace_though_nothing_else_di
     async with opened(path, clock) as memory:
         where, _ = group("club", "ada")
         ada = await memory.context(*group("club", "ada"))
-        failed = await received(memory, where, json.dumps({"text": "zanzibars at the gate", "author_id": "ada"}))
+        failed = await received(
+            memory, where.session_key, json.dumps({"text": "zanzibars at the gate", "author_id": "ada"})
+        )
         await wrote(memory, lambda tx: tx.run("update inbox set state = 'failed' where id = ?", (failed,)))
         receipt = await carried_out(memory, ada, Selection(what="here"))
         assert receipt.is_empty and receipt.scrubbed

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import httpx
 import pytest
+from structlog import reset_defaults
 from structlog.testing import capture_logs
 
 from channels.base import Hook, NotTaken
-from gateway.http import AddressUnusable, ChannelReport, Report, StoreReport, address, ask, serving, told
-from tests.loopback import Answer, Asked
-from tests.loopback import serving as answering
+from gateway.ops.http import AddressUnusable, ChannelReport, Report, StoreReport, address, ask, serving, told
+from gateway.ops.telemetry import configure
+from tests.kit.loopback import Answer, Asked
+from tests.kit.loopback import serving as answering
 
 GREEN = Report(
     reasons=(),
@@ -75,6 +77,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
                 "oldest_outbox_seconds": 4,
                 "damage": None,
                 "wal_bytes": 8192,
+                "words_only": "",
             }
         ],
         "version": "0.1.0",
@@ -171,6 +174,65 @@ async def test_asking_where_nobody_listens_finds_nothing() -> None:
         assert await asyncio.to_thread(ask, "127.0.0.1", free.getsockname()[1]) is None
 
 
+async def test_a_head_that_trickles_in_is_given_up() -> None:
+    """Anybody could hold lines open for ever, a byte a minute each."""
+    async with serving(Page().now, host="127.0.0.1", port=0, head_seconds=0.2) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(url).port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+
+        async def trickle() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.05)
+
+        trickling = asyncio.create_task(trickle())
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        trickling.cancel()
+        writer.close()
+
+
+async def test_who_has_been_sending_longest_makes_room() -> None:
+    """However many hold lines open, a request that comes whole is answered; by address nobody can be told apart, for
+    behind a proxy all come from one."""
+    page = Page()
+    async with serving(page.now, host="127.0.0.1", port=0, most=3) as page.url, asyncio.timeout(20):
+        lines = []
+        for number in range(10):
+            lines.append(await asyncio.open_connection("127.0.0.1", page.port))
+            lines[-1][1].write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" if number % 2 else b"")
+        assert (await page.get()).status_code == 200
+        for reader, _ in lines[:7]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        lines[9][1].write(b"\r\n")
+        assert (await lines[9][0].readline()).startswith(b"HTTP/1.1 200 ")
+        for _, writer in lines:
+            writer.close()
+
+
+async def test_a_line_carries_one_request(page: Page) -> None:
+    """One that is kept for a next one is held for nothing."""
+    answer = await page.get()
+    assert answer.headers["Connection"] == "close"
+    assert (await page.get(path="/nothing")).headers["Connection"] == "close"
+
+
+async def test_what_is_no_request_is_answered_and_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+    """Else whoever reaches the port could fill the disk, with words of their own."""
+    configure(level="info", format="json", file=None, redact=lambda text: text)
+    try:
+        for garbage in (b"GET /healthz HTTP/1.1\r\nnonsense of Ada's\r\n\r\n", b"\x16\x03\x01" * 99 + b"\r\n\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
+            writer.write(garbage)
+            async with asyncio.timeout(20):
+                assert (await reader.read()).startswith(b"HTTP/1.")
+            writer.close()
+        assert caplog.text == ""
+    finally:
+        reset_defaults()
+
+
 # --- webhooks ---
 
 
@@ -205,10 +267,13 @@ class Receiver:
         url = httpx.URL(self.url)
         reader, writer = await asyncio.open_connection(url.host, url.port)
         writer.write(request)
-        async with asyncio.timeout(20):
-            said = await reader.read()
-        writer.close()
-        return said
+        try:
+            async with asyncio.timeout(20):
+                return await reader.read()
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
 
 
 @pytest.fixture
@@ -275,11 +340,44 @@ async def test_a_body_that_does_not_come_is_given_up(receiver: Receiver) -> None
     assert receiver.taken == []
 
 
+async def test_a_body_on_its_way_makes_room_and_a_delivery_in_hand_does_not() -> None:
+    """Who sends slowly must not crowd out what was sent."""
+    receiver = Receiver()
+    receiver.goes_on.clear()
+    async with (
+        serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook], most=2) as page,
+        asyncio.timeout(20),
+    ):
+        receiver.url = page.replace("/healthz", "/wire/in")
+        posting = asyncio.create_task(receiver.post(b"whole"))
+        await receiver.began.wait()
+        half = b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf"
+        slow = [asyncio.create_task(receiver.raw(half)) for _ in range(5)]
+        waiting = set(slow)
+        while len(waiting) > 1:
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        receiver.goes_on.set()
+        assert (await posting).status_code == 200
+        for task in slow:
+            task.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+    assert [body for _, body in receiver.taken] == [b"whole"]
+
+
+async def test_a_body_that_breaks_off_is_none(receiver: Receiver) -> None:
+    """Neither half of it nor one in pieces that are none is handed over, and the log is not filled with it."""
+    said = await receiver.raw(
+        b"POST /wire/in HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n"
+    )
+    assert said.startswith(b"HTTP/1.0 400 ")
+    assert receiver.taken == []
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
         (NotTaken("the disk is full of Ada's letters"), {"event": "hook.failed", "code": "not_taken"}),
-        (ValueError("not a number: Ada's letters"), {"event": "hook.crashed", "code": "ValueError"}),
+        (ValueError("not a number: Ada's letters"), {"event": "http.crashed", "code": "ValueError"}),
     ],
 )
 async def test_a_delivery_that_fails_is_told_by_its_code_alone(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gateway.catalogue import CATALOGUE
-from tests.integration.served import ADA, ANN, BEN, BOB, EVE, TELEGRAM_TOKEN, Served
+from gateway.commands.catalogue import CATALOGUE
+from tests.kit.served import ADA, ANN, BEN, BOB, EVE, TELEGRAM_TOKEN, Served
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 

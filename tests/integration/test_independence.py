@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.integration.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served
+from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
 from tests.platforms.discord import serving as serving_discord

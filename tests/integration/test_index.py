@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from agents.tokens import count_tokens
 from memory.recall import index
-from memory.service import Context, Service, Triggers, Utterance
+from memory.service import Context, Service, Utterance
+from memory.store import word_index
 from memory.store.database import Reader, Transaction
-from tests.conftest import forgotten_alone, private
-from tests.fakes import NOON, Clock
-from tests.integration.test_memory import act, learn, say
+from tests.kit import stores
+from tests.kit.fakes import NOON, Clock
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.talk import act, learn, private, say
 
 #: Ways in which the tables of an index break, each found by another part of it.
 DAMAGES = (
@@ -38,22 +39,7 @@ Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[Service]]
 def opened(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> Opened:
     """Open the one store of a test, as a start would."""
 
-    @asynccontextmanager
-    async def open_store() -> AsyncIterator[Service]:
-        service = await Service.open(
-            tmp_path / "remora.db",
-            agents={"assistant": "UTC"},
-            triggers=Triggers(quiet_seconds=3_600),
-            now=clock,
-            new_id=ids,
-            count_tokens=count_tokens,
-        )
-        try:
-            yield service
-        finally:
-            await service.close(seconds=5)
-
-    return open_store
+    return lambda: stores.opened(tmp_path / "remora.db", clock, agents=["assistant"], new_id=ids)
 
 
 async def chat_long(memory: Service) -> Context:
@@ -72,11 +58,11 @@ async def answers(memory: Service, context: Context, query: str) -> list[str]:
 
 
 async def damage(memory: Service, sql: str) -> None:
-    await memory._database.write(lambda tx: tx.run(sql))
+    await memory.database.write(lambda tx: tx.run(sql))
 
 
 async def is_whole(memory: Service) -> bool:
-    return await memory._database.read(index.is_whole)
+    return await memory.database.read(index.is_whole)
 
 
 def indexed(reader: Reader) -> list[int]:
@@ -101,11 +87,11 @@ async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
     await learn(memory, turn)
     await memory.indexed()
     await damage(memory, sql)
-    memory._index.suspect()  # not every damage meets every search
+    memory.mending.suspect()  # not every damage meets every search
     assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
     await memory.indexed()
-    await memory._database.write(index._check)
-    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+    await memory.database.write(word_index.check)
+    assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
     assert "allergy peanuts" in await answers(memory, turn.context, "what am I allergic to?")
 
 
@@ -118,7 +104,7 @@ async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: 
     assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
     await memory.indexed()
     assert await is_whole(memory)
-    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+    assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
 
 
 async def test_turns_are_answered_while_a_long_index_is_made(memory: Service, clock: Clock) -> None:
@@ -128,28 +114,28 @@ async def test_turns_are_answered_while_a_long_index_is_made(memory: Service, cl
     await damage(memory, "delete from words_data")
     assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    kept = await act(memory, context, lambda desk: desk.remember("the key is under the mat", key="key"))
+    kept = await act(memory, context, lambda edits: edits.remember("the key is under the mat", key="key"))
     assert not await is_whole(memory)
     assert "we met at the lighthouse" in await answers(memory, context, "lighthouse")
     assert "key the key is under the mat" in await answers(memory, turn.context, "mat")
     await memory.indexed()
     assert await is_whole(memory)
-    assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+    assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
     assert f"{kept[0].key} {kept[0].value}" in await answers(memory, context, "mat")
 
 
 async def test_what_is_forgotten_while_an_index_is_made_is_not_in_it(memory: Service) -> None:
     """The change log is followed to its end before the index counts as whole."""
     context = await chat_long(memory)
-    kept = await act(memory, context, lambda desk: desk.remember("the key is under the mat", key="key"))
+    kept = await act(memory, context, lambda edits: edits.remember("the key is under the mat", key="key"))
     await memory.indexed()
     await damage(memory, "drop table words")
     await answers(memory, context, "mat")
-    while not await memory._database.read(begun):
+    while not await memory.database.read(begun):
         await asyncio.sleep(0)
     await forgotten_alone(memory, context, kept[0].id)
     await memory.indexed()
-    rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'mat'"))
+    rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'mat'"))
     assert rows == [] and await is_whole(memory)
 
 
@@ -171,7 +157,7 @@ async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
         await memory.indexed()
         assert await is_whole(memory)
         assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
-        assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
+        assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
 
 
 async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> None:
@@ -184,17 +170,17 @@ async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> 
         await chat_long(memory)
         await memory.indexed()
         await damage(memory, "delete from words_data")
-        memory._index.suspect()
-        while not await memory._database.read(begun):
+        memory.mending.suspect()
+        while not await memory.database.read(begun):
             await asyncio.sleep(0)
-        await memory._index.close()
+        await memory.mending.close()
         assert not await is_whole(memory)
-        await memory._database.write(mark)
+        await memory.database.write(mark)
     async with opened() as memory:
         await memory.indexed()
         assert await is_whole(memory)
-        assert await memory._database.read(indexed) == await memory._database.read(to_be_indexed)
-        rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
+        assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
+        rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
         assert len(rows) == 1
 
 
@@ -203,13 +189,13 @@ async def test_a_suspicion_that_proves_wrong_changes_nothing(memory: Service, cl
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     await memory.indexed()
-    await memory._database.write(
+    await memory.database.write(
         lambda tx: tx.run("update words set tokens = tokens || ' marked' where rowid = (select min(rowid) from words)")
     )
-    memory._index.suspect()
-    first = memory._index._task
+    memory.mending.suspect()
+    first = memory.mending._task
     await memory.indexed()
-    memory._index.suspect()
-    assert memory._index._task is first
-    rows = await memory._database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
+    memory.mending.suspect()
+    assert memory.mending._task is first
+    rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
     assert len(rows) == 1 and await is_whole(memory)

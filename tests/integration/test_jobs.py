@@ -10,22 +10,23 @@ from typing import Any
 
 import pytest
 
-from agents.tokens import count_tokens
 from memory.errors import NotFound, StoreBusy
-from memory.jobs import Jobs, NoUndo
+from memory.jobs.base import Job, Night, Step
+from memory.jobs.runner import Jobs, NoUndo
+from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
-from memory.learn.ask import Ask, Mind, ModelFailed, Told
 from memory.learn.learner import Learner
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
-from memory.service import Context, Memory, Service, Triggers
+from memory.service import AgentMemory, Context, Memory, Service, Triggers
 from memory.store import job_runs, memories, people
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft
 from memory.store.usage import Spent
-from memory.upkeep.job import Job, Night, Step
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import DAY, NOON, Clock, counting_ids
-from tests.integration.test_memory import act, say
+from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.stores import link, remembering
+from tests.kit.talk import act, group, private, remember, say
 
 #: What the test's job leaves alone.
 _MADE = "all in one"
@@ -38,15 +39,15 @@ class Model:
         self.answers: dict[str, str | Exception | Callable[[], Awaitable[str]]] = dict(answers)
         self.asked: list[str] = []
 
-    async def __call__(self, ask: Ask) -> Told:
-        self.asked.append(ask.material)
-        answer = self.answers.get(ask.material, "yes")
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        self.asked.append(request.material)
+        answer = self.answers.get(request.material, "yes")
         if isinstance(answer, Exception):
             raise answer
         if not isinstance(answer, str):
             answer = await answer()
         spent = Spent(model="scripted", input_tokens=10, output_tokens=1, cached_tokens=0, estimated=False)
-        return Told(text=answer, spent=spent)
+        return ModelAnswer(text=answer, spent=spent)
 
 
 def notes_of(reader: Reader, scope: Scope) -> list[Memory]:
@@ -79,8 +80,8 @@ def steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
             tx.run("update memories set archived_at = ? where id = ?", (night.now, note.id))
             return counts
 
-        ask = Ask(instructions="Is it so?", material=note.value) if night.model else None
-        return Step(carry_out=carry_out, ask=ask)
+        request = ModelRequest(instructions="Is it so?", material=note.value) if night.model else None
+        return Step(carry_out=carry_out, request=request)
 
     return [step(note, notes if n == 0 and not is_made else ()) for n, note in enumerate(notes)]
 
@@ -96,19 +97,17 @@ MERGE = Job(name="merge", owners=owners, steps=steps)
 
 
 def jobs(
-    memory: Service, clock: Clock, model: Model | None = None, *, table: Sequence[Job] = (MERGE,),
-    nightly: Sequence[str] | None = None, **mind: Any,
+    memory: Service, clock: Clock, model: Callable[[ModelRequest], Awaitable[ModelAnswer]] | None = None, *,
+    table: Sequence[Job] = (MERGE,), agents: Agents | None = None, learner: Learner | None = None, **options: Any,
 ) -> Jobs:  # fmt: skip
     """The service's jobs with a table of the test's own."""
     ids = counting_ids()
     return Jobs(
-        memory._database,
+        memory.database,
         table=table,
-        learner=memory._learner,
-        agents=memory._agent_ids,
-        nightly=nightly,
-        timezone_of=lambda _: "UTC",
-        mind_of=lambda _: None if model is None else Mind(complete=model, **mind),
+        learner=learner or memory.learner,
+        agents=agents
+        or remembering(memory, model=None if model is None else BackgroundModel(complete=model, **options)),
         now=clock,
         new_id=lambda: f"m_n{ids()}",
     )
@@ -123,10 +122,6 @@ async def told(memory: Service, *people_: str, notes: int = 1) -> list[Context]:
             await remember(memory, context, f"{person} {n}" if n else person)
         contexts.append(context)
     return contexts
-
-
-async def remember(memory: Service, context: Context, said: str) -> None:
-    await act(memory, context, lambda desk: desk.remember(said, key="note"))
 
 
 async def values(memory: Service, context: Context) -> list[str]:
@@ -144,7 +139,7 @@ async def dump(memory: Service, *but: str) -> dict[str, list[tuple[Any, ...]]]:
             if name not in but and not name.startswith(("words", "sqlite_"))
         }
 
-    return await memory._database.read(read)
+    return await memory.database.read(read)
 
 
 # Runs ------------------------------------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Servic
 
     night = jobs(memory, clock, table=[replace(MERGE, steps=watched)])
     run = await night.run("assistant", "merge", "2026-11-21")
-    await memory._database.write(lambda tx: tx._connection.set_trace_callback(None))
+    await memory.database.write(lambda tx: tx._connection.set_trace_callback(None))
     assert run is not None and run.counts == {"archived": 4, "merged": 1}
     assert sum("update job_items set counts" in one for one in done) == 4
     assert not any("i.undo" in one for one in done)
@@ -201,7 +196,7 @@ async def test_a_period_that_is_done_is_not_done_again(memory: Service, clock: C
     (ada,) = await told(memory, "ada")
     night = jobs(memory, clock)
     assert await night.run("assistant", "merge", "2026-11-21") is not None
-    await act(memory, ada, lambda desk: desk.remember("another", key="note"))
+    await act(memory, ada, lambda edits: edits.remember("another", key="note"))
     assert await night.run("assistant", "merge", "2026-11-21") is None
     assert await values(memory, ada) == [_MADE, "another"]
     assert await night.last("assistant", "merge") == "2026-11-21"
@@ -232,7 +227,7 @@ async def test_an_answer_that_can_t_be_read_is_paid_for(memory: Service, clock: 
     """What a model took is booked once, whatever it said."""
     await told(memory, "ada")
     await jobs(memory, clock, Model(ada="nonsense")).run("assistant", "merge", "2026-11-21")
-    booked = await memory._database.read(lambda reader: reader.all("select purpose, input_tokens from usage"))
+    booked = await memory.database.read(lambda reader: reader.all("select purpose, input_tokens from usage"))
     assert [tuple(row) for row in booked] == [("merge", 10)]
 
 
@@ -290,14 +285,11 @@ async def test_what_can_t_be_read_before_a_run_holds_up_none_of_it(memory: Servi
     (ada,) = await told(memory, "ada")
     await say(memory, private("ada"), "I like tea", clock=clock)
 
-    def broken(agent_id: int) -> Mind | None:
-        raise KeyError(agent_id)
-
-    night = jobs(memory, clock, table=[Job(name="merge", owners=owners, steps=steps, flushes=True)])
-    night._learner = Learner(
-        memory._database, triggers=Triggers(), timezone_of=lambda _: "UTC", now=clock, new_id=counting_ids(),
-        mind_of=broken,
-    )  # fmt: skip
+    learner = Learner(
+        memory.database, agents=Agents(memory.agents.ids, {}), triggers=Triggers(), now=clock, new_id=counting_ids()
+    )
+    flushing = Job(name="merge", owners=owners, steps=steps, flushes=True)
+    night = jobs(memory, clock, table=[flushing], learner=learner)
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None and (run.state, run.error) == ("failed", "KeyError")
     assert await values(memory, ada) == [_MADE]
@@ -415,12 +407,12 @@ async def test_what_was_skipped_goes_on_with_the_next_day_s_tokens(memory: Servi
         if day == 5:
             break
         assert run.not_before == NOON + day * DAY + DAY // 2  # the next midnight
-        clock.at = run.not_before - 1
+        clock.at = run.not_before - 1_000
         assert await night.unfinished("assistant") == []
         assert await night.run("assistant", "merge", "2026-11-21") is None
         (progress,) = await night.newest(limit=5)
         assert (progress.run.state, progress.done, progress.of) == ("skipped", day + 1, 6)
-        clock.move(minutes=1)
+        clock.at = run.not_before
         assert [one.period for one in await night.unfinished("assistant")] == ["2026-11-21"]
     assert model.asked == ["ada", "bob", "cyd", "dan", "eve", "fay"]
     assert [await values(memory, one) for one in contexts] == [[_MADE]] * 6
@@ -457,10 +449,10 @@ async def test_what_ends_the_process_each_time_is_given_up(memory: Service, cloc
     """After as many tries as of what fails each time; people are told, and may have it tried again."""
     (ada,) = await told(memory, "ada")
     night = jobs(memory, clock)
-    agent_id = memory._agent_ids["assistant"]
+    agent_id = memory.agents.ids["assistant"]
     for attempt in range(1, 5):
         # A process that is killed says nothing more: its run stays as it was begun.
-        run = await memory._database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
+        run = await memory.database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
         assert run is not None and run.attempts == attempt
         assert await night.unfinished("assistant") == []
         await night.begin()
@@ -481,8 +473,8 @@ async def test_the_lease_of_a_run_that_says_nothing_ends(memory: Service, clock:
     """Where nobody starts anew, a run that hung is taken over."""
     await told(memory, "ada")
     night = jobs(memory, clock)
-    agent_id = memory._agent_ids["assistant"]
-    await memory._database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
+    agent_id = memory.agents.ids["assistant"]
+    await memory.database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
     clock.move(minutes=14)
     assert await night.run("assistant", "merge", "2026-11-21") is None
     clock.move(minutes=1)
@@ -496,22 +488,23 @@ async def test_a_run_cut_short_anywhere_ends_the_same(tmp_path: Path, clock: Clo
 
     async def opened() -> Service:
         return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(quiet_seconds=3_600), now=clock,
-            new_id=counting_ids(), count_tokens=count_tokens,
-        )  # fmt: skip
+            tmp_path / "remora.db",
+            agents={"assistant": AgentMemory()},
+            triggers=Triggers(quiet_seconds=3_600),
+            runtime=runtime(clock),
+        )
 
     memory = await opened()
     contexts = await told(memory, "ada", "bob", notes=3)
     model, stuck = Model(), asyncio.Event()
 
-    async def counted(ask: Ask) -> Told:
+    async def counted(request: ModelRequest) -> ModelAnswer:
         if len(model.asked) == at - 1:
             stuck.set()
             await asyncio.Event().wait()
-        return await model(ask)
+        return await model(request)
 
-    night = jobs(memory, clock, model)
-    night._mind_of = lambda _: Mind(complete=counted)
+    night = jobs(memory, clock, counted)
     running = asyncio.create_task(night.run("assistant", "merge", "2026-11-21"))
     await asyncio.wait({running, waiting := asyncio.create_task(stuck.wait())}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -572,7 +565,7 @@ async def test_taking_back_touches_ones_own_rows_alone_and_once(memory: Service,
     assert await dump(memory, "job_runs", "job_items", "changes") == before
     assert {item.state for one in (ada, bob) for item in await night.mine(one, limit=10)} == {"undone"}
     owner_id = ada.scope.writes_to
-    (kept,) = await memory._database.read(lambda reader: job_runs.undone(reader, "merge", owner_id))
+    (kept,) = await memory.database.read(lambda reader: job_runs.undone(reader, "merge", owner_id))
     assert "ada" not in kept
 
 
@@ -583,7 +576,7 @@ async def test_what_was_pinned_since_stays_and_what_was_forgotten_is_not_back(me
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None
     made = (await memory.memories(ada, limit=1))[0]
-    await act(memory, ada, lambda desk: desk.pin(made.short_id, pinned=True))
+    await act(memory, ada, lambda edits: edits.pin(made.short_id, pinned=True))
     undone = await night.undo(ada, run.id)
     assert (undone.restored, [one.value for one in undone.stay]) == (0, [_MADE])
     first = next(one.memory for one in await night.did(bob, run.id) if one.memory.value == "bob")
@@ -600,7 +593,7 @@ async def test_linked_accounts_are_looked_at_and_taken_back_as_one(memory: Servi
     night = jobs(memory, clock)
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None
-    await memory.link(ada, phone)
+    await link(memory, ada, phone)
     assert [item.run.id for item in await night.mine(ada, limit=10)] == [run.id, run.id]
     assert sorted(one.memory.value for one in await night.did(phone, run.id)) == ["ada", _MADE, _MADE, "phone"]
     assert (await night.undo(phone, run.id)).restored == 4
@@ -634,7 +627,7 @@ async def test_a_preview_tells_what_would_be_and_keeps_nothing_but_its_cost(memo
     assert [one.value for one in changes[0].made_of] == ["ada", "ada 1"]
     assert model.asked == ["ada", "ada 1"]
     assert await dump(memory, "usage") == before
-    booked = await memory._database.read(lambda reader: reader.all("select purpose, input_tokens from usage"))
+    booked = await memory.database.read(lambda reader: reader.all("select purpose, input_tokens from usage"))
     assert [tuple(row) for row in booked] == [("merge", 10)] * 2
     with pytest.raises(NotFound):
         await night.preview(ada, "launch")
@@ -647,7 +640,7 @@ async def test_a_memory_tells_which_run_made_it_and_which_set_it_aside(memory: S
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None
     new, *old = [one.memory for one in await night.did(ada, run.id)]
-    shown = await act(memory, ada, lambda desk: [desk.show(one.short_id) for one in (new, *old)])
+    shown = await act(memory, ada, lambda edits: [edits.show(one.short_id) for one in (new, *old)])
     assert [one.made_by and one.made_by.id for one in shown] == [run.id, None, None]
     assert [one.set_aside_by and one.set_aside_by.id for one in shown] == [None, run.id, run.id]
     assert [[made.id for made in one.made_into] for one in shown] == [[], [new.id], [new.id]]
@@ -670,7 +663,7 @@ async def test_each_owner_has_the_one_agent_that_they_talked_with_last(memory: S
         clock.move(minutes=1)
         where = private(place[1], agent=agent) if place[0] == "private" else group(place[1], place[2], agent=agent)
         context = await memory.context(*where)
-        await act(memory, context, lambda desk: desk.remember("something", key="note"))
+        await act(memory, context, lambda edits: edits.remember("something", key="note"))
         await spoken(memory, context, clock)
         assert await served_by(memory) == served
 
@@ -686,7 +679,9 @@ async def test_who_talked_last_with_an_agent_that_has_no_nights_is_anothers_stil
     idle = jobs(memory, clock)
     run = await idle.run("assistant", "merge", "2026-11-21")
     assert run is not None and run.counts == {}
-    nightly = jobs(memory, clock, table=(replace(MERGE, owners=people_of_the_night),), nightly=["assistant"])
+    asleep = dict.fromkeys(memory.agents.by_id, AgentMemory(nightly=False))
+    agents = Agents(memory.agents.ids, asleep | {memory.agents.ids["assistant"]: AgentMemory()})
+    nightly = jobs(memory, clock, table=(replace(MERGE, owners=people_of_the_night),), agents=agents)
     run = await nightly.run("assistant", "merge", "2026-11-22")
     assert run is not None and run.counts == {"archived": 1, "merged": 1}
 
@@ -698,7 +693,7 @@ def people_of_the_night(reader: Reader, night: Night) -> list[int]:
 async def test_a_thread_with_its_own_memory_has_its_own_agent(memory: Service, clock: Clock) -> None:
     """And the chat around it, that shares nothing of it, another."""
     room = await memory.context(*group("room", "ada"))
-    await memory._database.write(lambda tx: tx.run("update chats set threads_own = 1 where kind = 'group'"))
+    await memory.database.write(lambda tx: tx.run("update chats set threads_own = 1 where kind = 'group'"))
     await spoken(memory, room, clock)
     clock.move(minutes=1)
     thread = await memory.context(*group("room", "ada", thread="den", agent="other"))
@@ -724,13 +719,13 @@ async def test_where_the_bot_was_removed_nobody_works(memory: Service, clock: Cl
 
 
 async def present(memory: Service, reference: str, left_at: int | None) -> None:
-    await memory._database.write(
+    await memory.database.write(
         lambda tx: people.present(tx, platform="console", channel="console", reference=reference, left_at=left_at)
     )
 
 
 async def spoken(memory: Service, context: Context, clock: Clock) -> None:
-    await memory._database.write(
+    await memory.database.write(
         lambda tx: tx.run("update sessions set last_message_at = ? where id = ?", (clock(), context.session.id))
     )
 
@@ -748,7 +743,7 @@ async def served_by(memory: Service) -> dict[str, list[str]]:
         }
         return {
             agent: sorted(names[owner] for owner in people.owners_served(reader, agent_id))
-            for agent, agent_id in memory._agent_ids.items()
+            for agent, agent_id in memory.agents.ids.items()
         }
 
-    return await memory._database.read(act)
+    return await memory.database.read(act)

@@ -11,26 +11,24 @@ import pytest
 from click.testing import CliRunner, Result
 
 from agents.spec import AgentSpec
-from agents.tokens import count_tokens
 from gateway.__main__ import main
 from gateway.app import new_id, now
-from gateway.catalogue import CATALOGUE
 from gateway.cli.jobs import _at_work, _followed, _told
+from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.jobs import figures, outcome
 from gateway.commands.session import _used
-from gateway.jobs import Worker, timetables
-from gateway.policy import Rules
-from gateway.texts import Texts
-from memory.jobs import BudgetSpent, Change, Progress, Run
+from gateway.commands.texts import Texts
+from gateway.ops.night_clock import Worker, timetables
+from gateway.pipeline.policy import Rules
+from memory.jobs.base import FIGURES
+from memory.jobs.runner import Change, Run, RunProgress
 from memory.learn.answer import Unreadable
-from memory.learn.ask import Ask, Mind, ModelFailed, Told
-from memory.service import Desk, Piece, Service, Triggers, Used
+from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
+from memory.service import AgentMemory, Edits, Part, Service, Triggers, Used
 from memory.store.job_runs import BROKEN_OFF
-from memory.upkeep.job import FIGURES
-from tests.conftest import private
-from tests.fakes import NOON
-from tests.integration.test_jobs import remember
-from tests.pipeline import pipeline
+from tests.kit.fakes import NOON, runtime
+from tests.kit.pipeline import pipeline
+from tests.kit.talk import private, remember
 
 ADMIN = {"telegram": Rules(admins=frozenset({"7"}), allow=frozenset({"8"}), groups=frozenset({"-5"}))}
 
@@ -39,25 +37,25 @@ async def test_an_admin_sees_when_each_job_runs_and_has_one_run(tmp_path: Path) 
     """The list before and after; a run by hand is named as what it is."""
     async with pipeline(tmp_path, rules=ADMIN) as world:
         (before,) = await world.say("/jobs", author="7")
-        assert "facts from events (compress): next 22 Nov 2026 03:00; last never" in before
-        assert "insight of the week (reflect): next 22 Nov 2026 03:30" in before
+        assert "turn events into facts (compress): next 22 Nov 2026 03:00; last never" in before
+        assert "weekly insight (reflect): next 22 Nov 2026 03:30" in before
         (asked,) = await world.say("/jobs run compress", author="7")
         assert (
             asked
-            == "I see to it as soon as what is under way is done: facts from events for assistant. /jobs shows how it goes."
+            == "turn events into facts for assistant starts as soon as the current work is done. /jobs shows its progress."
         )
-        worker = world.router._stores["assistant"].nights
+        worker = world.router._roster.stores["assistant"].nights
         assert worker is not None
         assert [run.job for run in await worker.work_off()] == ["compress"]
         (after,) = await world.say("/jobs", author="7")
-        assert "(compress): next 22 Nov 2026 03:00; last 21 Nov 2026 12:00: done, there was nothing to do" in after
+        assert "(compress): next 22 Nov 2026 03:00; last 21 Nov 2026 12:00: done, nothing to do" in after
 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("/jobs run cook", "There is no job cook. There are: enrich, compress, "),
-        ("/jobs run compress nobody", "There is no agent nobody here. There are: assistant."),
+        ("/jobs run cook", "There is no job cook. The jobs are: enrich, compress, "),
+        ("/jobs run compress nobody", "There is no agent nobody here. The agents are: assistant."),
         ("/jobs run", "Usage: /jobs [run <job> [agent]]"),
         ("/jobs walk compress", "Usage: /jobs [run <job> [agent]]"),
     ],
@@ -67,7 +65,7 @@ async def test_what_is_mistyped_is_told_with_what_there_is(tmp_path: Path, typed
     async with pipeline(tmp_path, rules=ADMIN) as world:
         (said,) = await world.say(typed, author="7")
         assert said.startswith(told)
-        worker = world.router._stores["assistant"].nights
+        worker = world.router._roster.stores["assistant"].nights
         assert worker is not None
         assert await worker.work_off() == []
 
@@ -78,70 +76,70 @@ async def test_the_night_is_for_admins_in_private(tmp_path: Path) -> None:
         (other,) = await world.say("/jobs", author="8")
         assert other.startswith("There is no command /jobs.")
         (group,) = await world.say("/jobs", author="7", chat="-5")
-        assert group == "That concerns everybody who talks with me: ask me in our private chat."
+        assert group == "This concerns everyone who talks to me. Ask me in our private chat."
         (status,) = await world.say("/status", author="8")
-        assert "Next work of the night: look for names, 22 Nov 2026 02:00" in status
+        assert "Next nightly job: find names, 22 Nov 2026 02:00" in status
 
 
 def progress(
     state: str, *, error: str | None = None, attempts: int = 1, put_down: bool = False, **counts: int
-) -> Progress:
+) -> RunProgress:
     run = Run(
         id=3, job="compress", agent_id=1, agent="a", period="2026-11-21", state=state,  # type: ignore[arg-type]
         started_at=NOON, finished_at=NOON, counts=counts, error=error, attempts=attempts, not_before=NOON,
         put_down=put_down,
     )  # fmt: skip
-    return Progress(run=run, done=2, of=5)
+    return RunProgress(run=run, done=2, of=5)
 
 
 @pytest.mark.parametrize(
     ("one", "english", "chinese"),
     [
         (progress("done", facts=3, events=0, odd_ones=2), "done, facts 3, odd ones 2", "完成，事实 3, odd ones 2"),
-        (progress("done"), "done, there was nothing to do", "完成，没有要做的"),
-        (progress("undone"), "done, and taken back", "完成后已撤销"),
-        (progress("running"), "under way, 2 of 5 people and groups", "进行中，5 个人和群中已处理 2 个"),
+        (progress("done"), "done, nothing to do", "完成，没有要做的"),
+        (progress("undone"), "done, then undone", "完成后已撤销"),
+        (progress("running"), "running, 2 of 5 people and groups done", "运行中，5 个人和群中已处理 2 个"),
         (
             progress("running", put_down=True),
-            "put down after 2 of 5 when Remora stopped; it goes on with the next start",
-            "Remora 停止时中断，5 个中已处理 2 个；下次启动后继续",
+            "paused after 2 of 5 when Remora stopped; it continues at the next start",
+            "Remora 停止时暂停，5 个中已处理 2 个；下次启动后继续",
         ),
         (
             progress("failed", error="model_failed"),
-            "failed (the model did not answer) after 2 of 5; tried again 21 Nov 2026 12:00",
-            "失败（模型没有回答），5 个中已处理 2 个；2026年11月21日 12:00再试",
+            "failed after 2 of 5: the model did not answer. Next try: 21 Nov 2026 12:00",
+            "失败，5 个中已处理 2 个：模型没有回答。2026年11月21日 12:00重试",
         ),
         (
             progress("failed", error=Unreadable.code),
-            "failed (the model's answer could not be read) after 2 of 5; tried again 21 Nov 2026 12:00",
-            "失败（模型的回答无法读取），5 个中已处理 2 个；2026年11月21日 12:00再试",
+            "failed after 2 of 5: the model's answer could not be used. Next try: 21 Nov 2026 12:00",
+            "失败，5 个中已处理 2 个：模型的回答无法使用。2026年11月21日 12:00重试",
         ),
         (
             progress("failed", error=BROKEN_OFF, attempts=4),
             (
-                "failed (Remora ended in the middle of it each time) after 2 of 5, and given up. "
-                "The log says more; an admin's /jobs run compress, "
-                "or `remora jobs run compress` with the bot stopped, tries again."
+                "failed after 2 of 5 and given up: Remora stopped in the middle each time. "
+                "See the log for details. To try again, an admin sends /jobs run compress, "
+                "or you stop the bot and run `remora jobs run compress`."
             ),
             (
-                "失败（每次都在中途退出），5 个中已处理 2 个，不再重试。"
-                "日志里有更多说明；管理员用 /jobs run compress，或停止后用 `remora jobs run compress` 可重试。"
+                "失败，5 个中已处理 2 个，不再重试：每次运行到一半 Remora 就停止了。"
+                "详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"
             ),
         ),
         (
             progress("failed", error="KeyError", attempts=4),
             (
-                "failed (KeyError) after 2 of 5, and given up. The log says more; an admin's /jobs run compress, "
-                "or `remora jobs run compress` with the bot stopped, tries again."
+                "failed after 2 of 5 and given up: KeyError. See the log for details. To try again, an admin sends "
+                "/jobs run compress, or you stop the bot and run `remora jobs run compress`."
             ),
             (
-                "失败（KeyError），5 个中已处理 2 个，不再重试。"
-                "日志里有更多说明；管理员用 /jobs run compress，或停止后用 `remora jobs run compress` 可重试。"
+                "失败，5 个中已处理 2 个，不再重试：KeyError。"
+                "详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"
             ),
         ),
     ],
 )
-def test_how_a_run_went_is_told_in_words(one: Progress, english: str, chinese: str) -> None:
+def test_how_a_run_went_is_told_in_words(one: RunProgress, english: str, chinese: str) -> None:
     """Figures nobody has named yet are shown all the same; what failed for good says what to do."""
     assert outcome(Texts("en"), one) == english
     assert outcome(Texts("zh"), one) == chinese
@@ -150,7 +148,7 @@ def test_how_a_run_went_is_told_in_words(one: Progress, english: str, chinese: s
 def test_a_run_that_ran_out_of_tokens_says_where_there_are_more() -> None:
     """It is no failure, and it is not lost."""
     told = outcome(Texts("en"), progress("skipped"))
-    assert told.startswith("broken off after 2 of 5:") and "It goes on 21 Nov 2026 12:00;" in told
+    assert told.startswith("paused after 2 of 5") and "It continues 21 Nov 2026 12:00." in told
     assert "background.tokens_per_day" in told
     assert figures(Texts("en"), {"refused": 1}) == "refused 1"
 
@@ -165,7 +163,7 @@ def test_all_that_jobs_count_has_its_words() -> None:
 def test_what_a_job_took_has_the_jobs_name_in_the_list_of_what_models_took() -> None:
     """A purpose without a text of its own must not cost the whole answer."""
     used = Used(purpose="merge", model="m", calls=1, input_tokens=5, output_tokens=2, cost=None)
-    assert "put together, m: 1 calls" in _used(Texts("en"), used)
+    assert "merge similar memories, m: 1 calls" in _used(Texts("en"), used)
     assert "learning, m: 1 calls" in _used(Texts("en"), replace(used, purpose="extract"))
 
 
@@ -184,12 +182,14 @@ def remora(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, [*arguments, "--config", str(folder / "config.yaml")])
 
 
-async def _store(folder: Path, mind: Mind | None = None) -> Service:
+async def _store(folder: Path, model: BackgroundModel | None = None) -> Service:
     (folder / "data").mkdir(exist_ok=True)
     return await Service.open(
-        folder / "data" / "remora.db", agents={"assistant": "Asia/Tokyo"}, triggers=Triggers(quiet_seconds=3_600),
-        now=now, new_id=new_id, count_tokens=count_tokens, minds={} if mind is None else {"assistant": mind},
-    )  # fmt: skip
+        folder / "data" / "remora.db",
+        agents={"assistant": AgentMemory(timezone="Asia/Tokyo", model=model)},
+        triggers=Triggers(quiet_seconds=3_600),
+        runtime=runtime(now, new_id),
+    )
 
 
 def test_the_command_line_lists_and_runs(folder: Path) -> None:
@@ -200,14 +200,14 @@ def test_the_command_line_lists_and_runs(folder: Path) -> None:
     assert "02:00; never run" in listed.output
     assert "  decay: off; never run" in listed.output
     ran = remora(folder, "jobs", "run", "compress")
-    assert (ran.exit_code, ran.output.endswith("run 1: done, there was nothing to do\n")) == (0, True), ran.output
-    assert "run 1: done, there was nothing to do" in remora(folder, "jobs", "list").output
+    assert (ran.exit_code, ran.output.endswith("run 1: done, nothing to do\n")) == (0, True), ran.output
+    assert "run 1: done, nothing to do" in remora(folder, "jobs", "list").output
 
 
 def test_the_command_line_says_what_it_can_not_do(folder: Path) -> None:
     """With what there is, and a code that scripts can tell."""
     unknown = remora(folder, "jobs", "run", "cook")
-    assert (unknown.exit_code, "There is no job cook. There are: enrich, " in unknown.output) == (65, True)
+    assert (unknown.exit_code, "There is no job cook. The jobs are: enrich, " in unknown.output) == (65, True)
     nobody = remora(folder, "jobs", "preview", "decay")
     assert (nobody.exit_code, "--person" in nobody.output) == (65, True)
     stranger = remora(folder, "jobs", "preview", "decay", "--person", "telegram:5")
@@ -225,7 +225,7 @@ def test_what_an_agent_does_not_do_is_not_run_by_hand_either(folder: Path, memor
     agent.write_text(f"{agent.read_text()}memory: {memory}\n")
     refused = remora(folder, "jobs", "run", job)
     assert refused.exit_code == 65
-    assert refused.output == f"There is nothing to do for assistant ({job}): {setting} is false in its file.\n"
+    assert refused.output == f"There is nothing to run for assistant ({job}): {setting} is false in its file.\n"
     assert remora(folder, "jobs", "run", "tidy").exit_code == 0
     agent.write_text("name: assistant\njobs: {decay: off}\n")
     assert remora(folder, "jobs", "run", "decay").exit_code == 0
@@ -235,11 +235,11 @@ async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) ->
     """The store is closed next: the run is put down before, counts as no try, and goes on at the next start."""
     asked = asyncio.Event()
 
-    async def think(_: Ask) -> Told:
+    async def think(_: ModelRequest) -> ModelAnswer:
         asked.set()
         return await asyncio.Event().wait()  # type: ignore[return-value]
 
-    service = await _store(tmp_path, Mind(complete=think))
+    service = await _store(tmp_path, BackgroundModel(complete=think))
     await remember(service, await service.context(*private("ada")), "I like tea with Bea")
     before = asyncio.all_tasks()
     worker = Worker(service, timetables({"assistant": AgentSpec(name="assistant")}), now=now)
@@ -248,7 +248,7 @@ async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) ->
         await asked.wait()
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before
     (left,) = await service.jobs.unfinished("assistant")
     assert (left.state, left.attempts) == ("running", 0)
     await service.close(seconds=1)
@@ -281,13 +281,13 @@ def test_beside_a_running_bot_its_process_is_named(folder: Path) -> None:
 
     refused = asyncio.run(beside())
     assert refused.exit_code == 75
-    assert "an admin's /jobs in a chat" in refused.output
+    assert "let an admin send /jobs in a chat" in refused.output
 
 
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (ModelFailed("No answer."), "No answer. See whether the background model can be reached, and try again.\n"),
+        (ModelFailed("No answer."), "No answer. Check that the background model can be reached, and try again.\n"),
         (TimeoutError(), "The model took too long. Nothing was changed; try again later.\n"),
         (BudgetSpent("Used up.", until=NOON), "Used up. There are more from "),
     ],
@@ -310,7 +310,7 @@ def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path)
         service = await _store(folder)
         try:
             await service.jobs.run("assistant", "compress", "2026-11-21")
-            await service._database.write(
+            await service.database.write(
                 lambda tx: tx.run(
                     "insert into job_runs (job, agent_id, period, state, lease_until, started_at)"
                     " values ('merge', 1, '2026-11-21', 'running', ?, ?)",
@@ -324,8 +324,8 @@ def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path)
 
     listed, before, after = asyncio.run(beside())
     assert listed.exit_code == 0, listed.output
-    assert "run 1: done, there was nothing to do" in listed.output
-    assert "run 2: under way\n" in listed.output
+    assert "run 1: done, nothing to do" in listed.output
+    assert "run 2: running\n" in listed.output
     assert before == after
 
 
@@ -341,7 +341,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 
     async def made() -> None:
         service = await _store(folder)
-        await service._database.write(lambda tx: tx.run("delete from migrations where version > 5"))
+        await service.database.write(lambda tx: tx.run("delete from migrations where version > 5"))
         await service.close(seconds=1)
 
     asyncio.run(made())
@@ -352,13 +352,13 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
     """What a terminal would obey is not in it, however it got into a memory."""
     ada = await memory.context(*private("ada"))
-    inbox = await memory.mail.receive(
+    inbox = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="1", session_key=ada.session.key, payload="{}"
     )
     assert inbox is not None
 
-    def act(desk: Desk) -> Sequence[Piece]:
-        desk.remember("I like \x1b[31mtea")
+    def act(edits: Edits) -> Sequence[Part]:
+        edits.remember("I like \x1b[31mtea")
         return ()
 
     await memory.answer(ada, inbox, act)

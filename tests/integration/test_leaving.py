@@ -11,7 +11,6 @@ import json
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,74 +18,43 @@ from typing import TypeAlias
 
 import pytest
 
-from agents.tokens import count_tokens
-from memory.learn.ask import Ask, Mind, Told
+from memory.forgetting import left_chats
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.service import (
     Attached,
     Budget,
     Context,
     Erased,
-    Outcome,
-    Piece,
     Said,
     Service,
     Spent,
-    Triggers,
     Turn,
     Utterance,
     Where,
-    Who,
 )
 from memory.store import health, memories
 from memory.store.database import Reader, Transaction
-from memory.upkeep import leave
-from tests.canaries import AGENTS, Canary, Spot, World
-from tests.conftest import group, private
-from tests.fakes import Clock, counting_ids
-from tests.faults import Faults
-from tests.integration.test_memory import act, facts, found
-from tests.ways import faults
+from tests.kit.canaries import Canary, Spot, World
+from tests.kit.fakes import Clock
+from tests.kit.faults import Faults
+from tests.kit.stores import AGENTS, counting, opened, rows
+from tests.kit.talk import act, facts, found, group, leave_chat, private, say
+from tests.kit.ways import faults
 
 #: Every row of every canonical table, by table and rowid or key.
 Rows: TypeAlias = dict[str, set[tuple[object, ...]]]
 PEOPLE = ("ada", "bob")
-counting = counting_ids()
 
 
 # Deleted messages -----------------------------------------------------------------------------------------------
-
-
-async def say(
-    memory: Service, place: tuple[Where, Who], text: str, ref: str, clock: Clock, *, answer: str = "ok"
-) -> Turn:
-    """One turn in which `text` is known to the platform as `ref`."""
-    where, who = place
-    inbox_id = await memory.mail.receive(
-        platform=where.platform, bot_id="local", update_key=counting(), session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
-    said = Said(
-        inbox_id=inbox_id, text=text, tokens=count_tokens(text), said_at=clock(), platform_ref=ref, reply_to=None,
-        learn=True,
-    )  # fmt: skip
-    turn = await memory.turns.begin(where, who, [said])
-    view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
-    told = Utterance(role="assistant", text=answer, tokens=1, said_at=clock(), platform_ref=f"{ref}-answer")
-    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text=answer),), utterances=(told,)))
-    return turn
-
-
-async def rows(memory: Service, sql: str, *parameters: str | int) -> list[tuple[object, ...]]:
-    found_rows = await memory._database.read(lambda reader: reader.all(sql, parameters))
-    return [tuple(row) for row in found_rows]
 
 
 async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tmp_path: Path, clock: Clock) -> None:
     """Whoever deletes what they said doesn't want it known, nor shown in the profile, nor told again by the answer."""
     async with opened(tmp_path / "remora.db", clock) as memory:
         ada = private("ada")
-        turn = await say(memory, ada, "I live in Quaxolia.", "1", clock, answer="Quaxolia it is.")
-        await say(memory, ada, "I like tea.", "2", clock)
+        turn = await say(memory, ada, "I live in Quaxolia.", ref="1", clock=clock, answer="Quaxolia it is.")
+        await say(memory, ada, "I like tea.", ref="2", clock=clock)
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
         clock.move(minutes=1)
@@ -96,12 +64,12 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
         assert not await found(memory, turn.context, "Quaxolia")
         assert not await memory.search(turn.context, "Quaxolia", limit=5)
         said = await rows(memory, "select text, learn, recall, erased_at from messages where role = 'user' order by id")
-        assert said == [("", 0, 0, clock()), ("I like tea.", 1, 1, None)]
+        assert said == [("", 0, 0, said[0][3]), ("I like tea.", 1, 1, None)] and clock.just_now(int(str(said[0][3])))
         assert await rows(memory, "select text from messages where role = 'assistant' order by id limit 1") == [
             ("Quaxolia it is.",)
         ]
         assert await memory.forgetting.finish()  # as each day does
-    words = memory._database.path.read_bytes()
+    words = memory.database.path.read_bytes()
     assert b"live in Quaxolia" not in words and b"quaxolia" not in words
     assert words.count(b"Quaxolia") == 2  # the answer, in history and still to be sent
 
@@ -109,15 +77,15 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
 async def test_what_was_deleted_is_not_learned_from_an_older_copy_of_it(memory: Service, clock: Clock) -> None:
     """A keyed hash is kept, as after a forget: until it is told anew."""
     ada = private("ada")
-    turn = await say(memory, ada, "I live in Porto.", "1", clock)
+    turn = await say(memory, ada, "I live in Porto.", ref="1", clock=clock)
     await memory.flush(turn.context, "test")
-    await say(memory, ada, "I live in Porto!", "2", clock)
+    await say(memory, ada, "I live in Porto!", ref="2", clock=clock)
     clock.move(minutes=1)
     await memory.retract("console", "console:ada:-", ["1"])
     await memory.flush(turn.context, "test")
     assert await facts(memory, turn.context) == []
     clock.move(minutes=1)
-    await say(memory, ada, "I live in Porto, after all.", "3", clock)
+    await say(memory, ada, "I live in Porto, after all.", ref="3", clock=clock)
     await memory.flush(turn.context, "test")
     assert [key for key, _ in await facts(memory, turn.context)] == ["home"]
 
@@ -126,12 +94,12 @@ async def test_what_was_said_elsewhere_too_stays_until_that_is_deleted(memory: S
     """The memory rests on both messages; of the deleted one only a mark is left."""
     ada = private("ada")
     for ref in ("1", "2"):
-        turn = await say(memory, ada, "I like tea.", ref, clock)
+        turn = await say(memory, ada, "I like tea.", ref=ref, clock=clock)
         await memory.flush(turn.context, "test")
         clock.move(minutes=1)
     await memory.retract("console", "console:ada:-", ["1"])
     (tea,) = await memory.memories(turn.context, limit=5)
-    shown = await act(memory, turn.context, lambda desk: desk.show(tea.short_id))
+    shown = await act(memory, turn.context, lambda edits: edits.show(tea.short_id))
     assert [source.text for source in shown.sources] == [None, "I like tea."]
     await memory.retract("console", "console:ada:-", ["2"])
     assert await memory.memories(turn.context, limit=5) == []
@@ -141,7 +109,7 @@ async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service
     """It was withdrawn, as if it had not been said."""
     ada = private("ada")
     for ref, home in (("1", "Lyon"), ("2", "Porto")):
-        turn = await say(memory, ada, f"I live in {home}.", ref, clock)
+        turn = await say(memory, ada, f"I live in {home}.", ref=ref, clock=clock)
         await memory.flush(turn.context, "test")
         clock.move(days=1)
     await memory.retract("console", "console:ada:-", ["2"])
@@ -151,18 +119,18 @@ async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service
 
 async def test_what_somebody_has_confirmed_stands_by_their_word(memory: Service, clock: Clock) -> None:
     """Tidying up a chat must not undo what was said about the memory itself."""
-    turn = await say(memory, private("ada"), "I like tea.", "1", clock)
+    turn = await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
     await memory.flush(turn.context, "test")
     (tea,) = await memory.memories(turn.context, limit=5)
-    await act(memory, turn.context, lambda desk: desk.confirm(tea.short_id))
+    await act(memory, turn.context, lambda edits: edits.confirm(tea.short_id))
     assert await memory.retract("console", "console:ada:-", ["1"]) == 1
     assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
 async def test_nothing_is_learned_from_a_message_deleted_before_it_was_read(memory: Service, clock: Clock) -> None:
     """Quiet comes a minute after the words; a deletion may come before."""
-    turn = await say(memory, private("ada"), "I live in Porto.", "1", clock)
-    await say(memory, private("ada"), "I like tea.", "2", clock)
+    turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
+    await say(memory, private("ada"), "I like tea.", ref="2", clock=clock)
     await memory.retract("console", "console:ada:-", ["1"])
     await memory.flush(turn.context, "test")
     assert await facts(memory, turn.context) == [("likes", "tea")]
@@ -171,22 +139,22 @@ async def test_nothing_is_learned_from_a_message_deleted_before_it_was_read(memo
 async def test_nothing_is_learned_from_a_message_deleted_while_a_model_reads_it(tmp_path: Path, clock: Clock) -> None:
     """The model has seen it; what it finds there comes too late."""
 
-    async def complete(_ask: Ask) -> Told:
+    async def complete(_request: ModelRequest) -> ModelAnswer:
         assert await memory.retract("console", "console:ada:-", ["1"]) == 1
         found_facts = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
         spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return Told(text=json.dumps({"facts": found_facts}), spent=spent)
+        return ModelAnswer(text=json.dumps({"facts": found_facts}), spent=spent)
 
-    async with opened(tmp_path / "remora.db", clock, mind=Mind(complete=complete)) as memory:
-        turn = await say(memory, private("ada"), "I live in Porto.", "1", clock)
+    async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
+        turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == []
 
 
 async def test_deleting_again_or_what_is_not_there_changes_nothing(memory: Service, clock: Clock) -> None:
     """Platforms repeat themselves, and tell of the bot's own messages and of other bots' places, too."""
-    await say(memory, private("ada"), "I like tea.", "1", clock)
-    await say(memory, private("bob"), "I like rum.", "1", clock)
+    await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
+    await say(memory, private("bob"), "I like rum.", ref="1", clock=clock)
     assert await memory.retract("console", "console:ada:-", ["1"]) == 1
     before = await everything(memory)
     assert await memory.retract("console", "console:ada:-", ["1", "1-answer", "77"]) == 0
@@ -198,8 +166,8 @@ async def test_deleting_again_or_what_is_not_there_changes_nothing(memory: Servi
 
 async def test_what_several_people_said_goes_with_their_messages(memory: Service, clock: Clock) -> None:
     """A moderator clears a stretch of a group: nobody's words are left to rest on."""
-    first = await say(memory, group("club", "ada"), "We meet on Friday.", "1", clock)
-    second = await say(memory, group("club", "bob"), "At noon.", "2", clock)
+    first = await say(memory, group("club", "ada"), "We meet on Friday.", ref="1", clock=clock)
+    second = await say(memory, group("club", "bob"), "At noon.", ref="2", clock=clock)
     event = await learned_from(memory, first.context, "They meet on Friday at noon", [first, second])
     assert await memory.retract("console", "console:club:-", ["1"]) == 1
     assert await rows(memory, "select 1 from memories where id = ?", event)
@@ -212,7 +180,8 @@ async def test_what_was_made_of_a_deleted_statement_goes_and_its_other_parents_c
 ) -> None:
     """A merged fact can't be cut into pieces; the next job makes it anew of what is left."""
     turns = [
-        await say(memory, private("ada"), f"I like {tea}.", ref, clock) for ref, tea in (("1", "tea"), ("2", "rum"))
+        await say(memory, private("ada"), f"I like {tea}.", ref=ref, clock=clock)
+        for ref, tea in (("1", "tea"), ("2", "rum"))
     ]
     parents = [await learned_from(memory, turn.context, turn.said[0].text, [turn]) for turn in turns]
     merged = await learned_from(memory, turns[0].context, "likes tea and rum", [])
@@ -222,7 +191,7 @@ async def test_what_was_made_of_a_deleted_statement_goes_and_its_other_parents_c
         for parent in parents:
             memories.supersede(tx, parent, merged, at=clock())
 
-    await memory._database.write(merge)
+    await memory.database.write(merge)
     await memory.retract("console", "console:ada:-", ["1"])
     left = await rows(memory, "select id, valid_until, superseded_by, archived_at from memories")
     assert left == [(parents[1], None, None, None)]
@@ -231,19 +200,19 @@ async def test_what_was_made_of_a_deleted_statement_goes_and_its_other_parents_c
 async def test_a_deleted_message_takes_what_came_beside_it(memory: Service, clock: Clock) -> None:
     """A picture is deleted with its message, and so is what a voice said."""
     where, who = private("ada")
-    inbox_id = await memory.mail.receive(
+    inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="a", session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None
     voice = Attached(kind="voice", name="voice.ogg", media_type="audio/ogg", size=9, state="spoken", text="I snore.")
-    await memory.mail.attach(inbox_id, [voice])
+    await memory.mailbox.attach(inbox_id, [voice])
     said = Said(
         inbox_id=inbox_id, text="Listen!", tokens=2, said_at=clock(), platform_ref="1", reply_to=None, learn=True
     )
     await memory.turns.begin(where, who, [said])
-    assert await memory.mail.attached(inbox_id) != ()
+    assert await memory.mailbox.attached(inbox_id) != ()
     await memory.retract("console", where.session_key, ["1"])
-    assert await memory.mail.attached(inbox_id) == ()
+    assert await memory.mailbox.attached(inbox_id) == ()
 
 
 async def test_deleting_many_messages_costs_in_proportion(tmp_path: Path, clock: Clock) -> None:
@@ -251,9 +220,9 @@ async def test_deleting_many_messages_costs_in_proportion(tmp_path: Path, clock:
     spent = []
     for many in (10, 40):
         faults = Faults()
-        async with opened(tmp_path / f"{many}.db", clock, faults) as memory:
+        async with opened(tmp_path / f"{many}.db", clock, driver=faults.driver) as memory:
             for n in range(many):
-                turn = await say(memory, private("ada"), f"I like dish number {n}.", str(n), clock)
+                turn = await say(memory, private("ada"), f"I like dish number {n}.", ref=str(n), clock=clock)
                 await memory.flush(turn.context, "test")
             assert len(await memory.memories(turn.context, limit=100)) == many
             before = faults.statements
@@ -269,14 +238,14 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
     """Not in a quiet moment, not at exit, not at the next start; it waits, in case the bot comes back."""
     async with opened(tmp_path / "remora.db", clock) as memory:
         club = group("club", "ada")
-        turn = await say(memory, club, "I like tea.", "1", clock)
-        await memory.mail.presence("console", "console", "club", present=False)
+        turn = await say(memory, club, "I like tea.", ref="1", clock=clock)
+        await memory.mailbox.presence("console", "console", "club", present=False)
         await memory.flush(turn.context, "test")
-        assert (await memory.figures.status(turn.context)).unread == 1
+        assert (await memory.stats.status(turn.context)).unread == 1
     async with opened(tmp_path / "remora.db", clock) as memory:
-        assert memory._learner._timers == {}
+        assert memory.learner.due == set()
         assert await rows(memory, "select count(*) from extractions") == [(0,)]
-        await memory.mail.presence("console", "console", "club", present=True)
+        await memory.mailbox.presence("console", "console", "club", present=True)
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == [("likes", "tea")]
 
@@ -284,38 +253,39 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
 async def test_work_put_down_before_waits_too_and_goes_on_when_somebody_writes(memory: Service, clock: Clock) -> None:
     """Whoever writes has let the bot in again."""
     club = group("club", "ada")
-    turn = await say(memory, club, "I like tea.", "1", clock)
-    await act(memory, turn.context, lambda desk: desk.start_window())
+    turn = await say(memory, club, "I like tea.", ref="1", clock=clock)
+    await act(memory, turn.context, lambda edits: edits.start_window())
     assert await rows(memory, "select state from extractions") == [("pending",)]
-    await memory.mail.presence("console", "console", "club", present=False)
+    await memory.mailbox.presence("console", "console", "club", present=False)
     await memory.flush(turn.context, "test")
     assert await rows(memory, "select state from extractions") == [("pending",)]
-    await say(memory, club, "I like rum.", "2", clock)
+    await say(memory, club, "I like rum.", ref="2", clock=clock)
     await memory.flush(turn.context, "test")
     assert await facts(memory, turn.context) == [("likes", "rum"), ("likes", "tea")]
 
 
 async def test_being_told_of_it_again_does_not_put_off_the_end(memory: Service, clock: Clock) -> None:
     """Each try to reach somebody who blocked the bot tells of it once more."""
-    await say(memory, private("ada"), "I like tea.", "1", clock)
+    await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
     await leave_chat(memory, "ada")
-    left_at = clock()
+    left_at = await rows(memory, "select left_at from chats")
     clock.move(days=3)
     await leave_chat(memory, "ada")
-    assert await rows(memory, "select left_at from chats") == [(left_at,)]
+    assert await rows(memory, "select left_at from chats") == left_at != [(None,)]
 
 
 async def test_a_chat_with_two_bots_is_left_when_the_last_has_gone(memory: Service, clock: Clock) -> None:
     """One that is blocked says nothing of the other, and both together say it all."""
     where, ada = private("ada")
-    await say(memory, (where, ada), "I like tea.", "1", clock)
-    await say(memory, (replace(where, session_key="second:ada:-"), ada), "I like rum.", "2", clock)
+    await say(memory, (where, ada), "I like tea.", ref="1", clock=clock)
+    await say(memory, (replace(where, session_key="second:ada:-"), ada), "I like rum.", ref="2", clock=clock)
     await leave_chat(memory, "ada")
     assert await rows(memory, "select left_at from chats") == [(None,)]
     clock.move(days=1)
-    await memory.mail.presence("console", "second", "ada", present=False)
-    assert await rows(memory, "select left_at from chats") == [(clock(),)]
-    await memory.mail.presence("console", "console", "ada", present=True)
+    await memory.mailbox.presence("console", "second", "ada", present=False)
+    ((left_at,),) = await rows(memory, "select left_at from chats")
+    assert clock.just_now(int(str(left_at)))
+    await memory.mailbox.presence("console", "console", "ada", present=True)
     assert await rows(memory, "select left_at from chats") == [(None,)]
 
 
@@ -335,10 +305,6 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await made.close()
 
 
-async def leave_chat(memory: Service, chat: str) -> None:
-    await memory.mail.presence("console", "console", chat, present=False)
-
-
 async def scatter(world: World, place: str) -> Canary:
     """Put a word of a place wherever words can lie: mail, steps, effects, attachments, titles, notes on a session."""
     spot = Spot(person="ada", place=place, agent=AGENTS[0])
@@ -346,14 +312,14 @@ async def scatter(world: World, place: str) -> Canary:
     word = world.canary("msg", spot)
     memory = world.service
     turn = await world.begin(spot, f"{word.word} once more", on_record=False)
-    await memory.mail.attach(
+    await memory.mailbox.attach(
         turn.inbox_ids[0],
         [Attached(kind="file", name=f"{word.word}.txt", media_type="text/plain", size=1, state="text", text=word.word)],
     )
     spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
     await memory.turns.keep_step(turn, 0, json.dumps({"text": word.word}), spent)
-    await memory.turns.act(turn, 0, 0, "note", lambda desk: word.word)
-    await memory.mail.receive(
+    await memory.turns.act(turn, 0, 0, "note", lambda edits: word.word)
+    await memory.mailbox.receive(
         platform="console", bot_id="local", update_key=counting(), session_key=where.session_key,
         payload=json.dumps({"text": word.word}),
     )  # fmt: skip
@@ -367,7 +333,7 @@ async def scatter(world: World, place: str) -> Canary:
             (word.word, where.session_key),
         )
 
-    await memory._database.write(put)
+    await memory.database.write(put)
     word.current = False  # said off the record: nobody needs to find it
     return word
 
@@ -385,7 +351,7 @@ async def everything(memory: Service) -> Rows:
             if row["name"] not in health.DERIVED
         }
 
-    return await memory._database.read(dump)
+    return await memory.database.read(dump)
 
 
 #: What belongs to CHAT, or to the identity PERSON alone, by table. What is not listed belongs to nobody in particular.
@@ -426,7 +392,7 @@ async def of_others(memory: Service, chat: str, person: str = "") -> Rows:
         ids = {"CHAT": chat_row["chat_id"], "PERSON": 0 if identity is None else identity["id"]}
         return {table: {tuple(row) for row in reader.all(_filled(table, ids))} for table in BELONGS}
 
-    everybodys, theirs = await everything(memory), await memory._database.read(dump)
+    everybodys, theirs = await everything(memory), await memory.database.read(dump)
     return {table: found_rows - theirs.get(table, set()) for table, found_rows in everybodys.items()}
 
 
@@ -489,7 +455,7 @@ async def test_of_a_private_chat_that_was_left_all_is_erased_that_this_person_al
 
 async def test_who_never_spoke_elsewhere_is_not_even_known_by_name(memory: Service, clock: Clock) -> None:
     """A name is what somebody is called: words like others."""
-    turn = await say(memory, private("Quaxolia"), "I like tea.", "1", clock)
+    turn = await say(memory, private("Quaxolia"), "I like tea.", ref="1", clock=clock)
     await memory.flush(turn.context, "test")
     await leave_chat(memory, "Quaxolia")
     clock.move(days=31)
@@ -505,8 +471,8 @@ async def test_what_a_person_told_stays_while_they_speak_in_another_private_chat
         session_key="console:second:-", platform="console", chat="second", chat_kind="private", thread=None,
         agent="assistant",
     )  # fmt: skip
-    turn = await say(memory, (where, who), "I like tea.", "1", clock)
-    other = await say(memory, (second, who), "I like rum.", "1", clock)
+    turn = await say(memory, (where, who), "I like tea.", ref="1", clock=clock)
+    other = await say(memory, (second, who), "I like rum.", ref="1", clock=clock)
     for context in (turn.context, other.context):
         await memory.flush(context, "test")
     await leave_chat(memory, "second")
@@ -524,7 +490,7 @@ async def test_what_a_person_told_stays_while_they_speak_in_another_private_chat
 async def test_who_only_gave_commands_is_erased_as_well(memory: Service, clock: Clock) -> None:
     """Commands are no messages: nothing was said, and yet something is remembered."""
     context = await memory.context(*private("ada"))
-    await act(memory, context, lambda desk: desk.remember("the gate code is on the fridge"))
+    await act(memory, context, lambda edits: edits.remember("the gate code is on the fridge"))
     await leave_chat(memory, "ada")
     clock.move(days=31)
     assert await memory.erase_left() == Erased(chats=1, messages=0, memories=1)
@@ -533,14 +499,15 @@ async def test_who_only_gave_commands_is_erased_as_well(memory: Service, clock: 
 
 async def test_thirty_days_are_thirty_days(memory: Service, clock: Clock) -> None:
     """Not a millisecond less: until then the bot may be let in again and knows everybody."""
-    turn = await say(memory, group("club", "ada"), "I like tea.", "1", clock)
+    turn = await say(memory, group("club", "ada"), "I like tea.", ref="1", clock=clock)
     await memory.flush(turn.context, "test")
     await leave_chat(memory, "club")
     before = await everything(memory)
-    clock.move(days=30)
+    ((left_at,),) = await rows(memory, "select left_at from chats where left_at is not null")
+    # And the one after that is a millisecond beyond them.
+    clock.set(int(str(left_at)) + 30 * 86_400_000)
     assert await memory.erase_left() == Erased()
     assert await everything(memory) == before
-    clock.at += 1
     assert await memory.erase_left() == Erased(chats=1, messages=2, memories=1)
     assert await rows(memory, "select text from messages") == [("",), ("",)]
 
@@ -562,7 +529,7 @@ async def test_a_chat_the_bot_is_back_in_keeps_everything(world: World) -> None:
     await leave_chat(world.service, "room")
     await leave_chat(world.service, "ada")
     world.clock.move(days=31)
-    await world.service.mail.presence("console", "console", "room", present=True)
+    await world.service.mailbox.presence("console", "console", "room", present=True)
     await world.say(Spot(person="ada", place="private", agent=AGENTS[0]), "Here I am again.")
     before = await everything(world.service)
     assert await world.service.erase_left() == Erased()
@@ -571,33 +538,33 @@ async def test_a_chat_the_bot_is_back_in_keeps_everything(world: World) -> None:
 
 async def test_what_is_not_erased_yet_when_the_bot_comes_back_is_kept(world: World) -> None:
     """A large chat takes a while; the look into whether it is still left comes with each piece."""
-    database = world.service._database
+    database = world.service.database
     await leave_chat(world.service, "ada")
     world.clock.move(days=31)
     before = world.clock() - 30 * 86_400_000
-    (chat,) = await database.read(lambda reader: leave.left(reader, before=before))
-    batches = await database.read(lambda reader: leave.contents(reader, chat, before=before))
+    (chat,) = await database.read(lambda reader: left_chats.left(reader, before=before))
+    batches = await database.read(lambda reader: left_chats.contents(reader, chat, before=before))
     assert {"messages", "turns", "entities", "memories"} <= {batch.rows for batch in batches}
     # The person is met in a group, and may be about to write in private.
     await world.say(Spot(person="ada", place="club", agent=AGENTS[0]), "Hello.")
     for batch in batches:
         if batch.rows in ("entities", "memories"):
-            assert await database.write(partial(leave.erase, batch=batch, now=1)) == 0
-    await world.service.mail.presence("console", "console", "ada", present=True)
+            assert await database.write(partial(left_chats.erase, batch=batch, now=1)) == 0
+    await world.service.mailbox.presence("console", "console", "ada", present=True)
     stays = await everything(world.service)
     for batch in batches:
-        assert await database.write(partial(leave.erase, batch=batch, now=1)) == 0
+        assert await database.write(partial(left_chats.erase, batch=batch, now=1)) == 0
     assert await everything(world.service) == stays
 
 
 async def test_a_chat_that_was_erased_begins_anew_when_the_bot_comes_back(memory: Service, clock: Clock) -> None:
     """Nothing of before is in the window, and what is said now is learned and found."""
     club = group("club", "ada")
-    await say(memory, club, "I like tea.", "1", clock)
+    await say(memory, club, "I like tea.", ref="1", clock=clock)
     await leave_chat(memory, "club")
     clock.move(days=31)
     await memory.erase_left()
-    turn = await say(memory, club, "I like rum.", "2", clock)
+    turn = await say(memory, club, "I like rum.", ref="2", clock=clock)
     view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     assert [message.text for message in view.window] == ["I like rum.", "ok"]
     await memory.flush(turn.context, "test")
@@ -629,8 +596,8 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     await leave_chat(memory, "club")
     clock.move(days=31)
     before = clock() - 1
-    (chat,) = await memory._database.read(lambda reader: leave.left(reader, before=before))
-    batches = await memory._database.read(lambda reader: leave.contents(reader, chat, before=before))
+    (chat,) = await memory.database.read(lambda reader: left_chats.left(reader, before=before))
+    batches = await memory.database.read(lambda reader: left_chats.contents(reader, chat, before=before))
     assert sum(len(batch.ids) for batch in batches if batch.rows == "messages") == 1_203
     assert max(len(batch.ids) for batch in batches) <= 100
     assert await memory.erase_left() == Erased(chats=1, messages=1_203, memories=0)
@@ -645,10 +612,11 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
         await leave_chat(world.service, chat)
     await world.close()
     world.clock.move(days=31)
+    at = world.clock.at
     whole = world.path.with_name("whole.db")
     shutil.copy(world.path, whole)
     faults = Faults(holding=STILL_LEFT)
-    async with opened(whole, world.clock, faults) as memory:
+    async with opened(whole, world.clock, driver=faults.driver) as memory:
         await memory.erase_left()
         wanted = await everything(memory)
     assert faults.commits > 8
@@ -656,9 +624,10 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
         cut = world.path.with_name(f"cut{nth}.db")
         shutil.copy(world.path, cut)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", KILLED, str(cut), str(world.clock()), str(nth), cwd=Path(__file__).parents[2]
+            sys.executable, "-c", KILLED, str(cut), str(at), str(nth), STILL_LEFT, cwd=Path(__file__).parents[2]
         )
         assert await process.wait() == -9
+        world.clock.at = at
         async with opened(cut, world.clock) as memory:
             await memory.erase_left()
             assert await everything(memory) == wanted
@@ -672,13 +641,13 @@ STILL_LEFT = "left_at = ?"
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from tests.fakes import Clock
-from tests.faults import Faults
-from tests.integration.test_leaving import STILL_LEFT, opened
+from tests.kit.fakes import Clock
+from tests.kit.faults import Faults
+from tests.kit.stores import opened
 
 async def main():
-    faults = Faults(kill_after_commit=int(sys.argv[3]), holding=STILL_LEFT)
-    async with opened(Path(sys.argv[1]), Clock(int(sys.argv[2])), faults) as memory:
+    faults = Faults(kill_after_commit=int(sys.argv[3]), holding=sys.argv[4])
+    async with opened(Path(sys.argv[1]), Clock(int(sys.argv[2])), driver=faults.driver) as memory:
         await memory.erase_left()
 
 asyncio.run(main())
@@ -686,22 +655,6 @@ asyncio.run(main())
 
 
 # Shared parts ---------------------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def opened(
-    path: Path, clock: Clock, faults: Faults | None = None, mind: Mind | None = None
-) -> AsyncIterator[Service]:
-    """A store that reads, by patterns or with a mind, only when told to."""
-    memory = await Service.open(
-        path, agents=dict.fromkeys(AGENTS, "UTC"), minds={} if mind is None else dict.fromkeys(AGENTS, mind),
-        triggers=Triggers(quiet_seconds=3_600), now=clock, new_id=counting, count_tokens=count_tokens,
-        driver=None if faults is None else faults.driver,
-    )  # fmt: skip
-    try:
-        yield memory
-    finally:
-        await memory.close(seconds=5)
 
 
 async def learned_from(memory: Service, context: Context, value: str, turns: list[Turn]) -> int:
@@ -716,4 +669,4 @@ async def learned_from(memory: Service, context: Context, value: str, turns: lis
         memories.add_sources(tx, memory_id, [turn.said[0].id for turn in turns])
         return memory_id
 
-    return await memory._database.write(write)
+    return await memory.database.write(write)

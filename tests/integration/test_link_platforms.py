@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served
+from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
 from tests.platforms.discord import serving as serving_discord
@@ -74,12 +74,14 @@ async def test_one_person_on_two_platforms(both: Both) -> None:
     await both.on_telegram("/link", "Send me this in private from your other account")
     found = re.search(r"/link (\S{9})", (await both.telegram.texts(ANN))[-1])
     assert found is not None
-    await both.on_discord(f"/link {found[1]}", "That code was made by “Ann” on Telegram")
+    await both.on_discord(f"/link {found[1]}", "“Ann” on Telegram created that code")
     await both.on_discord("yes", "I have asked “Ann” on Telegram")
-    await both.telegram.wait(chat=ANN, text="“Ada” on Discord has given the code you made")
+    await both.telegram.wait(chat=ANN, text="“Ada” on Discord has sent the code you created")
     await both.press_on_telegram("yes")
-    await both.telegram.wait(chat=ANN, text="Linked: “Ann” on Telegram, “Ada” on Discord")
-    await both.discord.wait(channel=both.dm, text="Linked: “Ann” on Telegram, “Ada” on Discord")
+    await both.telegram.wait(chat=ANN, text="Linked: I now treat “Ann” on Telegram, “Ada” on Discord as one person")
+    await both.discord.wait(
+        channel=both.dm, text="Linked: I now treat “Ann” on Telegram, “Ada” on Discord as one person"
+    )
     for seen in (await both.memory_on_telegram(), await both.memory_on_discord()):
         assert "Lisbon" in seen and "Quaxolia" in seen
 
@@ -87,7 +89,7 @@ async def test_one_person_on_two_platforms(both: Both) -> None:
     await both.on_telegram("I like xylophones", "you have opted out")
     assert "xylophones" not in await both.memory_on_discord()
 
-    await both.on_discord("/unlink", "Take “Ada” on Discord out?")
+    await both.on_discord("/unlink", "Unlink “Ada” on Discord?")
     await both.on_discord("yes", "“Ada” on Discord is no longer linked")
     await both.telegram.wait(chat=ANN, text="“Ada” on Discord is no longer linked")
     on_telegram, on_discord = await both.memory_on_telegram(), await both.memory_on_discord()
@@ -102,15 +104,15 @@ async def test_deleting_me_on_one_platform_takes_the_linked_account_with_it(both
     await both.on_telegram("/link", "Send me this in private from your other account")
     found = re.search(r"/link (\S{9})", (await both.telegram.texts(ANN))[-1])
     assert found is not None
-    await both.on_discord(f"/link {found[1]}", "That code was made by")
+    await both.on_discord(f"/link {found[1]}", "created that code")
     await both.on_discord("yes", "I have asked")
-    await both.telegram.wait(chat=ANN, text="has given the code")
+    await both.telegram.wait(chat=ANN, text="has sent the code")
     await both.press_on_telegram("yes")
     await both.discord.wait(channel=both.dm, text="Linked: ")
-    await both.on_telegram("/privacy delete", "Erase all of it?")
+    await both.on_telegram("/privacy delete", "Erase everything?")
     await both.press_on_telegram("yes")
-    await both.telegram.wait(chat=ANN, text="Erased: 2 messages of yours")
+    await both.telegram.wait(chat=ANN, text="Erased: 2 of your messages")
     files = b"".join(one.read_bytes() for one in (both.folder / "data").glob("remora.db*"))
     assert b"Lisbonnia" not in files and b"Quaxolia" not in files
-    await both.on_discord("/unlink", "linked with no other")
-    await both.on_discord("/memory", "nothing of you here")
+    await both.on_discord("/unlink", "not linked with any other")
+    await both.on_discord("/memory", "anything about you here")

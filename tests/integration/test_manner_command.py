@@ -12,14 +12,14 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from agents.spec import AgentSpec, MemorySpec
-from gateway.policy import Rules
-from gateway.texts import Texts
-from gateway.turn import Agent
+from gateway.commands.texts import Texts
+from gateway.pipeline.policy import Rules
+from gateway.pipeline.turn import Agent
 from memory.learn import keep
 from memory.service import Draft, Where, Who
 from memory.store.database import Transaction
-from tests.fakes import ScriptedModel
-from tests.pipeline import World, pipeline
+from tests.kit.fakes import ScriptedModel
+from tests.kit.pipeline import World, pipeline
 
 RULES = {"telegram": Rules(allow=frozenset({"1"}), admins=frozenset({"7"}), groups=frozenset({"-5"}))}
 EN, ZH = Texts("en"), Texts("zh")
@@ -56,9 +56,9 @@ async def plant(world: World, *values: str, chat: str | None = None, author: str
             )  # fmt: skip
             keep.keep(tx, scope, draft, source_ids=[], now=world.clock(), new_id=lambda: f"m_s{next(_numbers)}")
 
-    await world.memory._database.write(act)
-    world.memory._changed(scope)
-    await world.memory._manners.settled()
+    await world.memory.database.write(act)
+    world.memory.style_updates.soon(scope.agent_id, [scope.writes_to])
+    await world.memory.style_updates.settled()
 
 
 async def said(world: World, text: str, **more: Any) -> str:
@@ -114,7 +114,7 @@ async def test_it_is_set_left_and_switched_by_words(tmp_path: Path, texts: Texts
         assert "pirate" not in await said(world, "/profile")
         assert await said(world, "/profile manner on") == texts("manner.on.private")
         assert await said(world, "/profile manner auto") == texts("manner.auto.done")
-        await world.memory._manners.settled()
+        await world.memory.style_updates.settled()
         assert await said(world, "/profile manner auto") == texts("manner.auto.same")
         assert "pirate" not in await said(world, "/profile manner")
 
@@ -142,7 +142,7 @@ async def test_an_agent_without_manners_says_so(tmp_path: Path) -> None:
             (MemorySpec(manner=False), "manner.agent_off"),
             (MemorySpec(enabled=False), "memory.off"),
         ):
-            agents = cast(dict[str, Agent], world.router._agents)
+            agents = cast(dict[str, Agent], world.router._roster.agents)
             agents["assistant"] = replace(agents["assistant"], spec=AgentSpec(name="assistant", memory=spec))
             for typed in ("", " off", " Talk like a pirate."):
                 assert await said(world, f"/profile manner{typed}") == EN(key)

@@ -4,116 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
-from agents.tokens import count_tokens
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
-from memory.learn.ask import Ask, Mind, ModelFailed, Told
-from memory.service import (
-    Budget,
-    Context,
-    Desk,
-    Memory,
-    Outcome,
-    Piece,
-    Said,
-    Service,
-    Triggers,
-    Turn,
-    Utterance,
-    Where,
-    Who,
-)
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import Clock, counting_ids
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.service import AgentMemory, Budget, Memory, Outcome, Part, Said, Service, Triggers
+from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.talk import act, facts, found, group, known, learn, private, say
 
 
-async def say(
-    memory: Service,
-    place: tuple[Where, Who],
-    *texts: str,
-    clock: Clock,
-    learn: bool = True,
-    window_tokens: int = 1_000,
-) -> Turn:
-    """One turn with `texts` as its burst, answered with "ok"."""
-    where, who = place
-    said = []
-    for text in texts:
-        key = f"{clock()}-{text}-{counting()}"
-        inbox_id = await memory.mail.receive(
-            platform=where.platform,
-            bot_id="local",
-            update_key=key,
-            session_key=where.session_key,
-            payload="{}",
-        )
-        assert inbox_id is not None
-        said.append(
-            Said(
-                inbox_id=inbox_id,
-                text=text,
-                tokens=count_tokens(text),
-                said_at=clock(),
-                platform_ref=key,
-                reply_to=None,
-                learn=learn,
-            )
-        )
-    turn = await memory.turns.begin(where, who, said)
-    view = await memory.turns.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
-    answer = Utterance(role="assistant", text="ok", tokens=1, said_at=clock())
-    await memory.turns.finish(turn, view, Outcome(pieces=(Piece(text="ok"),), utterances=(answer,)))
-    return turn
-
-
-T = TypeVar("T")
-counting = counting_ids()
-
-
-async def act(memory: Service, context: Context, do: Callable[[Desk], T]) -> T:
-    """Do something at the desk, as a command would, and give what it returned."""
-    returned: list[T] = []
-
-    def done(desk: Desk) -> Sequence[Piece]:
-        returned.append(do(desk))
-        return [Piece(text="done")]
-
-    inbox_id = await memory.mail.receive(
-        platform="console",
-        bot_id="local",
-        update_key=counting(),
-        session_key=context.session.key,
-        payload="{}",
-    )
-    assert inbox_id is not None
-    await memory.answer(context, inbox_id, done)
-    return returned[0]
-
-
-async def unreachable(_ask: Ask) -> Told:
+async def unreachable(_request: ModelRequest) -> ModelAnswer:
     """A model that is down."""
     raise ModelFailed("no model answers")
-
-
-async def learn(memory: Service, turn: Turn) -> None:
-    await memory.flush(turn.context, "test")
-
-
-async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
-    return sorted((m.key, m.value) for m in await memory.memories(context, limit=50))
-
-
-async def found(memory: Service, context: Context, query: str) -> list[str]:
-    return [fact.value for fact in await known(memory, context, query)]
-
-
-async def known(memory: Service, context: Context, query: str) -> list[Memory]:
-    """The memories among what is found, without the messages they come from."""
-    hits = await memory.search(context, query, limit=32)
-    return [hit.memory for hit in hits if hit.memory is not None]
 
 
 async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: Service, clock: Clock) -> None:
@@ -122,23 +26,23 @@ async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: S
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("home", "Lisbon")]
     home = (await known(memory, turn.context, "home"))[0]
-    shown = await act(memory, turn.context, lambda desk: desk.show(home.short_id))
+    shown = await act(memory, turn.context, lambda edits: edits.show(home.short_id))
     assert [source.text for source in shown.sources] == ["I live in Lisbon and I'm allergic to peanuts"]
-    assert (home.learned_at, home.valid_from, home.local_date) == (clock(), clock(), "2026-11-21")
+    assert clock.just_now(home.learned_at) and (home.valid_from, home.local_date) == (home.learned_at, "2026-11-21")
 
 
 async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Service, clock: Clock) -> None:
     """Nothing is overwritten: one can ask where somebody used to live."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
-    moved_in = clock()
     clock.move(days=30)
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
     new, old = await known(memory, turn.context, "where do I live")
     assert (new.value, old.value) == ("Lisbon", "Porto")
-    assert (old.valid_from, old.valid_until, old.superseded_by) == (moved_in, clock(), new.id)
+    assert (old.valid_until, old.superseded_by) == (new.valid_from, new.id) and clock.just_now(new.valid_from)
+    assert old.valid_from < NOON + DAY
 
 
 async def test_an_older_message_never_closes_a_newer_value(memory: Service, clock: Clock) -> None:
@@ -162,7 +66,7 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
     await learn(memory, turn)
     assert [key for key, _ in await facts(memory, turn.context)] == ["allergy"]
     allergy = (await memory.memories(turn.context, limit=1))[0]
-    assert (allergy.reinforced_count, allergy.last_reinforced_at) == (1, clock())
+    assert allergy.reinforced_count == 1 and clock.just_now(allergy.last_reinforced_at)
 
 
 async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
@@ -189,7 +93,7 @@ async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clo
         assert await facts(memory, context) == []
         assert await found(memory, context, "who lives in Lisbon, where do I live?") == []
         with pytest.raises(NotFound):
-            await act(memory, context, lambda desk: desk.show(short_id))
+            await act(memory, context, lambda edits: edits.show(short_id))
 
 
 async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clock: Clock) -> None:
@@ -262,11 +166,12 @@ async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -
     await learn(memory, turn)
     wrong = (await memory.memories(turn.context, limit=1))[0]
     clock.move(days=2)
-    _, new = await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "walnuts"))
-    shown = await act(memory, turn.context, lambda desk: desk.show(wrong.short_id))
+    _, new = await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "walnuts"))
+    shown = await act(memory, turn.context, lambda edits: edits.show(wrong.short_id))
     with pytest.raises(NotCurrent):
-        await act(memory, turn.context, lambda desk: desk.correct(wrong.short_id, "almonds"))
-    assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", clock()), ("walnuts", None)]
+        await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "almonds"))
+    assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", new.valid_from), ("walnuts", None)]
+    assert clock.just_now(new.valid_from)
     assert new.confirmed and await facts(memory, turn.context) == [("allergy", "walnuts")]
 
 
@@ -277,17 +182,15 @@ async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: 
     async def opened(quiet_seconds: float) -> Service:
         return await Service.open(
             tmp_path / "remora.db",
-            agents={"assistant": "UTC"},
+            agents={"assistant": AgentMemory()},
             triggers=Triggers(quiet_seconds=quiet_seconds),
-            now=clock,
-            new_id=ids,
-            count_tokens=count_tokens,
+            runtime=runtime(clock, ids),
         )
 
     first = await opened(3_600)
     turn = await say(first, private("ada"), "I live in Lisbon", clock=clock)
     assert await facts(first, turn.context) == []
-    await first._database.close()  # as a kill would: nothing is flushed
+    await first.database.close()  # as a kill would: nothing is flushed
 
     second = await opened(0)
     await second.close(seconds=5)
@@ -300,15 +203,13 @@ async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Cl
     """Somebody who never pauses is remembered, too."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": "UTC"},
+        agents={"assistant": AgentMemory()},
         triggers=Triggers(quiet_seconds=3_600, messages=2),
-        now=clock,
-        new_id=counting_ids(),
-        count_tokens=count_tokens,
+        runtime=runtime(clock),
     )
     await say(service, private("ada"), "I live in Lisbon", clock=clock)
     turn = await say(service, private("ada"), "I work as a nurse", clock=clock)
-    await service._learner.finish(seconds=5)
+    await service.learner.finish(seconds=5)
     assert await facts(service, turn.context) == [("home", "Lisbon"), ("occupation", "nurse")]
     await service.close(seconds=5)
 
@@ -333,10 +234,10 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
     context = await memory.context(*ada)
     for n in range(60):
         said = f"the code of locker {n} is {n * 7} blue"
-        await act(memory, context, lambda desk: desk.remember(said, key=f"locker-{n}"))  # noqa: B023
+        await act(memory, context, lambda edits: edits.remember(said, key=f"locker-{n}"))  # noqa: B023
     clock.move(days=1)
     where, who = ada
-    inbox_id = await memory.mail.receive(
+    inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None
@@ -359,7 +260,7 @@ async def test_the_window_drops_old_messages_in_large_strides(memory: Service, c
     for n in range(60):
         await say(memory, ada, f"message number {n} of a long talk", clock=clock, window_tokens=200)
         context = await memory.context(*ada)
-        assert (await memory.figures.status(context)).window_tokens <= 220  # and the answer to the last message
+        assert (await memory.stats.status(context)).window_tokens <= 220  # and the answer to the last message
         starts.add(context.session.window_after)
     assert 2 < len(starts) < 12
 
@@ -368,7 +269,7 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
     """/new hides what was said before; it can still be learned from and recalled."""
     ada = private("ada")
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await act(memory, turn.context, lambda desk: desk.start_window())
+    await act(memory, turn.context, lambda edits: edits.start_window())
     await learn(memory, turn)
     after = await say(memory, ada, "hello again", clock=clock)
     view = await memory.turns.look(after, Budget(), window_tokens=1_000, window_messages=50)
@@ -380,7 +281,7 @@ async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Servic
     """A turn never fails because an index did."""
     turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
     await learn(memory, turn)
-    await memory._database.write(lambda tx: tx.run("drop table words"))
+    await memory.database.write(lambda tx: tx.run("drop table words"))
     assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
     assert await found(memory, turn.context, "爬山") == ["爬山"]
 
@@ -392,17 +293,16 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
 
     async def opened() -> Service:
         return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=ids,
-            count_tokens=count_tokens,
-        )  # fmt: skip
+            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
+        )
 
     service = await opened()
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
-    await service._database.write(lambda tx: tx.run("drop table words"))
+    await service.database.write(lambda tx: tx.run("drop table words"))
     await service.close(seconds=5)
     service = await opened()
-    rows = await service._database.read(lambda r: r.all("select rowid from words where words match 'lisbon'"))
+    rows = await service.database.read(lambda r: r.all("select rowid from words where words match 'lisbon'"))
     assert rows != []
     await service.close(seconds=5)
 
@@ -410,7 +310,7 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
     """Platforms repeat themselves; memory and answers must not."""
     received: Sequence[int | None] = [
-        await memory.mail.receive(
+        await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload="{}"
         )
         for _ in range(2)
@@ -421,20 +321,20 @@ async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
 async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock) -> None:
     """History is the one place where words stay; copies would outlive a forget."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    parcel = await memory.mail.take(turn.context.session.key)
-    assert parcel is not None and parcel.text == "ok"
-    await memory.mail.sent(parcel, "1")
+    outbox_row = await memory.mailbox.take(turn.context.session.key)
+    assert outbox_row is not None and outbox_row.text == "ok"
+    await memory.mailbox.sent(outbox_row, "1")
     both = "select payload as text from inbox union all select text from outbox"
-    rows = await memory._database.read(lambda reader: reader.all(both))
+    rows = await memory.database.read(lambda reader: reader.all(both))
     assert {row["text"] for row in rows} == {""}
 
 
 async def test_ids_of_removed_memories_are_never_given_again(memory: Service, clock: Clock) -> None:
     """What entered an old reply is kept as bare ids, which must not come to mean something else."""
     ada = await memory.context(*private("ada"))
-    (first,) = await act(memory, ada, lambda desk: desk.remember("it is under the blue pot", key="spare-key"))
+    (first,) = await act(memory, ada, lambda edits: edits.remember("it is under the blue pot", key="spare-key"))
     await forgotten_alone(memory, ada, first.id)
-    (second,) = await act(memory, ada, lambda desk: desk.remember("it is with the neighbour", key="spare-key"))
+    (second,) = await act(memory, ada, lambda edits: edits.remember("it is with the neighbour", key="spare-key"))
     assert second.id > first.id
 
 
@@ -442,12 +342,9 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
     """One bad stretch must not stop a session, nor others, from being learned from."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": "UTC", "lost": "UTC"},
-        minds={"lost": Mind(complete=unreachable)},
+        agents={"assistant": AgentMemory(), "lost": AgentMemory(model=BackgroundModel(complete=unreachable))},
         triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=counting_ids(),
-        count_tokens=count_tokens,
+        runtime=runtime(clock),
     )
     bad = await say(service, private("bob", agent="lost"), "I live in Porto", clock=clock)
     good = await say(service, private("ada"), "I live in Lisbon", clock=clock)
@@ -455,9 +352,9 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
         await learn(service, bad)
         clock.move(days=1)
     await learn(service, good)
-    reading = (await service.figures.status(bad.context)).reading
+    reading = (await service.stats.status(bad.context)).reading
     assert (reading.waiting, reading.parked) == (0, 1)
-    assert (await service.figures.status(good.context)).reading.parked == 0
+    assert (await service.stats.status(good.context)).reading.parked == 0
     assert await facts(service, good.context) == [("home", "Lisbon")]
     await service.close(seconds=5)
 
@@ -484,7 +381,6 @@ async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(
     clock.move(days=1)
     turn = await say(memory, ada, "I live in Porto", clock=clock)
     await learn(memory, turn)
-    closed_at = clock()
     porto = (await memory.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, porto.id)
     clock.move(days=1)
@@ -492,7 +388,7 @@ async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
     homes = await known(memory, turn.context, "Lisbon")
-    assert sorted((home.valid_until or 0) for home in homes) == [0, closed_at]
+    assert sorted((home.valid_until or 0) for home in homes) == [0, porto.valid_from]
 
 
 async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_message(
@@ -500,7 +396,7 @@ async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_mes
 ) -> None:
     """The message a tool was called for is the memory's source, too."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await memory.turns.act(turn, 0, 0, "remember_fact", lambda desk: desk.remember("Lisbon", key="home")[0].short_id)
+    await memory.turns.act(turn, 0, 0, "remember_fact", lambda edits: edits.remember("Lisbon", key="home")[0].short_id)
     saved = (await memory.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, saved.id)
     await learn(memory, turn)
@@ -511,7 +407,7 @@ async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory
     """The keyed hash is the second net; told again later, it may be learned anew."""
     ada = private("ada")
     turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
-    told = await act(memory, turn.context, lambda desk: desk.remember("I'm allergic to peanuts"))
+    told = await act(memory, turn.context, lambda edits: edits.remember("I'm allergic to peanuts"))
     await forgotten_alone(memory, turn.context, told[0].id)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
@@ -524,9 +420,9 @@ async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory
 async def test_what_was_corrected_does_not_come_back_from_an_older_message(memory: Service, clock: Clock) -> None:
     """The message was read after the correction, but said before it."""
     turn = await say(memory, private("ada"), "I like green tea", clock=clock)
-    told = await act(memory, turn.context, lambda desk: desk.remember("I like green tea"))
+    told = await act(memory, turn.context, lambda edits: edits.remember("I like green tea"))
     clock.move(minutes=1)
-    await act(memory, turn.context, lambda desk: desk.correct(told[0].short_id, "coffee"))
+    await act(memory, turn.context, lambda edits: edits.correct(told[0].short_id, "coffee"))
     await learn(memory, turn)
     assert await facts(memory, turn.context) == [("likes", "coffee")]
 
@@ -535,8 +431,8 @@ async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: 
     """A turn taken up again after a stop must not reinforce what it taught."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    proposals = memory.turns.propose(turn)
-    await memory.turns.finish(turn, None, Outcome(pieces=(Piece(text="ok"),), learned=tuple(proposals)))
+    understood = await memory.turns.understood(turn)
+    await memory.turns.finish(turn, None, Outcome(pieces=(Part(text="ok"),), learned=understood))
     home = (await memory.memories(turn.context, limit=1))[0]
     assert (home.value, home.reinforced_count) == ("Lisbon", 0)
 
@@ -551,7 +447,7 @@ async def test_values_read_out_of_order_follow_each_other_without_overlap(memory
         turn = await say(memory, ada, f"I live in {city}", clock=clock)
         await learn(memory, turn)
     rome = (await memory.memories(turn.context, limit=1))[0]
-    shown = await act(memory, turn.context, lambda desk: desk.show(rome.short_id))
+    shown = await act(memory, turn.context, lambda edits: edits.show(rome.short_id))
     day_ms = 24 * 3_600_000
     spans = [
         (m.value, (m.valid_from - start) // day_ms, m.valid_until and (m.valid_until - start) // day_ms)
@@ -565,7 +461,7 @@ async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: 
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     clock.move(days=1)
-    await act(memory, turn.context, lambda desk: desk.remember("Porto", key="home"))
+    await act(memory, turn.context, lambda edits: edits.remember("Porto", key="home"))
     assert await facts(memory, turn.context) == [("home", "Porto")]
     assert {m.key: m.value for m in await memory.profile(turn.context)} == {"place": "Porto"}
 
@@ -577,12 +473,12 @@ async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Serv
     home = (await memory.memories(turn.context, limit=1))[0]
     bob = await memory.context(*group("club", "bob"))
     with pytest.raises(NotYours):
-        await act(memory, bob, lambda desk: desk.correct(home.short_id, "Atlantis"))
+        await act(memory, bob, lambda edits: edits.correct(home.short_id, "Atlantis"))
     with pytest.raises(NotYours):
         await memory.forgetting.preview(bob, home.short_id)
     assert (await forgotten_alone(memory, bob, home.id)).is_empty
     at_home = await memory.context(*private("ada"))
-    await act(memory, at_home, lambda desk: desk.correct(home.short_id, "Porto"))
+    await act(memory, at_home, lambda edits: edits.correct(home.short_id, "Porto"))
     assert await facts(memory, bob) == [("home", "Porto")]
     assert await memory.profile(bob) == []
 
@@ -602,16 +498,13 @@ async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, cloc
     """Nobody has to say anything first."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": "UTC"},
-        minds={"assistant": Mind(complete=unreachable)},
+        agents={"assistant": AgentMemory(model=BackgroundModel(complete=unreachable))},
         triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=counting_ids(),
-        count_tokens=count_tokens,
+        runtime=runtime(clock),
     )
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
-    assert turn.context.session.id in service._learner._timers
+    assert turn.context.session.id in service.learner.due
     await service.close(seconds=5)
 
 
@@ -630,16 +523,15 @@ async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, 
 
     async def opened() -> Service:
         return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=ids,
-            count_tokens=count_tokens,
-        )  # fmt: skip
+            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
+        )
 
     for damage in ("delete from words_content", "delete from words_data", "delete from words_config"):
         service = await opened()
         turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
         await learn(service, turn)
         await service.search(turn.context, "Lisbon", limit=1)
-        await service._database.write(lambda tx: tx.run(damage))  # noqa: B023
+        await service.database.write(lambda tx: tx.run(damage))  # noqa: B023
         await service.close(seconds=5)
         service = await opened()
         assert await found(service, turn.context, "Lisbon") == ["Lisbon"]
@@ -653,12 +545,11 @@ async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clo
         + [f"{n:06d}" for n in range(20)]
     )
     service = await Service.open(
-        tmp_path / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(), now=clock, new_id=lambda: next(given),
-        count_tokens=count_tokens,
-    )  # fmt: skip
+        tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, lambda: next(given))
+    )
     ada = await service.context(*private("ada"))
     for text in ("one", "two", "three"):
-        await act(service, ada, lambda desk: desk.remember(f"the {text} thing", key=text))  # noqa: B023
+        await act(service, ada, lambda edits: edits.remember(f"the {text} thing", key=text))  # noqa: B023
     ids = [m.short_id for m in await service.memories(ada, limit=9)]
     await service.close(seconds=5)
     assert len(set(ids)) == 3

@@ -16,16 +16,15 @@ from zoneinfo import ZoneInfo
 from structlog.testing import capture_logs
 
 from agents.spec import AgentSpec, JobsSpec, MemorySpec
-from agents.tokens import count_tokens
-from gateway import app, schedule
-from gateway import jobs as night
+from gateway import app
 from gateway.cli.start import loaded
-from gateway.jobs import TIDY, Timetable, Worker, ticking, timetables
-from memory.service import Service, Triggers
-from memory.upkeep.table import TABLE
-from tests.conftest import private
-from tests.fakes import DAY, MINUTE, Clock, counting_ids
-from tests.integration.test_jobs import remember
+from gateway.ops import night_clock as night
+from gateway.ops import schedule
+from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
+from memory.jobs.table import TABLE
+from memory.service import AgentMemory, Service, Triggers
+from tests.kit.fakes import DAY, MINUTE, Clock, runtime
+from tests.kit.talk import private, remember
 
 ZONES = (
     "UTC", "Europe/Berlin", "America/New_York", "America/St_Johns", "Pacific/Apia", "Pacific/Chatham",
@@ -44,11 +43,9 @@ async def opened(folder: Path, specs: Mapping[str, AgentSpec], clock: Clock) -> 
     """The store as a start opens it, with its worker."""
     service = await Service.open(
         folder / "remora.db",
-        agents={name: spec.timezone for name, spec in specs.items()},
+        agents={name: AgentMemory(timezone=spec.timezone) for name, spec in specs.items()},
         triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=counting_ids(),
-        count_tokens=count_tokens,
+        runtime=runtime(clock),
     )
     try:
         yield service, Worker(service, timetables(specs), now=clock)
@@ -62,7 +59,7 @@ async def record(service: Service) -> Counter[tuple[str, str, str, str]]:
     return Counter((run.agent, run.job, run.period, run.state) for run in rows)
 
 
-def expected(agent: Timetable, job: schedule.Job, start: int, end: int) -> set[date]:
+def expected(agent: Timetable, job: schedule.ScheduledJob, start: int, end: int) -> set[date]:
     """The slots of a job from one moment to another."""
     found, at = set[date](), start
     while (slot := schedule.following(job, agent.zone, at)).at <= end:
@@ -208,7 +205,7 @@ async def test_nothing_runs_on_a_damaged_store(tmp_path: Path) -> None:
         with path.open("r+b") as file:
             file.seek((page - 1) * size)
             file.write(b"\x5a" * 100)
-        assert await service._database.check() is not None
+        assert await service.database.check() is not None
         with capture_logs() as told:
             assert await worker.work_off() == []
         assert [(line["event"], "damaged" in line["reason"]) for line in told] == [("jobs.put_off", True)]
@@ -218,7 +215,7 @@ async def test_a_job_that_can_not_even_be_begun_holds_up_no_other(tmp_path: Path
     """Not those behind it in the night, not the same job of the next agent, and not the nights to come."""
     clock = Clock()
     async with opened(tmp_path, named(("UTC", "Asia/Tokyo")), clock) as (service, worker):
-        await service._database.write(
+        await service.database.write(
             lambda tx: tx.run(
                 "insert into job_runs (job, agent_id, period, state, started_at)"
                 " select 'compress', id, '1 is no date', 'done', ? from agents where name = 'a0'",
@@ -345,10 +342,10 @@ async def test_an_agent_without_nights_takes_nobodys_night_away(tmp_path: Path) 
     for name, said in (("assistant", ""), ("mute", "memory: {enabled: false}\n")):
         (tmp_path / "agents" / f"{name}.yaml").write_text(f"name: {name}\n{said}")
     async with app.opened(loaded(config), {}, now=clock) as parts:
-        memory = parts.stores["assistant"].memory
+        memory = parts.roster.stores["assistant"].memory
         await remember(memory, await memory.context(*private("ada")), "I like tea")
         clock.at += MINUTE
         await memory.context(*private("ada", agent="mute"))
-        await memory._database.write(lambda tx: tx.run("update memories set strength = 0, origin = 'extracted'"))
+        await memory.database.write(lambda tx: tx.run("update memories set strength = 0, origin = 'extracted'"))
         run = await memory.jobs.run("assistant", "decay", "2026-11-22")
         assert run is not None and run.counts == {"archived": 1}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gateway.policy import Rules
+from gateway.pipeline.policy import Rules
 from memory.store.database import Transaction
-from tests.fakes import DAY, NOON
-from tests.pipeline import World, pipeline
+from tests.kit.fakes import DAY, NOON
+from tests.kit.pipeline import World, pipeline
 
 ADA, BOB, ROOT, CLUB = "7", "8", "9", "-1001"
 _ID = re.compile(r"m_[a-z0-9]+")
@@ -36,7 +36,7 @@ async def faded(world: World, text: str, *, author: str = ADA, **more: Any) -> s
             (NOON - 400 * DAY, found[0]),
         )
 
-    await world.memory._database.write(age)
+    await world.memory.database.write(age)
     return found[0]
 
 
@@ -53,35 +53,35 @@ async def said(world: World, text: str, *, author: str = ADA, **more: Any) -> st
 
 async def test_what_the_night_did_is_shown_and_taken_back(world: World) -> None:
     """From the list to one run to its rows, and back; the second time there is nothing to take back."""
-    assert await said(world, "/memory runs") == "No work of the night has changed anything of what I remember here."
+    assert await said(world, "/memory runs") == "No nightly job has changed anything I remember here."
     short_id = await faded(world, "the build is red")
     number = await night(world)
     assert await said(world, "/memory runs") == (
-        "What the work of the night has done with what I remember here, newest first:\n"
-        f"  {number}  21 Nov 2026: set aside what has faded: set aside 1\n"
-        f"/memory run {number} shows what that was, /memory undo {number} takes it back."
+        "What the nightly jobs did with my memories here, newest first:\n"
+        f"  {number}  21 Nov 2026: archive faded memories: archived 1\n"
+        f"/memory run {number} shows the details, and /memory undo {number} undoes them."
     )
     shown = await said(world, f"/memory run {number}")
-    assert shown.startswith(f"Run {number}, 21 Nov 2026: set aside what has faded\n− ")
-    assert "the build is red" in shown and shown.endswith(f"({short_id}), set aside")
-    assert "set aside, for it has faded" in await said(world, f"/memory show {short_id}")
+    assert shown.startswith(f"Run {number}, 21 Nov 2026: archive faded memories\n− ")
+    assert "the build is red" in shown and shown.endswith(f"({short_id}), archived")
+    assert "archived because it faded" in await said(world, f"/memory show {short_id}")
     undone = await said(world, f"/memory undo {number}")
-    assert "as they were before: 1;" in undone and f"({short_id})" in undone
-    assert "set aside" not in await said(world, f"/memory show {short_id}")
-    assert "(taken back)" in await said(world, "/memory runs")
-    assert await said(world, f"/memory undo {number}") == f"Run {number} was taken back before."
+    assert "Memories restored: 1;" in undone and f"({short_id})" in undone
+    assert "archived" not in await said(world, f"/memory show {short_id}")
+    assert "(undone)" in await said(world, "/memory runs")
+    assert await said(world, f"/memory undo {number}") == f"Run {number} has already been undone."
 
 
 async def test_a_preview_costs_nothing_without_a_model_and_changes_nothing(world: World) -> None:
     """The night then does just that."""
     short_id = await faded(world, "the build is red")
     shown = await said(world, "/memory preview decay")
-    assert f"({short_id}), set aside" in shown and shown.endswith("No model was asked for that.")
-    assert "set aside" not in await said(world, f"/memory show {short_id}")
-    assert await said(world, "/memory runs") == "No work of the night has changed anything of what I remember here."
-    assert "decay (set aside what has faded)" in await said(world, "/memory preview")
+    assert f"({short_id}), archived" in shown and shown.endswith("This preview used no model.")
+    assert "archived" not in await said(world, f"/memory show {short_id}")
+    assert await said(world, "/memory runs") == "No nightly job has changed anything I remember here."
+    assert "decay (archive faded memories)" in await said(world, "/memory preview")
     await said(world, f"/memory pin {short_id}")
-    assert "would change nothing" in await said(world, "/memory preview decay")
+    assert "would not change any" in await said(world, "/memory preview decay")
 
 
 @pytest.mark.parametrize("typed", ["999", "abc", "99999999999999999999999", "-1", "1; drop table memories"])
@@ -105,7 +105,7 @@ async def test_in_a_group_everybody_looks_and_an_admin_takes_back(world: World) 
     for command in (f"/memory undo {number}", "/memory preview decay"):
         assert "only an admin" in await said(world, command, author=BOB, chat=CLUB, addressed=True)
     undone = await said(world, f"/memory undo {number}", author=ROOT, chat=CLUB, addressed=True)
-    assert f"({short_id})" in undone and undone.startswith("Taken back")
+    assert f"({short_id})" in undone and undone.startswith("Undone")
 
 
 async def test_in_chinese_too(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,17 @@ import pytest
 
 from agents.llm import ChatMessage, ModelError, Request
 from agents.providers.openai import OpenAIProvider
-from tests import loopback
-from tests.integration.served import ADA, ANN, BEN, TELEGRAM_TOKEN, Served, spawned
-from tests.loopback import Answer, Asked
+from agents.spec import ModelSpec
+from tests.kit import loopback
+from tests.kit.loopback import Answer, Asked
+from tests.kit.served import ADA, ANN, BEN, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
 from tests.platforms.discord import serving as serving_discord
 from tests.platforms.discord.client import Deed
 from tests.platforms.telegram import Control as Telegram
 from tests.platforms.telegram import serving as serving_telegram
+from tests.platforms.telegram.world import found_entities
 
 HOOKED_TOKEN = "987654321:" + "Zz9-_" * 7
 SECRET = "h00k-Secret_which-nobody-may-read"
@@ -246,6 +249,56 @@ async def test_nothing_that_is_shown_on_discord_pings_or_previews(tmp_path: Path
     assert not re.search(r"@everyone|@here|<@!?\d|<@&\d", " ".join(body["content"] for body in bodies))
 
 
+CALLING = (
+    "Ask @ada_lovelace or **@bob_1815**, (@carl_fg) and [@dora_x](https://example.org/d), `@erin_code`, _@fred__. "
+    "https://a/@gina_x x@hugo.y@ivan_z ada@example.org\n> @jane_q\n\n```\n@kate_r\n```\n| @lena_s |\n|---|\n| @mike_t |\n\n"
+)
+
+
+async def test_nothing_that_is_shown_on_telegram_calls_anybody_by_name(tmp_path: Path) -> None:
+    """A bare @name rings that member of the group: message, draft, answer to a command."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        await telegram.script_model({"short": CALLING, "long": CALLING + "word " * 900 + CALLING}, ms=600)
+        bots = (
+            f"{{telegram: [{{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], stream: draft}}],"
+            " discord: []}"
+        )
+        served = Served(
+            tmp_path,
+            telegram=telegram,
+            model_url=telegram.model_url,
+            channels=bots,
+            limits="{burst_seconds: 0, placeholder_seconds: 0, person_burst: 1000}",
+        )
+        async with served.running():
+            for said in ("short", f"/remember I like {CALLING}", "/memory", "/why", "long"):
+                before = len(await telegram.texts(ANN))
+                await telegram.say(said, user=ANN)
+                await telegram.wait(chat=ANN, bot_messages=before + 1, timeout=30)
+        state = await telegram.state()
+    shown = [
+        one
+        for chat in state["chats"].values()
+        for message in chat["messages"]
+        if message["by_bot"]
+        for one in (message, *message["edits"])
+    ] + state["drafts"]
+    assert sum("Ask" in one["text"] for one in shown) >= 4
+    assert [called for one in shown for called in calls(one["text"], one.get("entities", []))] == []
+    texts = " ".join(one["text"] for one in shown)
+    assert "ada@example.org" in texts and "@kate_r" in texts and "@erin_code" in texts
+
+
+def calls(text: str, entities: Sequence[dict[str, Any]]) -> list[str]:
+    """Whom a text calls on Telegram: names that stand in no code."""
+    code = [(one["offset"], one["offset"] + one["length"]) for one in entities if one["type"] in ("code", "pre")]
+    return [
+        text
+        for found in found_entities(text)
+        if found["type"] == "mention" and not any(start <= found["offset"] < end for start, end in code)
+    ]
+
+
 async def test_a_server_that_repeats_what_it_was_asked_is_not_quoted() -> None:
     """Servers that check requests with pydantic answer 400 with the whole input; the error goes into the log."""
     canary = Canaries()()
@@ -255,16 +308,8 @@ async def test_a_server_that_repeats_what_it_was_asked_is_not_quoted() -> None:
         return Answer(status=400, body={"error": {"message": json.dumps(told)}})
 
     async with loopback.serving(refuse) as url, httpx.AsyncClient(trust_env=False) as client:
-        provider = OpenAIProvider(
-            client,
-            base_url=url,
-            model="test",
-            key=None,
-            temperature=None,
-            max_tokens=None,
-            timeout=5,
-            count_tokens=len,
-        )
+        model = ModelSpec(provider="openai", base_url=url, model="test", timeout=5)
+        provider = OpenAIProvider(client, model, count_tokens=len)
         with pytest.raises(ModelError) as raised:
             await provider.complete(Request(messages=(ChatMessage(role="user", content=f"my secret is {canary}"),)))
     assert canary not in str(raised.value)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalogue import CATALOGUE
-from gateway.policy import Rules
-from memory.service import Desk, Overseer, Question, Service
-from memory.store import looks
-from memory.store.looks import Look
-from tests.conftest import private
-from tests.fakes import Clock
-from tests.integration.test_leaving import counting, rows
-from tests.pipeline import World, pipeline
+from gateway.commands.catalogue import CATALOGUE
+from gateway.pipeline.policy import Rules
+from memory.service import Edits, Overseer, Question, Service
+from memory.store import audit
+from memory.store.audit import AuditEntry
+from tests.kit.fakes import Clock
+from tests.kit.pipeline import World, pipeline
+from tests.kit.stores import rows
+from tests.kit.talk import private, received
 
 ADMIN, OTHER_ADMIN, BOB, CYD = "12345678", "87654321", "22222222", "33333333"
 CLUB = "-1001234567"
@@ -49,7 +49,7 @@ async def looked(world: World, reference: str, *, group: bool = False) -> list[t
         kind,
         reference,
     )
-    found: list[Look] = await world.memory._database.read(lambda reader: looks.of_owners(reader, owner, 10))
+    found: list[AuditEntry] = await world.memory.database.read(lambda reader: audit.of_owners(reader, owner, 10))
     assert all(look.admin_name == f"N{ADMIN}" and look.agent == "assistant" for look in found)
     return [(look.action, look.found) for look in found]
 
@@ -149,16 +149,9 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
     admin_context = await memory.context(*boss)
     desk_ids: list[int] = []
 
-    def keep(desk: Desk) -> tuple[()]:
-        desk_ids.extend(one.id for one in desk.remember("I like tea"))
+    def keep(edits: Edits) -> tuple[()]:
+        desk_ids.extend(one.id for one in edits.remember("I like tea"))
         return ()
-
-    async def received() -> int:
-        inbox_id = await memory.mail.receive(
-            platform="console", bot_id="local", update_key=counting(), session_key=boss[0].session_key, payload="{}"
-        )
-        assert inbox_id is not None
-        return inbox_id
 
     async def asked() -> Question:
         found: list[Question] = []
@@ -167,16 +160,21 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
             found.append(overseer.ask("erase", {"memory": desk_ids[0]}, choices=("yes", "no"), preset="yes"))
             return ()
 
-        await memory.oversight.answer(admin_context, await received(), "ada", "show", act)
+        await memory.oversight.answer(admin_context, await received(memory, boss[0].session_key), "ada", "show", act)
         return found[0]
 
-    await memory.answer(context, await received(), keep)
+    await memory.answer(context, await received(memory, boss[0].session_key), keep)
     over = await asked()
     await memory.cancel(over)
-    assert await memory.oversight.forget(admin_context, await received(), over, "ada", desk_ids[0]) is None
+    assert (
+        await memory.oversight.forget(
+            admin_context, await received(memory, boss[0].session_key), over, "ada", desk_ids[0]
+        )
+        is None
+    )
     noted = "select found from looks where action = 'forget'"
     assert await rows(memory, noted) == []
-    question, request = await asked(), await received()
+    question, request = await asked(), await received(memory, boss[0].session_key)
     for _ in range(2):
         receipt = await memory.oversight.forget(admin_context, request, question, "ada", desk_ids[0])
         assert receipt is not None and receipt.memories == 1

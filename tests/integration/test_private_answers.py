@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from channels.base import Place
-from tests.fakes import Clock, ScriptedModel
-from tests.integration.test_delivery import Desk, Phone
+from tests.kit.bench import Desk, Phone
+from tests.kit.fakes import Clock, ScriptedModel
 
 
 @pytest.fixture

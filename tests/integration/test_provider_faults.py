@@ -17,10 +17,10 @@ import pytest
 
 from bench.faults import FAULTS, Listener, Suffered, configured, say, suffer
 from gateway import app
-from gateway.router import Router
-from gateway.texts import Texts
-from tests import faultserver
-from tests.faultserver import WELL, FaultServer, delta, says, sse
+from gateway.commands.texts import Texts
+from gateway.pipeline.router import Router
+from tests.kit import faultserver
+from tests.kit.faultserver import WELL, FaultServer, delta, says, sse
 
 #: Seconds of a turn here; nothing is asserted about time but that all of it ends.
 DEADLINE = 3.0

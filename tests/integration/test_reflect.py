@@ -11,22 +11,20 @@ from typing import Any
 
 import pytest
 
-from agents.tokens import count_tokens
-from memory.learn.ask import Ask, Mind
-from memory.service import Context, Memory, Service, Triggers, Where, Who
-from memory.store import job_runs, memories, wishes
+from memory.jobs import reflect
+from memory.jobs.base import Night
+from memory.jobs.reflect import LIMIT
+from memory.learn.model import BackgroundModel, ModelRequest
+from memory.service import Context, Memory, Service, Where, Who
+from memory.store import job_runs, memories, opt_outs
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
 from memory.store.memories import Draft
-from memory.upkeep import reflect
-from memory.upkeep.job import Night
-from memory.upkeep.reflect import LIMIT
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import DAY, Clock, counting_ids
-from tests.integration.test_decay import everything, met, planted
-from tests.integration.test_extraction import Answer, Model
-from tests.integration.test_memory import act
-from tests.integration.test_merge import Watched
+from tests.kit.fakes import DAY, Clock
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import Answer, Model
+from tests.kit.stores import Watched, opened, planted, remembered
+from tests.kit.talk import act, group, met, private
 
 INSIGHT = "Ada is getting ready to sail north. The boat matters most now. She may ask about charts."
 
@@ -39,14 +37,10 @@ def said(text: str = INSIGHT, *numbers: int) -> dict[str, Any]:
 async def thinking(folder: Path, clock: Clock, *answers: Answer) -> AsyncIterator[tuple[Service, Model]]:
     """A store whose agent has a model, and that model."""
     model = Model(*answers)
-    memory = await Service.open(
-        folder / "remora.db", agents={"assistant": "UTC"}, triggers=Triggers(quiet_seconds=3_600), now=clock,
-        new_id=counting_ids(), count_tokens=count_tokens, minds={"assistant": Mind(complete=model)},
-    )  # fmt: skip
-    try:
+    async with opened(
+        folder / "remora.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)
+    ) as memory:
         yield memory, model
-    finally:
-        await memory.close(seconds=5)
 
 
 async def look_back(memory: Service, clock: Clock, by_hand: str = "") -> Run:
@@ -56,24 +50,24 @@ async def look_back(memory: Service, clock: Clock, by_hand: str = "") -> Run:
     return run
 
 
-async def told(memory: Service, context: Context, clock: Clock, *values: str, **of: object) -> list[int]:
+async def told(memory: Service, context: Context, clock: Clock, *values: str, **of: Any) -> list[int]:
     """Facts of now."""
-    return [await planted(memory, context, value, clock, key=f"about {value}", **of) for value in values]
+    return [await planted(memory, context, value, key=f"about {value}", **of) for value in values]
 
 
 async def reflections(memory: Service, context: Context) -> list[Memory]:
-    return await memory._database.read(
+    return await memory.database.read(
         lambda reader: memories.current(reader, context.scope, ("reflection",), limit=100)
     )
 
 
 async def parents(memory: Service, context: Context, row: Memory) -> set[int]:
-    found = await memory._database.read(lambda reader: memories.parents(reader, context.scope, row.id))
+    found = await memory.database.read(lambda reader: memories.parents(reader, context.scope, row.id))
     return {memory.id for memory in found}
 
 
-def lines(ask: Ask) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ask.material.splitlines() if line.startswith("{")]
+def lines(request: ModelRequest) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in request.material.splitlines() if line.startswith("{")]
 
 
 async def test_three_new_facts_make_a_reflection_and_two_do_not(tmp_path: Path, clock: Clock) -> None:
@@ -95,7 +89,7 @@ async def test_three_new_facts_make_a_reflection_and_two_do_not(tmp_path: Path, 
             None,
         )
         assert (made.value, made.origin, made.importance, made.confidence) == (INSIGHT, "derived", 5, 0.7)
-        assert made.local_date == "2026-11-22" and made.learned_at == clock()
+        assert made.local_date == "2026-11-22" and clock.just_now(made.learned_at)
         assert await parents(memory, ada, made) == set(shown)
 
 
@@ -106,7 +100,7 @@ async def test_old_facts_are_nothing_new(tmp_path: Path, clock: Clock) -> None:
         await told(memory, ada, clock, "boat", "north", "charts")
         clock.move(days=7.1)
         assert (await look_back(memory, clock)).counts == {}
-        rows = await memory._database.read(lambda reader: reader.all("select * from job_items"))
+        rows = await memory.database.read(lambda reader: reader.all("select * from job_items"))
         assert rows == [] and model.asked == []
 
 
@@ -129,10 +123,10 @@ async def test_a_second_run_of_the_week_costs_nothing(tmp_path: Path, clock: Clo
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
         run = await look_back(memory, clock)
-        before = await everything(memory)
+        before = await remembered(memory)
         assert await memory.jobs.run("assistant", "reflect", run.period) is None
         assert (await look_back(memory, clock, "T09:00:00")).counts == {}
-        assert len(model.asked) == 1 and await everything(memory) == before
+        assert len(model.asked) == 1 and await remembered(memory) == before
 
 
 async def test_the_week_is_shown_first_then_what_weighs_most(tmp_path: Path, clock: Clock) -> None:
@@ -172,12 +166,12 @@ async def test_forgetting_any_parent_takes_it_along_and_leaves_the_others_alone(
             tx.run("update memories set compressed_at = 7 where id = ?", (event,))
             tx.run("update memories set archived_at = 8 where id = ?", (faded,))
 
-        await memory._database.write(later)
+        await memory.database.write(later)
         [made] = await reflections(memory, ada)
         receipt = await forgotten_alone(memory, ada, first)
         assert (receipt.memories, receipt.derived, receipt.restored) == (1, 1, 0)
         assert await reflections(memory, ada) == []
-        rows = await memory._database.read(
+        rows = await memory.database.read(
             lambda r: r.all("select id, compressed_at, archived_at from memories where id in (?, ?)", (event, faded))
         )
         assert sorted(map(tuple, rows)) == sorted([(event, 7, None), (faded, None, 8)])
@@ -192,14 +186,15 @@ async def test_correcting_any_parent_ends_it_and_leaves_the_others_alone(tmp_pat
         await look_back(memory, clock)
         [made] = await reflections(memory, ada)
         [north] = [one for one in await memory.memories(ada, limit=20) if one.value == "north"]
-        _, new = await act(memory, ada, lambda desk: desk.correct(north.short_id, "south"))
+        _, new = await act(memory, ada, lambda edits: edits.correct(north.short_id, "south"))
         assert await reflections(memory, ada) == []
         assert {one.value for one in await memory.memories(ada, limit=20)} == {"boat", "south", "charts"}
-        assert [one.value for one in (await act(memory, ada, lambda desk: desk.show(new.short_id))).versions] == [
+        assert [one.value for one in (await act(memory, ada, lambda edits: edits.show(new.short_id))).versions] == [
             "north",
             "south",
         ]
-        assert (await act(memory, ada, lambda desk: desk.show(made.short_id))).memory.valid_until == clock()
+        ended = (await act(memory, ada, lambda edits: edits.show(made.short_id))).memory.valid_until
+        assert ended is not None and clock.just_now(ended)
 
 
 async def test_without_a_model_there_is_none_and_the_run_says_so(memory: Service, clock: Clock) -> None:
@@ -263,7 +258,7 @@ async def test_an_unreadable_answer_fails_the_run_and_is_tried_again(tmp_path: P
         await told(memory, ada, clock, "boat", "north", "charts")
         failed = await look_back(memory, clock)
         assert (failed.state, failed.error) == ("failed", "unreadable_answer")
-        spent = await memory._database.read(lambda r: r.all("select purpose, input_tokens from usage"))
+        spent = await memory.database.read(lambda r: r.all("select purpose, input_tokens from usage"))
         assert [tuple(row) for row in spent] == [("reflect", 100)]
         clock.at = failed.not_before
         again = await memory.jobs.run("assistant", "reflect", failed.period)
@@ -294,8 +289,8 @@ async def test_what_changes_while_the_model_thinks_spoils_the_answer(
     """It may hold words of what is forgotten by now, or conclude from what no longer holds."""
     rows: list[int] = []
 
-    async def meanwhile(_ask: Ask) -> str:
-        await memory._database.write(lambda tx: change(tx, rows[1], memory._short_id))
+    async def meanwhile(_request: ModelRequest) -> str:
+        await memory.database.write(lambda tx: change(tx, rows[1], memory.new_id))
         return json.dumps(said())
 
     async with thinking(tmp_path, clock, meanwhile) as (memory, _model):
@@ -310,10 +305,10 @@ async def test_what_is_taken_back_is_not_concluded_from_the_same_again(tmp_path:
     async with thinking(tmp_path, clock, said(), said("Something else.")) as (memory, model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
-        before = await everything(memory)
+        before = await remembered(memory)
         run = await look_back(memory, clock)
         await memory.jobs.undo(ada, run.id)
-        assert await everything(memory) == before
+        assert await remembered(memory) == before
         clock.move(days=1)
         await told(memory, ada, clock, "oars", "tides")
         assert (await look_back(memory, clock)).counts == {} and len(model.asked) == 1
@@ -341,10 +336,10 @@ async def test_a_preview_shows_it_and_keeps_nothing(tmp_path: Path, clock: Clock
     async with thinking(tmp_path, clock, said()) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
-        before = await everything(memory)
+        before = await remembered(memory)
         [change] = await memory.jobs.preview(ada, "reflect")
         assert (change.what, change.memory.value, len(change.made_of)) == ("new", INSIGHT, 3)
-        assert await everything(memory) == before
+        assert await remembered(memory) == before
 
 
 async def test_nobody_who_wants_nothing_learned_is_looked_back_on(tmp_path: Path, clock: Clock) -> None:
@@ -352,7 +347,7 @@ async def test_nobody_who_wants_nothing_learned_is_looked_back_on(tmp_path: Path
     async with thinking(tmp_path, clock) as (memory, model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts", origin="told")
-        await memory._database.write(lambda tx: wishes.learn_from(tx, ada.speaker.person_id, False))
+        await memory.database.write(lambda tx: opt_outs.learn_from(tx, ada.speaker.person_id, False))
         assert (await look_back(memory, clock)).counts == {} and model.asked == []
 
 
@@ -364,18 +359,18 @@ async def test_while_learning_is_off_in_a_chat_nothing_is_concluded(
     async with thinking(tmp_path, clock, said()) as (memory, model):
         context = await met(memory, clock, place)
         await told(memory, context, clock, "boat", "north", "charts")
-        await act(memory, context, lambda desk: desk.set_learning(False))
+        await act(memory, context, lambda edits: edits.set_learning(False))
         assert await memory.jobs.preview(context, "reflect") == []
         assert (await look_back(memory, clock)).counts == {} and model.asked == []
-        await act(memory, context, lambda desk: desk.set_learning(True))
+        await act(memory, context, lambda edits: edits.set_learning(True))
         assert (await look_back(memory, clock, "T10:00:00")).counts == {"insights": 1}
 
 
 async def test_what_is_switched_off_while_the_model_thinks_is_off(tmp_path: Path, clock: Clock) -> None:
     """What it answers then is not kept."""
 
-    async def meanwhile(_ask: Ask) -> str:
-        await act(memory, ada, lambda desk: desk.set_learning(False))
+    async def meanwhile(_request: ModelRequest) -> str:
+        await act(memory, ada, lambda edits: edits.set_learning(False))
         return json.dumps(said())
 
     async with thinking(tmp_path, clock, meanwhile) as (memory, _model):
@@ -412,7 +407,7 @@ async def test_it_never_fades(tmp_path: Path, clock: Clock) -> None:
         run = await memory.jobs.run("assistant", "decay", "2036-11-20")
         assert run is not None and run.counts == {"archived": 3}
         assert len(await reflections(memory, ada)) == 1
-        assert await memory._database.read(lambda r: job_runs.undone(r, "decay", ada.scope.writes_to)) == []
+        assert await memory.database.read(lambda r: job_runs.undone(r, "decay", ada.scope.writes_to)) == []
 
 
 @pytest.mark.parametrize("people", [1, 7])
@@ -430,4 +425,4 @@ async def test_those_with_new_facts_are_found_in_one_short_reading(memory: Servi
         watched = Watched(reader)
         return reflect.JOB.owners(watched, of), len(watched.asked)  # type: ignore[arg-type]
 
-    assert await memory._database.read(look) == (sorted(expected), 3)
+    assert await memory.database.read(look) == (sorted(expected), 3)

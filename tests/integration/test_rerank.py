@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from memory.recall.rerank import Reranker
-from tests.loopback import Answer, Asked, serving
+from tests.kit.loopback import Answer, Asked, serving
 
 TEXTS = [f"text {n}" for n in range(10)]
 UNCHANGED = list(range(10))

@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 from channels.base import Place
-from gateway.catalogue import CATALOGUE
-from tests.integration.test_transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
+from gateway.commands.catalogue import CATALOGUE
+from tests.kit.transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 
@@ -37,7 +37,7 @@ ANSWERS: dict[Kind, tuple[str, ...]] = {
     "long": (LONG,),
     "stream": ("Answer to: tell me",),
     "command": ("Saved (m_1): you like tea",),
-    "press": ("Saved (m_1): you like tea", "Nothing was forgotten."),
+    "press": ("Saved (m_1): you like tea", "I forgot nothing."),
     "failed": ("{error.model_auth}",),
     "answer now": ("{late.ask}", "Answer to: tell me"),
     "show again": ("{again.ask}", "Answer to: tell me"),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Hook, Host, Inbound, Outbound
 from gateway import app
-from gateway.config import Config, load
-from gateway.http import AddressUnusable
-from gateway.serve import GRACE, SILENCE, judge, serve, version
+from gateway.config.loading import Config, load
+from gateway.ops.http import AddressUnusable
+from gateway.ops.serve import GRACE, SILENCE, judge, serve, version
 from memory.errors import StoreInUse
 from memory.service import StoreHealth
-from tests.fakes import NOON, Clock
+from tests.kit.fakes import NOON, Clock
 
 WELL = StoreHealth(oldest_inbox=None, oldest_outbox=None, damage=None, wal_bytes=0)
 
@@ -198,7 +201,7 @@ async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: i
     config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
     wire, operator = Wire(), Operator()
     serving = asyncio.create_task(
-        serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=lambda: NOON + 5_000)
+        serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=Clock(NOON + 5_000))
     )
     async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
         await until(wire.receiving, serving)
@@ -324,6 +327,91 @@ async def test_bad_health_for_too_long_ends_it_only_if_configured(tmp_path: Path
     assert (passed > 600) is not ends
 
 
+async def test_a_part_that_cannot_tell_how_it_is_is_named_and_ends_nothing(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """The watch over the others must outlive a fault of any of them."""
+
+    class Dumb(Wire):
+        def health(self) -> Health:
+            raise OSError("no such luck")
+
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    wire, operator, looked = Dumb(), Operator(), asyncio.Event()
+    looks = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal looks
+        if seconds >= 30:
+            await asyncio.Event().wait()
+        looks += 1
+        if looks > 3:
+            looked.set()
+        await asyncio.sleep(0.01)
+
+    serving = asyncio.create_task(
+        serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=lambda: NOON, sleep=sleep)
+    )
+    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+        await until(looked, serving)
+        page = await client.get(f"http://127.0.0.1:{unused_tcp_port}/healthz")
+        operator.stop.set()
+        assert await serving == 0
+    (reason,) = page.json()["reasons"]
+    assert page.status_code == 503 and reason.startswith("console: it can't be told how it is: OSError at ")
+
+
+async def test_it_gets_over_a_time_without_files(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Whatever took them, it goes on, says so once and takes who comes when there are some again."""
+    config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
+    wire, operator, looked = Wire(), Operator(), asyncio.Event()
+    passed = 0.0
+
+    async def sleep(seconds: float) -> None:
+        if seconds >= 30:
+            await asyncio.Event().wait()
+        looked.set()
+        await asyncio.sleep(0.01)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    serving = asyncio.create_task(
+        serve(
+            config,
+            {"console": wire},
+            stop=operator.stop,
+            say=operator.say,
+            now=lambda: NOON,
+            monotonic=lambda: passed,
+            sleep=sleep,
+        )
+    )
+    with capture_logs() as logs:
+        async with asyncio.timeout(20):
+            await until(wire.receiving, serving)
+            with socket.socket() as one:
+                one.setblocking(False)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (one.fileno() + 1, hard))
+                try:
+                    await asyncio.get_running_loop().sock_connect(one, ("127.0.0.1", unused_tcp_port))
+                    await asyncio.get_running_loop().sock_sendall(
+                        one, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                    )
+                    for _ in range(5):
+                        looked.clear()
+                        await until(looked, serving)
+                finally:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                said = await asyncio.get_running_loop().sock_recv(one, 10_000)
+            passed = 600.0
+            while logs[-1]["event"] != "health.green":
+                looked.clear()
+                await until(looked, serving)
+            operator.stop.set()
+            assert await serving == 0
+    assert said.startswith(b"HTTP/1.1 503 ") and b"can open no more files and connections" in said
+    assert [line["event"] for line in logs if line["log_level"] != "info"] == ["health.red", "health.green"]
+
+
 @pytest.mark.parametrize(
     ("channel", "store", "uptime", "reason"),
     [
@@ -353,7 +441,9 @@ def test_health_is_judged_end_to_end(
             damage="a page is damaged." if kind == "damage" else None,
             wal_bytes=0,
         )
-    report = judge(channels={"wire": channel}, stores={"db": store}, now=NOON, uptime=uptime, turn_seconds=180)
+    report = judge(
+        channels={"wire": channel}, stores={"db": store}, now=NOON, uptime=uptime, turn_seconds=180, version="1"
+    )
     assert report.reasons == (() if reason is None else (reason,))
     assert report.status == ("green" if reason is None else "red")
     assert (report.channels["wire"].last_poll_seconds_ago or 0) >= 0

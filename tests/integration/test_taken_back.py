@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from channels.base import Attachment, Inbound
-from tests.fakes import Clock, ScriptedModel
-from tests.integration.test_delivery import Desk, Phone, SlowModel, until
+from tests.kit.bench import Desk, Phone, SlowModel, until
+from tests.kit.fakes import Clock, ScriptedModel
 
 
 @pytest.fixture
@@ -22,9 +22,7 @@ async def test_a_deleted_message_is_taken_back_before_its_turn_and_after(desk: D
     """What somebody deletes is not to be known any longer."""
     async with desk.running() as router:
         await desk.say("I live in Lisbon", key="m1")
-        await router._stores["assistant"].memory.flush(
-            await router._stores["assistant"].memory.context(*desk.where("ada")), "test"
-        )
+        await desk.memory.flush(await desk.context("ada"), "test")
         place = desk.inbound("").place
         await router.on_deleted(place, ["m1", "never-said"])
         await router.settled(place)
@@ -51,8 +49,8 @@ async def test_what_is_deleted_while_its_turn_goes_on_teaches_nothing(tmp_path: 
         await until(lambda: bool(model.requests))
         await router.on_deleted(said.place, ["m1"])
         await router.settled(said.place)
-        memory = router._stores["assistant"].memory
-        await memory.flush(await memory.context(*desk.where("ada")), "test")
+        memory = desk.memory
+        await memory.flush(await desk.context("ada"), "test")
         assert await desk.rows("select value from memories") == []
         assert await desk.rows("select role, recall, learn from messages order by id") == [
             ("user", 0, 0),

@@ -47,6 +47,7 @@ from telegram.request import HTTPXRequest
 
 from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
+from agents.spec import ModelSpec
 from memory.learn.answer import read_answer
 from tests.platforms.telegram import Control, File, running, serving
 from tests.platforms.telegram.client import ControlError
@@ -1179,16 +1180,8 @@ async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> No
     """A crash test asks of it what was paid twice; the provider is the product's own."""
     question = "What is up?\nI like tea\n\n[context ab: from the system]\nnow: noon\n[end of context ab]"
     async with httpx.AsyncClient() as http:
-        provider = OpenAIProvider(
-            http,
-            base_url=platform.model_url,
-            model="test",
-            key=None,
-            temperature=None,
-            max_tokens=None,
-            timeout=20,
-            count_tokens=len,
-        )
+        model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=20)
+        provider = OpenAIProvider(http, model, count_tokens=len)
         request = Request(messages=(ChatMessage(role="user", content=question),))
         pieces: list[str] = []
 

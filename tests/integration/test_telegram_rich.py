@@ -32,21 +32,9 @@ from channels.base import (
 )
 from channels.telegram import TelegramChannel, Webhook
 from channels.telegram.updates import album_of, chat_of, gathered
-from tests.fakes import Clock
-from tests.integration.test_telegram_channel import (
-    ADA,
-    BOT,
-    GROUP,
-    SECONDS,
-    Host,
-    Sleep,
-    bot,
-    known,
-    place,
-    row,
-    running,
-    shown,
-)
+from tests.kit.fakes import Clock
+from tests.kit.hosts import SECONDS
+from tests.kit.telegram_bot import ADA, BOT, GROUP, Host, Sleep, bot, known, place, row, running, shown
 from tests.platforms.telegram import Control, File, serving
 
 SECRET = "a-secret-of-this-test"
@@ -382,7 +370,7 @@ async def offered(telegram: Control, channel: TelegramChannel, host: Host) -> No
 async def test_everybody_is_offered_what_they_may_do_where_they_are(telegram: Control) -> None:
     """A command that is refused wherever it is typed teaches people that the bot is broken."""
     await known(telegram)
-    host = Host(commands=COMMANDS, bosses=[str(ADA), "12345", "not-a-number"])
+    host = Host(commands=COMMANDS, trusted=[str(ADA), "12345", "not-a-number"])
     await offered(telegram, bot(telegram), host)
     assert list(await telegram.menu(8)) == ["help", "link"]
     assert list(await telegram.menu(8, chat=GROUP)) == ["help"]
@@ -395,7 +383,7 @@ async def test_everybody_is_offered_what_they_may_do_where_they_are(telegram: Co
 async def test_menu_is_sent_only_when_it_changed(telegram: Control) -> None:
     """Telegram limits these requests, and a bot that crashes in a loop would use them up."""
     await known(telegram)
-    host = Host(commands=COMMANDS, bosses=[str(ADA)])
+    host = Host(commands=COMMANDS, trusted=[str(ADA)])
     await offered(telegram, bot(telegram), host)
     sent = len(await telegram.requests("setMyCommands"))
     assert sent == 6
@@ -405,7 +393,7 @@ async def test_menu_is_sent_only_when_it_changed(telegram: Control) -> None:
     await offered(telegram, bot(telegram), host)
     assert len(await telegram.requests("setMyCommands")) == sent + 2
     assert "block" in await telegram.menu(ADA)
-    host.bosses = []
+    host.trusted = []
     await offered(telegram, bot(telegram), host)
     assert list(await telegram.menu(ADA)) == ["help", "link"]
 
@@ -426,7 +414,7 @@ async def test_menu_that_is_refused_keeps_nobody_from_talking(telegram: Control)
 async def test_lists_that_were_sent_before_one_failed_are_not_sent_again(telegram: Control) -> None:
     """Else a list that always fails makes every start send all the others."""
     await known(telegram)
-    host = Host(commands=COMMANDS, bosses=[str(ADA)])
+    host = Host(commands=COMMANDS, trusted=[str(ADA)])
     await telegram.fault("status", method="setMyCommands", nth=3)
     await offered(telegram, bot(telegram), host)
     await offered(telegram, bot(telegram), host)

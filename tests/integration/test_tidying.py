@@ -6,48 +6,35 @@ Invariant: what must go is looked for in the bytes of the files, what must stay 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from agents.tokens import count_tokens
-from memory.backups import Retention
 from memory.errors import StoreBusy, StoreUnwritable
-from memory.recall import vectors
-from memory.service import Attached, Context, Service, Triggers, Utterance
-from memory.store import history, job_runs
+from memory.forgetting import retention
+from memory.forgetting.forgetting import Forgetting, Scrubbing
+from memory.jobs.housekeeping import Housekeeping
+from memory.recall.search import Search
+from memory.service import Attached, Context, Keeping, Service, Utterance
+from memory.store import history, job_runs, vectors
 from memory.store.database import Transaction
-from memory.upkeep import retention
-from tests.conftest import group, private
-from tests.fakes import DAY, Clock, counting_ids
-from tests.integration.test_forgetting import all_of, planted, received, say, secret, traces, wrote
-from tests.integration.test_leaving import say as said
-from tests.integration.test_memory import act, facts
-
-counting = counting_ids()
+from memory.transfer.backups import Retention
+from tests.kit import stores
+from tests.kit.fakes import DAY, Clock
+from tests.kit.forgetting import secret, traces
+from tests.kit.stores import planted, rows, wrote
+from tests.kit.talk import act, exchange, facts, group, private, received, say
 
 
-@asynccontextmanager
-async def opened(
+def opened(
     folder: Path, clock: Clock, *, transcript_days: int | None = None, daily: bool = False, keep_days: int = 14
-) -> AsyncIterator[Service]:
-    service = await Service.open(
-        folder / "remora.db",
-        agents={"assistant": "UTC", "other": "UTC"},
-        triggers=Triggers(quiet_seconds=3_600),
-        now=clock,
-        new_id=counting,
-        count_tokens=count_tokens,
-        retention=Retention(folder=folder.parent / "copies", keep_days=keep_days, daily=daily),
-        transcript_days=transcript_days,
+) -> AbstractAsyncContextManager[Service]:
+    retention = Retention(folder=folder.parent / "copies", keep_days=keep_days, daily=daily)
+    return stores.opened(
+        folder / "remora.db", clock, keeping=Keeping(retention=retention, transcript_days=transcript_days)
     )
-    try:
-        yield service
-    finally:
-        await service.close(seconds=5)
 
 
 def copies(folder: Path) -> list[str]:
@@ -61,7 +48,7 @@ async def told(memory: Service, clock: Clock, words: list[str]) -> Context:
         words.append(secret(len(words)))
         return words[-1]
 
-    turn = await say(
+    turn = await exchange(
         memory,
         private("ada"),
         f"The plan is {new()}",
@@ -81,7 +68,7 @@ async def told(memory: Service, clock: Clock, words: list[str]) -> Context:
         effects=[f"found {new()}"],
         pieces=[f"unsent {new()}"],
     )
-    failed = await received(memory, private("ada")[0], json.dumps({"text": new(), "author_id": "ada"}))
+    failed = await received(memory, private("ada")[0].session_key, json.dumps({"text": new(), "author_id": "ada"}))
     undelivered, summed_up, task = new(), new(), new()
 
     def act(tx: Transaction) -> None:
@@ -113,42 +100,42 @@ async def test_words_older_than_configured_leave_the_files_and_all_copies(tmp_pa
         await memory.indexed()
         assert all(traces(folder / "remora.db", [word]) for word in words)
         clock.move(days=29)
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {}
         clock.move(days=2)
-        assert await memory.tidying.tidy() == {"messages": 4}
+        assert await memory.housekeeping.tidy() == {"messages": 4}
         assert traces(folder / "remora.db", words) == {}
         assert not await memory.search(ada, words[0], limit=5)
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {}
     assert traces(folder / "remora.db", words) == {}
 
 
 async def test_what_was_learned_stays_and_says_that_its_source_is_erased(tmp_path: Path, clock: Clock) -> None:
     """A transcript has its time; what somebody wanted remembered has not."""
     async with opened(tmp_path / "store", clock, transcript_days=30) as memory:
-        turn = await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        turn = await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=31)
-        await say(memory, private("ada"), "I like tea.", clock)
-        assert await memory.tidying.tidy() == {"messages": 2}
+        await exchange(memory, private("ada"), "I like tea.", clock)
+        assert await memory.housekeeping.tidy() == {"messages": 2}
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
         home = next(m for m in await memory.memories(turn.context, limit=9) if m.key == "home")
-        shown = await act(memory, turn.context, lambda desk: desk.show(home.short_id))
+        shown = await act(memory, turn.context, lambda edits: edits.show(home.short_id))
         assert [source.text for source in shown.sources] == [None]
         assert {slot.key for slot in await memory.profile(turn.context)} >= {"place"}
-        texts = await all_of(memory, "select text from messages order by id")
+        texts = await rows(memory, "select text from messages order by id")
         assert texts == [("",), ("",), ("I like tea.",), ("All right.",)]
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
         # Told again it is known again: it was never forgotten.
-        await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
 
 
 async def test_words_that_were_never_read_teach_nothing_afterwards(tmp_path: Path, clock: Clock) -> None:
     """A backlog that waited too long has no words left to learn from, and holds up nothing."""
     async with opened(tmp_path / "store", clock, transcript_days=1) as memory:
-        turn = await said(memory, private("ada"), "I live in Quaxolia.", "1", clock)
+        turn = await say(memory, private("ada"), "I live in Quaxolia.", ref="1", clock=clock)
         clock.move(days=2)
-        assert await memory.tidying.tidy() == {"messages": 2}
+        assert await memory.housekeeping.tidy() == {"messages": 2}
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == []
 
@@ -156,17 +143,17 @@ async def test_words_that_were_never_read_teach_nothing_afterwards(tmp_path: Pat
 async def test_without_a_number_of_days_nothing_goes_by_its_age(tmp_path: Path, clock: Clock) -> None:
     """The default."""
     async with opened(tmp_path / "store", clock) as memory:
-        await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=4_000)
-        assert await memory.tidying.tidy() == {}
-        assert await all_of(memory, "select text from messages") == [("I live in Quaxolia.",), ("All right.",)]
+        assert await memory.housekeeping.tidy() == {}
+        assert await rows(memory, "select text from messages") == [("I live in Quaxolia.",), ("All right.",)]
 
 
 async def test_a_summary_and_a_task_stay_as_long_as_anything_is_left_there(tmp_path: Path, clock: Clock) -> None:
     """A talk that goes on for months must not lose its thread each night."""
     async with opened(tmp_path / "store", clock, transcript_days=30) as memory:
         sessions = [
-            (await say(memory, place, "Hello there.", clock)).context.session.id
+            (await exchange(memory, place, "Hello there.", clock)).context.session.id
             for place in (private("ada"), group("club", "ada"))
         ]
         fresh = (await memory.context(*private("bob"))).session.id
@@ -177,22 +164,22 @@ async def test_a_summary_and_a_task_stay_as_long_as_anything_is_left_there(tmp_p
 
         clock.move(days=31)
         await wrote(memory, act)
-        await say(memory, private("ada"), "Hello again.", clock)
+        await exchange(memory, private("ada"), "Hello again.", clock)
         await wrote(memory, lambda tx: tx.run("update sessions set created_at = ? where id = ?", (clock(), fresh)))
-        await memory.tidying.tidy()
-        kept = await all_of(memory, "select id from sessions where summary is not null and active_task is not null")
+        await memory.housekeeping.tidy()
+        kept = await rows(memory, "select id from sessions where summary is not null and active_task is not null")
         assert kept == [(sessions[0],), (fresh,)]
 
 
 async def test_a_turn_under_way_keeps_its_words(tmp_path: Path, clock: Clock) -> None:
     """A message that came days late is answered before it goes."""
     async with opened(tmp_path / "store", clock, transcript_days=1) as memory:
-        turn = await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        turn = await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         await wrote(memory, lambda tx: tx.run("update turns set state = 'running'"))
         clock.move(days=2)
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {}
         await wrote(memory, lambda tx: history.end_turn(tx, turn.id, error=None, now=clock()))
-        assert await memory.tidying.tidy() == {"messages": 2}
+        assert await memory.housekeeping.tidy() == {"messages": 2}
 
 
 async def test_retention_stopped_half_way_goes_on(tmp_path: Path, clock: Clock) -> None:
@@ -203,15 +190,15 @@ async def test_retention_stopped_half_way_goes_on(tmp_path: Path, clock: Clock) 
                 *private("ada"), [Utterance(role="user", text=f"line {secret(n)}", tokens=3, said_at=clock())]
             )
         clock.move(days=2)
-        first = await memory._database.read(lambda r: retention._said_before(r, before=clock() - DAY, after=0))
+        first = await memory.database.read(lambda r: retention.said_before(r, before=clock() - DAY, after=0))
         assert len(first) == 130
         await wrote(memory, lambda tx: retention._blank(tx, message_ids=first[:100], now=clock()))
-        assert await memory.tidying.tidy() == {"messages": 30}
+        assert await memory.housekeeping.tidy() == {"messages": 30}
         await memory.indexed()
         assert traces(tmp_path / "store" / "remora.db", [secret(n) for n in range(130)]) == {}
         clock.move(days=2)
-        await memory.tidying.tidy()
-        assert await all_of(memory, "select count(*) from erasures") == [(0,)]
+        await memory.housekeeping.tidy()
+        assert await rows(memory, "select count(*) from erasures") == [(0,)]
 
 
 # Notes of our own -----------------------------------------------------------------------------------------------
@@ -233,26 +220,26 @@ async def test_old_runs_go_and_paid_vectors_but_not_what_was_taken_back(tmp_path
 
         await wrote(memory, act)
         clock.move(days=29)
-        await memory.tidying.tidy()
-        assert await all_of(memory, "select count(*) from embedding_cache") == [(1,)]
+        await memory.housekeeping.tidy()
+        assert await rows(memory, "select count(*) from embedding_cache") == [(1,)]
         clock.move(days=2)
-        await memory.tidying.tidy()
-        assert await all_of(memory, "select count(*) from embedding_cache") == [(0,)]
+        await memory.housekeeping.tidy()
+        assert await rows(memory, "select count(*) from embedding_cache") == [(0,)]
         clock.move(days=690)
-        assert await memory.tidying.tidy() == {"runs": 1}
+        assert await memory.housekeeping.tidy() == {"runs": 1}
         left = "select job from job_runs where id in (select run_id from job_items) order by id"
-        assert await all_of(memory, left) == [("enrich",), ("merge",)]
+        assert await rows(memory, left) == [("enrich",), ("merge",)]
 
 
 async def test_places_that_were_left_go_with_the_day(tmp_path: Path, clock: Clock) -> None:
     """The thirty days of a chat that the bot was removed from."""
     async with opened(tmp_path / "store", clock) as memory:
-        await say(memory, group("club", "ada"), "we meet in Quaxolia", clock)
-        await memory.mail.presence("console", "console", "club", present=False)
+        await exchange(memory, group("club", "ada"), "we meet in Quaxolia", clock)
+        await memory.mailbox.presence("console", "console", "club", present=False)
         clock.move(days=31)
-        figures = await memory.tidying.tidy()
+        figures = await memory.housekeeping.tidy()
         assert (figures["chats"], figures["messages"]) == (1, 2)
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {}
 
 
 # Backups --------------------------------------------------------------------------------------------------------
@@ -262,17 +249,17 @@ async def test_a_backup_a_day_and_none_that_is_too_old(tmp_path: Path, clock: Cl
     """What /backup made an hour ago does for today, and another try of the day makes no second one."""
     folder = tmp_path / "store"
     async with opened(folder, clock, daily=True, keep_days=2) as memory:
-        assert await memory.tidying.tidy() == {"backups": 1}
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {"backups": 1}
+        assert await memory.housekeeping.tidy() == {}
         clock.move(days=1)
         made = await memory.backups.make()
         clock.move(minutes=60)
-        assert await memory.tidying.tidy() == {}
+        assert await memory.housekeeping.tidy() == {}
         clock.move(days=1)
-        assert await memory.tidying.tidy() == {"backups": 1, "backups_dropped": 1}
+        assert await memory.housekeeping.tidy() == {"backups": 1, "backups_dropped": 1}
         assert len(copies(folder)) == 2 and made.name in copies(folder)
         clock.move(days=-1)  # put back: a backup of tomorrow is none of today
-        assert await memory.tidying.tidy() == {"backups": 1}
+        assert await memory.housekeeping.tidy() == {"backups": 1}
 
 
 async def test_no_backup_is_made_where_it_is_switched_off_but_old_ones_go(tmp_path: Path, clock: Clock) -> None:
@@ -281,7 +268,7 @@ async def test_no_backup_is_made_where_it_is_switched_off_but_old_ones_go(tmp_pa
     async with opened(folder, clock) as memory:
         await memory.backups.make()
         clock.move(days=15)
-        assert await memory.tidying.tidy() == {"backups_dropped": 1}
+        assert await memory.housekeeping.tidy() == {"backups_dropped": 1}
         assert copies(folder) == []
 
 
@@ -293,7 +280,7 @@ async def test_the_days_backup_holds_nothing_that_had_to_go_that_day(tmp_path: P
         await told(memory, clock, words)
         await memory.indexed()
         clock.move(days=31)
-        assert await memory.tidying.tidy() == {"messages": 4, "backups": 1}
+        assert await memory.housekeeping.tidy() == {"messages": 4, "backups": 1}
     (copy,) = copies(folder)
     assert traces(folder.parent / "copies" / copy, words) == {}
 
@@ -305,29 +292,36 @@ async def test_a_part_that_fails_holds_up_no_other_and_is_told(tmp_path: Path, c
     """A folder of backups that can't be written must not keep words that are to go."""
     folder = tmp_path / "store"
     async with opened(folder, clock, transcript_days=1, daily=True) as memory:
-        await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         (folder.parent / "copies").write_text("a file is in the way")
         clock.move(days=2)
         with pytest.raises(StoreUnwritable):
-            await memory.tidying.tidy()
-        assert await all_of(memory, "select text from messages") == [("",), ("",)]
+            await memory.housekeeping.tidy()
+        assert await rows(memory, "select text from messages") == [("",), ("",)]
         (folder.parent / "copies").unlink()
-        assert await memory.tidying.tidy() == {"backups": 1}
+        assert await memory.housekeeping.tidy() == {"backups": 1}
 
 
 async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, clock: Clock) -> None:
     """A day on which the files were not rid of what was erased is no day that went well."""
     async with opened(tmp_path / "store", clock, transcript_days=1) as memory:
-        memory.forgetting._wait_seconds = 0.2
-        await say(memory, private("ada"), "I live in Quaxolia.", clock)
+        impatient = Forgetting(
+            memory.database, search=Search(memory.database, now=clock), now=clock, new_id=memory.new_id,
+            scrubbing=Scrubbing(wait_seconds=0.2),
+        )  # fmt: skip
+        tidying = Housekeeping(
+            memory.database, forgetting=impatient, backups=memory.backups, erase_left=memory.erase_left,
+            transcript_days=1, now=clock,
+        )  # fmt: skip
+        await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=2)
-        other = memory._database.driver.module.connect(str(memory._database.path))
+        other = memory.database.driver.module.connect(str(memory.database.path))
         other.execute("begin")
         other.execute("select count(*) from messages").fetchone()
         with pytest.raises(StoreBusy):
-            await memory.tidying.tidy()
+            await tidying.tidy()
         other.close()
-        assert await memory.tidying.tidy() == {}
+        assert await tidying.tidy() == {}
 
 
 async def test_as_a_job_it_is_kept_in_the_record_of_runs(tmp_path: Path, clock: Clock) -> None:
@@ -335,11 +329,11 @@ async def test_as_a_job_it_is_kept_in_the_record_of_runs(tmp_path: Path, clock: 
     folder = tmp_path / "store"
     async with opened(folder, clock, daily=True) as memory:
         (folder.parent / "copies").write_text("a file is in the way")
-        run = await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.tidying.tidy)
+        run = await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy)
         assert run is not None and (run.state, run.error) == ("failed", StoreUnwritable.code)
-        assert await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.tidying.tidy) is None
+        assert await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy) is None
         (folder.parent / "copies").unlink()
         clock.move(minutes=11)
-        run = await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.tidying.tidy)
+        run = await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy)
         assert run is not None and (run.state, run.counts) == ("done", {"backups": 1})
-        assert await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.tidying.tidy) is None
+        assert await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy) is None

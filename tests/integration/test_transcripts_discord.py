@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_transcripts import (
+from tests.kit.transcripts import (
     ADA,
     BOB,
     CODE,
@@ -110,15 +110,15 @@ async def test_slash_commands_are_answered_for_the_asker_alone(discord: Control,
             Remora (only you see this): What I remember (1 of 1):
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is on here · messages not yet read: 1 · today (n) tokens
-            Remora: A fresh start: I no longer look at what was said before, but what I remember stays.
+                Learning is on here · unread messages: 1 · (n) tokens today
+            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
         """)
         assert discord_transcript(state, general, user=BOB) == expected("""
             Ada: @Remora hello
             Remora (to “@Remora hello”): Answer to: hello
 
                 {first.group}
-            Remora: A fresh start: I no longer look at what was said before, but what I remember stays.
+            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
         """)
 
 
@@ -141,8 +141,8 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
             Remora (only you see this): Forget this?
                 m_1 · you like tea
                 Memories: 1. Messages: 0. My answers that quote them: 0.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
@@ -150,7 +150,7 @@ async def test_buttons_answer_a_question_in_its_place(discord: Control, general:
         assert discord_transcript(await discord.state(), general) == expected("""
             Remora (only you see this): Saved (m_1): you like tea
             Remora (only you see this): Forgotten. Memories: 1.
-                No trace of what is forgotten is left in the database files.
+                No trace of it is left in the database files.
             Remora (only you see this): That question is no longer open, or was not put to you.
         """)
 
@@ -166,7 +166,7 @@ async def test_press_of_somebody_else_leaves_the_message_as_it_is(
         await discord.wait(channel=general, text="no longer open")
         await discord.wait(idle=0.3)
         assert discord_transcript(await discord.state(), general) == expected("""
-            Remora: A fresh start: I no longer look at what was said before, but what I remember stays.
+            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
             Remora: That question is no longer open, or was not put to you.
         """)
 
@@ -197,8 +197,8 @@ async def test_form_asks_for_what_a_command_lacks(discord: Control, general: int
 
                 {first.group}
             Remora (only you see this): Saved (m_1): you like tea
-            Remora (only you see this): Corrected: you like coffee (m_2). Before: you like tea (m_1), kept with its dates.
-            Remora (only you see this): Corrected: you like cocoa (m_3). Before: you like coffee (m_2), kept with its dates.
+            Remora (only you see this): Corrected: you like coffee (m_2). The old version is kept with its dates: you like tea (m_1).
+            Remora (only you see this): Corrected: you like cocoa (m_3). The old version is kept with its dates: you like coffee (m_2).
         """)
 
 
@@ -237,15 +237,15 @@ async def test_edit_after_its_turn_changes_what_is_remembered(discord: Control, 
 
                 {first.private}
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
             Remora: What I remember (1 of 1):
-                In short: likes: coffee
+                Profile: likes: coffee
                 Facts · preferences (1)
                   m_2  you like coffee (told today)
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 
@@ -264,12 +264,12 @@ async def test_deleted_message_takes_with_it_what_was_learned_from_it(discord: C
 
                 {first.private}
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is on here · last read (now) · today (n) tokens
-            Remora: I remember nothing of you here yet.
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
+            Remora: I don't remember anything about you here yet.
+                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 

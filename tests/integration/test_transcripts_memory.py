@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_transcripts import (
+from tests.kit.transcripts import (
     ADA,
     BOB,
     CLUB,
@@ -111,7 +111,7 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
         await ada.say("/memory export", answers=3)
         assert await ada.transcript() == expected("""
             Ada: /memory
-            Remora: I remember nothing of you here yet.
+            Remora: I don't remember anything about you here yet.
                 Learning is on here
             Ada: I like tea
             Remora: Answer to: I like tea
@@ -119,10 +119,10 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
                 {first.private}
             Ada: /memory
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
             Ada: /memory search tea
             Remora: Found:
                   today  you said: “I like tea”
@@ -131,23 +131,23 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
             Ada: /memory show m_1
             Remora: m_1: you like tea
                 fact, preferences · likes = tea
-                Told on today, picked up from our talk
+                Told on today, learned from our chat
                 Strength 100 % (does not fade) · importance 5 of 10, pinned
                 From your message of today: “I like tea”
-                Pinned: you like tea (m_1). It never fades, and I always have it at hand.
+                Pinned: you like tea (m_1). It never fades, and I always keep it in mind.
                 [Unpin] [That's right] [Forget]
             Ada: /memory edit m_1 green tea
-            Remora: Corrected: you like green tea (m_2). Before: you like tea (m_1), kept with its dates.
+            Remora: Corrected: you like green tea (m_2). The old version is kept with its dates: you like tea (m_1).
             Ada: /memory history m_1
             Remora: Versions, oldest first:
                   m_1  you like tea (from (now) to (now))
                   m_2  you like green tea (since today)
             Ada: /memory list nonsense
-            Remora: There is no part “nonsense” of what I remember. What there is: Facts, preferences.
+            Remora: My memories here have no part “nonsense”. These exist: Facts, preferences.
             Ada: /memory pin m_3
-            Remora: I know no memory m_3 here. /memory list shows the ids.
+            Remora: There is no memory m_3 here. /memory list shows the ids.
             Ada: /memory export
-            Remora: What I remember here, old versions too (2), with the messages it comes from (1): a file for people and one for programs. /memory export transcript adds all that was said.
+            Remora: Here are my memories from this chat, including old versions (2), and the messages they come from (1): one file to read, one for other programs. /memory export transcript adds everything that was said.
             Remora: [remora.md]
             Remora: [remora.json]
         """)
@@ -176,12 +176,12 @@ async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_
             Remora: Answer to: I like rum
             Ada: /memory
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is off here (/memory on) · last read (now) · today (n) tokens
+                Learning is off here (turn it on with /memory on) · last learned (now) · (n) tokens today
             Ada: /memory on
-            Remora: Learning is on in this chat: what you say from now on may be remembered. What was said while it was off is not.
+            Remora: {learning.on.private}
             Ada: I like opera
             Remora: Answer to: I like opera
             Ada: /memory list facts
@@ -190,13 +190,13 @@ async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_
                   m_2  you like opera (told today)
                   m_1  you like tea (told today)
             Ada: /memory status
-            Remora: Current: Facts 2. Replaced or set aside: 0.
-                Messages that can be found: 4
-                The oldest was told on today.
+            Remora: Current: Facts 2. Replaced or archived: 0.
+                Searchable messages: 4
+                The oldest memory is from today.
                 Learning is on here
-                last read (now)
-                today (n) tokens
-                Next work of the night: (job), (now)
+                last learned (now)
+                (n) tokens today
+                Next nightly job: (job), (now)
         """)
 
 
@@ -204,17 +204,17 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
     """The last one, or the one that is answered with the command; what was no reply says so."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
         ada = Chat(platform=telegram)
-        await ada.say("/why")
+        await ada.say("/why all")
         await ada.teach("I like tea")
         await ada.say("hello again")
         await ada.say("/new")
         await ada.say("what do I like?")
-        await ada.say("/why")
-        await ada.say("/why", reply_to=await ada.answer_to("hello again"))
-        await ada.say("/why", reply_to=await ada.answer_to("A fresh start"))
+        await ada.say("/why all")
+        await ada.say("/why all", reply_to=await ada.answer_to("hello again"))
+        await ada.say("/why all", reply_to=await ada.answer_to("New conversation started"))
         assert await ada.transcript() == expected("""
-            Ada: /why
-            Remora: I have not replied here yet.
+            Ada: /why all
+            Remora: I haven't replied here yet.
             Ada: I like tea
             Remora: Answer to: I like tea
 
@@ -222,29 +222,29 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
             Ada: hello again
             Remora: Answer to: hello again
             Ada: /new
-            Remora: A fresh start: I no longer look at what was said before, but what I remember stays.
+            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
             Ada: what do I like?
             Remora: Answer to: what do I like?
-            Ada: /why
-            Remora: In my reply of (now):
+            Ada: /why all
+            Remora: What my reply of (now) used:
                 From your profile:
                   likes: tea
-                Known all along:
+                Always kept in mind:
                   m_1  you like tea (told today) · score …
                     From your message of today: “I like tea”
                 Found for your message:
                   you said: “hello again” (today) · score …
                   I said: “Answer to: I like tea” (today) · score …
                   I said: “Answer to: hello again” (today) · score …
-                Found, but not needed:
+                Found but not used:
                   you said: “I like tea” (today) · score …
                 Model: openai/m, (n) tokens in, (n) out
-            Ada (to “Answer to: hello again”): /why
-            Remora: In my reply of (now):
-                Known all along:
+            Ada (to “Answer to: hello again”): /why all
+            Remora: What my reply of (now) used:
+                Always kept in mind:
                   m_1  you like tea (told today)
                 Model: openai/m, (n) tokens in, (n) out
-            Ada (to “A fresh start: I no longer look at what was said before, but what I remember stays.”): /why
+            Ada (to “New conversation started. I no longer look at what we said before, but I keep my memories.”): /why all
             Remora: {why.no_answer}
         """)
 
@@ -257,7 +257,7 @@ async def test_without_a_language_model_that_is_said(telegram: telegrams.Control
         await ada.say("/remember the spare key is under the pot")
         await ada.say("where do I live?")
         await ada.say("I live in Lisbon")
-        await ada.say("/why", reply_to=await ada.answer_to("You told me on"))
+        await ada.say("/why all", reply_to=await ada.answer_to("You live in Porto"))
         await ada.say("/memory off")
         await ada.say("I like tea")
         await ada.say("/memory on")
@@ -267,36 +267,36 @@ async def test_without_a_language_model_that_is_said(telegram: telegrams.Control
         assert await ada.transcript() == expected("""
             Ada: I live in Porto
             Remora: Noted: you live in Porto.
-                I am running offline, without a language model: I note what you tell me about yourself, answer from memory, and can show, correct and forget what I know. Type /help to see how.
+                I'm assistant, a bot that remembers. I run without a language model at the moment: I note what you tell me, answer from memory, and show, correct or forget what I know. /help shows how.
 
                 {first.private}
             Ada: /remember the spare key is under the pot
             Remora: Saved (m_1): the spare key is under the pot
             Ada: where do I live?
-            Remora: You told me on today: you live in Porto.
+            Remora: You live in Porto; you told me today.
             Ada: I live in Lisbon
             Remora: Noted: you live in Lisbon.
-            Ada (to “You told me on today: you live in Porto.”): /why
-            Remora: In my reply of (now):
-                Known all along:
-                  m_2  you live in Porto (told today, outdated since today: now m_3) · score …
+            Ada (to “You live in Porto; you told me today.”): /why all
+            Remora: What my reply of (now) used:
+                Always kept in mind:
+                  m_2  you live in Porto (told today, outdated since today, replaced by m_3) · score …
                     From your message of today: “I live in Porto”
                   you said: “I live in Porto” (today) · score …
-                  I said: “Noted: you live in Porto. I am running offline, without a language model: I note what you tell me about yourself, answe…” (today) · score …
+                  I said: “Noted: you live in Porto. I'm assistant, a bot that remembers. I run without a language model at the moment: I note wha…” (today) · score …
                   m_1  to remember: the spare key is under the pot (told today)
                 Answered without a language model.
             Ada: /memory off
             Remora: {learning.off.private}
             Ada: I like tea
-            Remora: I have kept that in our conversation, but learn nothing from it: learning is off here. /memory on switches it on; in a group an admin can.
+            Remora: I keep that in our conversation but learn nothing from it: learning is off here. /memory on switches it on; in a group an admin can.
             Ada: /memory on
-            Remora: Learning is on in this chat: what you say from now on may be remembered. What was said while it was off is not.
+            Remora: {learning.on.private}
             Ada: /privacy out
             Remora: {privacy.out}
             Ada: I like tea
-            Remora: I have kept that in our conversation, but learn nothing from it: you have opted out. /privacy in has me learn from what you say again.
+            Remora: I keep that in our conversation but learn nothing from it: you have opted out. /privacy in lets me learn from you again.
             Ada: 我喜欢茶
-            Remora: 我已把这句话留在对话里，但没有从中学习：你选择了不让我学习。/privacy in 可让我重新学习。
+            Remora: 这句话留在我们的对话里，但我不会从中学习：你选择了不被记住。发送 /privacy in 可以让我重新学习。
         """)
 
 
@@ -335,9 +335,10 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
             Ada: /forget tea
             Remora: Forget this?
                 m_1 · you like tea
+                You said: “I like tea”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
@@ -356,38 +357,41 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
             Ada: /forget submarines
             Remora: I found nothing here to forget.
             Ada: /forget tea
-            Remora: Forgotten. Memories: 1. Made from them: 3. Messages erased: 1. My answers erased: 1.
-                No trace of what is forgotten is left in the database files.
+            Remora: Forgotten. Memories: 1. Memories made from them: 3. Messages erased: 1. My answers erased: 1.
+                No trace of it is left in the database files.
             Ada: /forget chess
             Remora: Forget this?
                 m_1 · you like chess
+                You said: “I like chess”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: this memory only
-            Remora: Forgotten. Memories: 1. Made from them: 1.
-                The words stay in our history; I no longer learn from them or recall them.
-                No trace of what is forgotten is left in the database files.
+            Remora: Forgotten. Memories: 1. Memories made from them: 1.
+                The messages stay in our history, but I no longer learn from them or recall them.
+                No trace of it is left in the database files.
             Ada: /forget opera
             Remora: Forget this?
                 m_2 · you like opera
+                You said: “I like opera”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: no
-            Remora: Nothing was forgotten.
+            Remora: I forgot nothing.
             Ada: /forget all
             Remora: Forget everything?
                 m_2 · you like opera
+                You said: “I like opera”
                 Memories: 1. Messages: 2. My answers that quote them: 2.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
@@ -396,18 +400,20 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
             Ada: /forget all
             Remora: Forget everything?
                 m_2 · you like opera
+                You said: “what is on at the opera?”
+                You said: “I like opera”
                 Memories: 1. Messages: 3. My answers that quote them: 3.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: yes
-            Remora: Forgotten. Memories: 1. Made from them: 1. Messages erased: 3. My answers erased: 3.
-                No trace of what is forgotten is left in the database files.
+            Remora: Forgotten. Memories: 1. Memories made from them: 1. Messages erased: 3. My answers erased: 3.
+                No trace of it is left in the database files.
             Ada: /memory
-            Remora: I remember nothing of you here yet.
-                Learning is on here · last read (now) · today (n) tokens
+            Remora: I don't remember anything about you here yet.
+                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 
@@ -420,15 +426,15 @@ async def test_plain_words_take_back_what_was_said(telegram: telegrams.Control, 
         await ada.teach("I like tea", "I like chess")
         await ada.say("that's wrong")
         await ada.say("forget that")
-        await ada.press("my last message")
+        await ada.press("Take back my message")
         await ada.say("/retry")
         await ada.say("/undo")
         await ada.say("/memory")
         assert await ada.transcript() == expected("""
             Ada: /undo
-            Remora: There is nothing of yours here to take back.
+            Remora: You have no message here that I could take back.
             Ada: /retry
-            Remora: There is nothing of yours here to answer anew.
+            Remora: You have no message here that I could answer again.
             Ada: I like tea
             Remora: Answer to: I like tea
 
@@ -438,20 +444,20 @@ async def test_plain_words_take_back_what_was_said(telegram: telegrams.Control, 
             Ada: that's wrong
             Remora: Answer to: that's wrong
             Ada: forget that
-            Remora: I have learned nothing from that yet, but I can take your last message back.
-                /undo takes back your last message, my answer and all it taught me.
-                [my last message]
-            Remora: Taken back: your message of (now) and my answer to it. It had taught me nothing.
+            Remora: I haven't learned anything from that yet, but I can take back your last message.
+                {plain.undo}
+                [Take back my message]
+            Remora: I took back your message of (now) and my answer to it. I had learned nothing from it.
             Ada: /retry
             Remora: Answer to: I like chess
             Ada: /undo
-            Remora: Taken back: your message of (now) and my answer to it. Gone with it: you like chess
+            Remora: I took back your message of (now) and my answer to it. I also removed what I had learned from it: you like chess
             Ada: /memory
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 
@@ -471,13 +477,13 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
 
                 {first.private}
             Ada: /task
-            Remora: We are not working on anything in particular. /task [<text>|done] names something.
+            Remora: We have no task at the moment. Set one with /task [<text>|done].
             Ada: /task write a book
-            Remora: All right, we are working on: write a book
+            Remora: All right, our task is now: write a book
             Ada: /task
-            Remora: We are working on: write a book
+            Remora: Our task: write a book
             Ada: /task done
-            Remora: Done: write a book
+            Remora: Task done: write a book
             Ada: /usage
             Remora: Here, in the last 24 hours:
                   learning, openai/m: (n) calls, (n) tokens in, (n) out
@@ -486,17 +492,17 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
                   learning, openai/m: (n) calls, (n) tokens in, (n) out
                   answers, openai/m: (n) calls, (n) tokens in, (n) out
             Ada: /profile
-            Remora: What I know of you in short:
+            Remora: Your profile:
                 likes: tea (from m_1)
-                Language: the one you write in. Timezone: UTC, mine, as you have set none.
+                Language: the one you write in. Timezone: UTC, my own, because you have not set one.
             Ada: /profile timezone Lisbon
-            Remora: Your timezone is Europe/Lisbon: (now) there.
+            Remora: Your timezone is now Europe/Lisbon. It is (now) there.
             Ada: /profile language klingon
-            Remora: I have no texts in “klingon”. There are: en (English), zh (中文); auto goes by what you write.
+            Remora: I don't have texts in “klingon”. Choose one of en (English), zh (中文), de (Deutsch), es (Español), fr (Français), ja (日本語), or auto to follow the language you write in.
             Ada: /profile name Ada
             Remora: Saved (m_2): your name is Ada
             Ada: /profile
-            Remora: What I know of you in short:
+            Remora: Your profile:
                 name: Ada (from m_2)
                 likes: tea (from m_1)
                 Language: the one you write in. Timezone: Europe/Lisbon.
@@ -520,31 +526,31 @@ async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path:
 
                 {first.private}
             Ada: /privacy
-            Remora: Messages of yours I keep: 1 in private, 0 in groups; groups: 0; files: 0; since: today.
-                What I learned: facts 1; replaced or set aside: 0. /memory shows all of it.
+            Remora: Your messages that I keep: 1 in private, 0 in groups; groups: 0; files: 0; since: today.
+                What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
                 {privacy.until}
-                Where: in a database on the machine of the one who runs me. Whoever can open its files can read it.
-                Who else gets it: the language model, m (127.0.0.1): each message with the talk around it and what I remember that may bear on it. For search by meaning and for voice messages the operator may use further services.
+                {privacy.where}
+                Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
-                Learning from what you say: on. /privacy out ends it.
-                Learning about you from what others say: on. /privacy about off ends it.
+                Learning from what you say: on. /privacy out turns it off.
+                {privacy.telling_on}
                 Linked accounts: none.
-                Looks of admins: none.
-                /forget erases what you name, /memory export hands all of it out, /privacy delete erases everything.
+                Admin access: none.
+                {privacy.how}
             Ada: /privacy out
             Remora: {privacy.out}
             Ada: /privacy in
-            Remora: I learn from what you say again, from the next message on; nothing from what you said in between.
+            Remora: {privacy.in}
             Ada: /privacy about off
             Remora: {privacy.about_off}
             Ada: /privacy about on
-            Remora: What others say about you may be remembered again, in the chat where they say it.
+            Remora: {privacy.about_on}
             Ada: /privacy delete
-            Remora: Erased: 1 messages of yours, 1 of my answers, 1 memories, 0 files, your names and links.
+            Remora: Erased: 1 of your messages, 1 of my answers, 1 memories, 0 files, your names and links.
                 {privacy.stays}
             Ada: /memory
-            Remora: I remember nothing of you here yet.
-                Learning is on here · last read (now) · today (n) tokens
+            Remora: I don't remember anything about you here yet.
+                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 
@@ -564,24 +570,24 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
         await ada.say("/admin memory 12345")
         assert await root.transcript() == expected("""
             Root: /admin memory 100000000000001
-            Remora: Remembered of 100000000000001 (1 of 1; facts: 1):
+            Remora: What I remember about 100000000000001 (1 of 1; facts: 1):
                 m_1  Ada: likes: tea (told today)
-                They can see under /privacy that you looked.
+                They can see in /privacy that you looked.
             Root: /admin memory 100000000000001 search tea
-            Remora: Found in what is remembered of 100000000000001 (1):
+            Remora: Found in memories about 100000000000001 (1):
                 m_1  Ada: likes: tea (told today)
-                They can see under /privacy that you looked.
+                They can see in /privacy that you looked.
             Root: /admin memory 100000000000001 show m_1
             Remora: m_1  Ada: likes: tea (told today)
-                fact, preference, picked up from what was said
-                From a message of Ada, today: “I like tea”
-                They can see under /privacy that you looked.
-                [forget]
+                fact, preference, learned from the chat
+                From Ada's message of today: “I like tea”
+                They can see in /privacy that you looked.
+                [Forget]
             Root: /admin memory 100000000000001 forget m_1
-            Remora: Forgotten. Memories: 1. Made from them: 1. Messages erased: 1. My answers erased: 1.
-                No trace of what is forgotten is left in the database files.
+            Remora: Forgotten. Memories: 1. Memories made from them: 1. Messages erased: 1. My answers erased: 1.
+                No trace of it is left in the database files.
             Root: /admin memory 12345
-            Remora: Nothing is remembered of 12345 here.
+            Remora: I remember nothing about 12345 here.
         """)
         assert await ada.transcript() == expected("""
             Ada: I like tea
@@ -589,24 +595,24 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
 
                 {first.private}
             Ada: /privacy
-            Remora: Messages of yours I keep: 0 in private, 0 in groups; groups: 0; files: 0; since: nothing yet.
-                What I learned: 0; replaced or set aside: 0. /memory shows all of it.
+            Remora: Your messages that I keep: 0 in private, 0 in groups; groups: 0; files: 0; since: nothing yet.
+                What I learned: 0; replaced or archived: 0. /memory shows all of it.
                 {privacy.until}
-                Where: in a database on the machine of the one who runs me. Whoever can open its files can read it.
-                Who else gets it: the language model, m (127.0.0.1): each message with the talk around it and what I remember that may bear on it. For search by meaning and for voice messages the operator may use further services.
+                {privacy.where}
+                Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
-                Learning from what you say: on. /privacy out ends it.
-                Learning about you from what others say: on. /privacy about off ends it.
+                Learning from what you say: on. /privacy out turns it off.
+                {privacy.telling_on}
                 Linked accounts: none.
-                Looks of admins (5), newest first:
+                Admin access (5), newest first:
                   today, Root: memories forgotten: 1
                   today, Root: single memories shown: 1
                   today, Root: single memories shown: 1
-                  today, Root: memories found by a search: 1
+                  today, Root: memories found by search: 1
                   today, Root: memories listed: 1
-                /forget erases what you name, /memory export hands all of it out, /privacy delete erases everything.
+                {privacy.how}
             Ada: /admin memory 12345
-            Remora: There is no command /admin. /help lists them all.
+            Remora: There is no command /admin. /help lists all commands.
         """)
 
 
@@ -621,7 +627,7 @@ async def test_a_group_shows_and_forgets_what_is_its_own(telegram: telegrams.Con
         await bob.say("/forget@remora_test_bot tea")
         await bob.say("/memory@remora_test_bot off")
         await bob.say("/link@remora_test_bot")
-        await bob.say("/why@remora_test_bot")
+        await bob.say("/why@remora_test_bot all")
         await bob.say("/privacy@remora_test_bot")
         await ada.say("/forget@remora_test_bot tea")
         await ada.press("and the words")
@@ -634,24 +640,24 @@ async def test_a_group_shows_and_forgets_what_is_its_own(telegram: telegrams.Con
             Remora: What I remember (1 of 1):
                 Facts · preferences (1)
                   m_1  Ada: likes: tea (told today)
-                Learning is on here · last read (now) · today (n) tokens
+                Learning is on here · last learned (now) · (n) tokens today
             Bob: /forget@remora_test_bot tea
-            Remora: That is not yours to forget: only the one who said it, the one it is about, or an admin can have it forgotten.
+            Remora: {forget.not_yours}
             Bob: /memory@remora_test_bot off
-            Remora: In a group that is for everybody, so only an admin can switch it. For yourself: /privacy out.
+            Remora: {learning.admins}
             Bob: /link@remora_test_bot
-            Remora: Which accounts are yours is between us two: ask me in our private chat.
-            Bob: /why@remora_test_bot
-            Remora: That is for you alone. Write to me in private once, then ask me there.
+            Remora: {link.private}
+            Bob: /why@remora_test_bot all
+            Remora: {private.first}
             Bob: /privacy@remora_test_bot
-            Remora: What I learned: facts 1; replaced or set aside: 0. /memory shows all of it.
-                Who else gets it: the language model, m (127.0.0.1): each message with the talk around it and what I remember that may bear on it. For search by meaning and for voice messages the operator may use further services.
+            Remora: What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
+                Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
-                Looks of admins: none.
-                What concerns you alone I tell in our private chat: /privacy there.
+                Admin access: none.
+                {privacy.yours}
             Ada: /forget@remora_test_bot tea
             Remora: Forgotten. Memories: 1. Messages erased: 1. My answers erased: 1.
-                No trace of what is forgotten is left in the database files.
+                No trace of it is left in the database files.
         """)
 
 
@@ -667,7 +673,7 @@ async def test_two_accounts_become_one_person(
         said = await discord.say(f"/link {code}", user=BOB, name="Lady Ada")
         await discord.wait(channel=said.channel, text="Is “Ada” on Telegram you")
         await discord.say("yes", user=BOB)
-        await telegram.wait(chat=ADA, text="has given the code you made")
+        await telegram.wait(chat=ADA, text="has sent the code you created")
         await ada.press("yes")
         await discord.wait(channel=said.channel, text="Linked")
         await discord.say("/memory", user=BOB)
@@ -675,7 +681,7 @@ async def test_two_accounts_become_one_person(
         await ada.say("/unlink")
         await ada.press("yes")
         await discord.say("/memory", user=BOB)
-        await discord.wait(channel=said.channel, text="I remember nothing")
+        await discord.wait(channel=said.channel, text="I don't remember anything")
         assert await ada.transcript() == expected("""
             Ada: I like tea
             Remora: Answer to: I like tea
@@ -683,28 +689,28 @@ async def test_two_accounts_become_one_person(
                 {first.private}
             Ada: /link
             Remora: Send me this in private from your other account, before (now): /link (code)
-                Both accounts are asked before anything is linked. Give the code to nobody else.
-            Remora: Linked: “Ada” on Telegram, “Lady Ada” on Discord are one person for me now. Each reads in private what any of them told me; /unlink ends that.
+                I ask both accounts before I link them. Don't give the code to anyone else.
+            Remora: Linked: I now treat “Ada” on Telegram, “Lady Ada” on Discord as one person. In a private chat, each can read what any of them told me. /unlink ends that.
             Ada: /unlink
-            Remora: “Ada” on Telegram is no longer linked: from now on neither side reads the other's.
+            Remora: “Ada” on Telegram is no longer linked. From now on neither side can read what the other tells me.
         """)
         assert discord_transcript(await discord.state(), said.channel, user=BOB) == expected("""
             Lady Ada: /link (code)
-            Remora: That code was made by “Ada” on Telegram. Linked, you are one person for me: in private, each of these accounts reads what any of them has told me or will tell me: “Lady Ada” on Discord, “Ada” on Telegram. If somebody else gave you this code, say no.
-                Is “Ada” on Telegram you, and shall I go on? Answer yes or no.
+            Remora: “Ada” on Telegram created that code. If you link the accounts, I treat them as one person: in a private chat, each of these accounts can read what any of them has told me or will tell me: “Lady Ada” on Discord, “Ada” on Telegram. If someone else gave you this code, say no.
+                Is “Ada” on Telegram you, and do you want to link the accounts? Answer yes or no.
                 [yes] [no]
             Lady Ada: yes
-            Remora: I have asked “Ada” on Telegram. A yes there links you and I tell you here; without an answer by (now) nothing is linked.
-            Remora: Linked: “Ada” on Telegram, “Lady Ada” on Discord are one person for me now. Each reads in private what any of them told me; /unlink ends that.
+            Remora: I have asked “Ada” on Telegram. If the answer there is yes, I link the accounts and tell you here. Without an answer by (now), nothing is linked.
+            Remora: Linked: I now treat “Ada” on Telegram, “Lady Ada” on Discord as one person. In a private chat, each can read what any of them told me. /unlink ends that.
             Lady Ada: /memory
             Remora: What I remember (1 of 1):
-                In short: likes: tea
+                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here
-            Remora: “Ada” on Telegram is no longer linked: from now on neither side reads the other's.
+            Remora: “Ada” on Telegram is no longer linked. From now on neither side can read what the other tells me.
             Lady Ada: /memory
-            Remora: I remember nothing of you here yet.
+            Remora: I don't remember anything about you here yet.
                 Learning is on here
         """)
 
@@ -739,16 +745,15 @@ async def test_memory_on_discord_is_for_the_asker_alone(discord: discords.Contro
                   today  you said: “I like tea”
                   today  I said: “Answer to: I like tea”
                 m_1  you like tea (told today)
-            Remora (only you see this): Nothing from memory was in my reply of (now).
-                Model: openai/m, (n) tokens in, (n) out
-            Remora (only you see this): In a group that is for everybody, so only an admin can switch it. For yourself: /privacy out.
-            Remora (only you see this): What I learned: facts 1; replaced or set aside: 0. /memory shows all of it.
-                Who else gets it: the language model, m (127.0.0.1): each message with the talk around it and what I remember that may bear on it. For search by meaning and for voice messages the operator may use further services.
+            Remora (only you see this): My reply of (now) used nothing from memory.
+            Remora (only you see this): {learning.admins}
+            Remora (only you see this): What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
+                Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
-                Looks of admins: none.
-                What concerns you alone I tell in our private chat: /privacy there.
+                Admin access: none.
+                {privacy.yours}
             Remora (only you see this): Forgotten. Memories: 1. Messages erased: 1. My answers erased: 1.
-                No trace of what is forgotten is left in the database files.
+                No trace of it is left in the database files.
         """)
         assert discord_transcript(state, general, user=BOB) == expected("""
             Ada: @Remora I like tea
@@ -774,14 +779,14 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
         await ada.press("连同原话")
         await ada.say("忘掉这个")
         await ada.say("/undo")
-        await ada.say("/why")
+        await ada.say("/why all")
         await ada.say("/forget all")
         await ada.say("仅此记忆")
         await ada.say("/privacy delete")
         await ada.say("否")
         assert await ada.transcript() == expected("""
             Ada: /profile language zh
-            Remora: 从现在起，凡不是模型自己说的话，我都用中文。
+            Remora: 从现在起，我给你的菜单和提示都用中文。
             Ada: I like 茶
             Remora: Answer to: I like 茶
 
@@ -789,12 +794,12 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Ada: I like 象棋
             Remora: Answer to: I like 象棋
             Ada: /memory
-            Remora: 我记得的（2/2）：
-                概括：喜欢: 象棋; 茶
+            Remora: 我记得（2/2）：
+                个人资料：喜欢: 象棋; 茶
                 事实 · 喜好（2）
                   m_1  你喜欢象棋（today说的）
                   m_2  你喜欢茶（today说的）
-                此处会学习 · 上次阅读 (now) · 今天 (n) 个 token
+                这里已开启学习 · 上次学习 (now) · 今天 (n) 个 token
             Ada: /memory search 茶
             Remora: 找到：
                   today  你说过：“I like 茶”
@@ -803,81 +808,81 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Ada: /memory show m_2
             Remora: m_2：你喜欢茶
                 事实，喜好 · likes = 茶
-                today说的，从聊天中记下
+                today说的，从聊天中学到
                 强度 100% · 重要性 5/10
-                出自你today的消息：“I like 茶”
+                来自你today的消息：“I like 茶”
                 [置顶] [没错] [忘掉]
             Ada: /memory edit m_2 绿茶
-            Remora: 已更正：你喜欢绿茶（m_3）。之前：你喜欢茶（m_2），连同日期保留。
+            Remora: 已更正：你喜欢绿茶（m_3）。旧内容连同日期保留：你喜欢茶（m_2）。
             Ada: /memory history m_2
-            Remora: 各个版本，从旧到新：
+            Remora: 历史版本，从旧到新：
                   m_2  你喜欢茶（(now)至(now)）
                   m_3  你喜欢绿茶（today起）
             Ada: /memory off
             Remora: {learning.off.private}
             Ada: /memory on
-            Remora: 这个聊天重新开始学习：你从现在起说的话可能会被记住。停止学习期间说的不会。
+            Remora: 这个聊天已开启学习。你从现在起说的话我可能会记住，关闭期间说的不会。
             Ada: /memory status
-            Remora: 当前：事实 2。已被取代或搁置：1。
-                可以找到的消息：4 条
-                最早的是today说的。
-                此处会学习
-                上次阅读 (now)
+            Remora: 当前：事实 2。已被取代或归档：1。
+                可搜索的消息：4 条
+                最早的记忆来自today。
+                这里已开启学习
+                上次学习 (now)
                 今天 (n) 个 token
-                下一项夜间工作：(job)，(now)
+                下一项夜间任务：(job)，(now)
             Ada: /task 写书
-            Remora: 好，我们在做：写书
+            Remora: 好，当前任务：写书
             Ada: /task 完成
-            Remora: 已完成：写书
+            Remora: 任务已完成：写书
             Ada: /profile
-            Remora: 我对你的概括：
-                喜欢：绿茶; 象棋（出自 m_1, m_3）
-                语言：中文。时区：UTC（我的时区）。
+            Remora: 你的个人资料：
+                喜欢：绿茶; 象棋（来自 m_1, m_3）
+                语言：中文。时区：UTC（你未设置，使用我的时区）。
             Ada: /privacy
             Remora: 我保存的你的消息：私聊 2 条，群里 0 条（0 个群）；文件：0 个；最早：today。
-                我学到的：事实 2；已被取代或搁置：1。/memory 可查看全部。
-                保存多久：直到你让我忘掉（/forget 或 /privacy delete）。备份则随运营者保留备份的时间而定。
-                存在哪里：运行我的人的机器上的数据库。能打开那些文件的人就能读到。
-                还会给谁：语言模型 m (127.0.0.1)：每条消息连同前后的对话，以及我记得的相关内容。按含义搜索和语音消息，运营者可能还用了其他服务。
+                我学到的：事实 2；已被取代或归档：1。用 /memory 查看全部。
+                {privacy.until}
+                存在哪里：运营者机器上的数据库。能打开其文件的人就能读到。
+                还会发给谁：语言模型 m (127.0.0.1)。它会收到每条消息、前后的对话和相关的记忆。运营者还可能用其他服务来按含义搜索、处理语音消息。
                 在这个聊天中学习：开。
-                从你说的话中学习：开。/privacy out 可关闭。
-                从别人说你的话中学习：开。/privacy about off 可关闭。
+                从你说的话中学习：开。用 /privacy out 关闭。
+                从别人说你的话中学习：开。用 /privacy about off 关闭。
                 关联的账号：无。
-                管理员的查看：无。
-                {privacy.how}
+                管理员查看记录：无。
+                /forget 清除你指定的内容，/memory export 导出全部，/privacy delete 清除一切。
             Ada: /forget 象棋
-            Remora: 已忘记：记忆 1 条，由它们得出的 2 条，抹去消息 1 条，抹去回答 1 条。
-                被忘记的内容在数据库文件中已不留任何痕迹。
+            Remora: 已忘掉：记忆 1 条，由它们归纳的记忆 2 条，清除消息 1 条，清除回答 1 条。
+                数据库文件中已不留任何痕迹。
             Ada: 忘掉这个
-            Remora: 我还没有从那里学到什么，但可以收回你的上一条消息。
-                /undo 收回你的上一条消息、我的回答，以及由它学到的一切。
-                [我的上一条消息]
+            Remora: 我还没有从中学到什么，不过可以撤回你的上一条消息。
+                /undo 撤回你的上一条消息、我的回答，以及我从中学到的一切。
+                [撤回上一条消息]
             Ada: /undo
-            Remora: 已收回：你(now)的消息和我的回答。随之删去：你喜欢茶
-            Ada: /why
-            Remora: 我(now)的回复中：
-                一直知道的：
-                  此后被忘掉的、或不再属于你的一条
-                  此后被忘掉的、或不再属于你的一条
-                  此后被忘掉的、或不再属于你的一条
+            Remora: 已撤回你(now)的消息和我的回答。从中学到的内容也已删除：你喜欢茶
+            Ada: /why all
+            Remora: 我(now)的回复用到了：
+                一直记着的：
+                  一条已被忘掉或不再属于你的记忆
+                  一条已被忘掉或不再属于你的记忆
+                  一条已被忘掉或不再属于你的记忆
                 模型：openai/m，输入 (n)，输出 (n) 个 token
             Ada: /forget all
-            Remora: 要忘记全部吗？
+            Remora: 要忘掉全部吗？
                 m_3 · 你喜欢绿茶
                 记忆：1 条。消息：0 条。引用它们的回答：0 条。
-                – 连同原话（或直接回答“是”）：那些消息的内容也会永久抹去
-                – 仅此记忆：原话仍留在历史中，但我不再从中学习或想起它
+                – 连同原话（或直接回答“是”）：那些消息也会永久清除
+                – 仅此记忆：消息仍留在聊天记录中，但我不再从中学习，也不再想起
                 – 否：一切不变
                 [连同原话] [仅此记忆] [否]
             Ada: 仅此记忆
-            Remora: 已忘记：记忆 1 条，由它们得出的 1 条。
-                原话仍留在历史中；我不再从中学习或想起它。
-                被忘记的内容在数据库文件中已不留任何痕迹。
+            Remora: 已忘掉：记忆 1 条，由它们归纳的记忆 1 条。
+                消息仍留在聊天记录中，但我不再从中学习，也不再想起。
+                数据库文件中已不留任何痕迹。
             Ada: /privacy delete
-            Remora: 这会清除我保存的你的一切，包括这里和每个群：0 条消息连同我的回答、0 条记忆、0 个文件、你的名字和关联。无法撤销。涉及：
+            Remora: 这会清除我保存的关于你的一切，包括这里和每个群：0 条消息和我的回答、0 条记忆、0 个文件、你的名字和账号关联。此操作无法撤销。涉及：
                 1. Telegram上的“Ada”（当前账号）
-                留下的：别人用自己的话说过的内容；聊天平台保存的；备份中的副本，直到被替换；模型服务商记录的。你不想被学习的设置保持不变。
-                全部清除吗？请回答“是”或“否”。
+                会保留的：别人用自己的话说过的内容、聊天平台保存的内容、备份中的副本（直到备份被替换）、模型服务商的日志。如果你退出了学习，会继续保持退出。
+                要全部清除吗？请回答“是”或“否”。
                 [是] [否]
             Ada: 否
             Remora: 什么都没有清除。

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_transcripts import (
+from tests.kit.transcripts import (
     ADA,
     BOB,
     CLUB,
@@ -101,7 +101,7 @@ async def test_commands_are_answered_in_the_chat(telegram: Control, tmp_path: Pa
                 Facts · preferences (1)
                   m_1  you like tea (told today)
             Ada: /memroy
-            Remora: There is no command /memroy. Did you mean /memory? /help lists them all.
+            Remora: There is no command /memroy. Did you mean /memory? /help lists all commands.
         """)
 
 
@@ -129,8 +129,8 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
             Remora: Forget this?
                 m_1 · you like tea
                 Memories: 1. Messages: 0. My answers that quote them: 0.
-                – and the words (or just yes): what those messages say is erased, too, for good
-                – this memory only: the words stay in our history, but I no longer learn from them or recall them
+                – and the words (or just yes): I also erase those messages for good
+                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
                 – no: nothing changes
                 [and the words]
                 [this memory only] [no]
@@ -139,8 +139,8 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
             Ada: /remember I like tea
             Remora: Saved (m_1): you like tea
             Ada: /forget m_1
-            Remora: Forgotten. Memories: 1. Made from them: 1.
-                No trace of what is forgotten is left in the database files.
+            Remora: Forgotten. Memories: 1. Memories made from them: 1.
+                No trace of it is left in the database files.
             Remora: That question is no longer open, or was not put to you.
         """)
 

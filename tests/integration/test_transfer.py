@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from agents.tokens import count_tokens
 from memory.errors import NotFound
-from memory.learn.guard import clean
-from memory.learn.redact import redact
-from memory.service import Context, Desk, Piece, Service, Triggers, Who
+from memory.service import AgentMemory, Context, Edits, Part, Service, Triggers, Who
 from memory.store.database import Transaction
-from memory.transferring import Brought, Material, OptedOut, Owner, markdown, remora, telegram
-from tests.conftest import forgotten_alone, group, private
-from tests.fakes import DAY, NOON, Clock, counting_ids
-from tests.integration.test_leaving import counting, rows, say
+from memory.text.guard import clean
+from memory.text.secrets.redact import redact
+from memory.transfer.transfers import Brought, Material, OptedOut, Owner, markdown, remora, telegram
+from tests.kit.fakes import DAY, NOON, Clock, runtime
+from tests.kit.forgetting import forgotten_alone
+from tests.kit.stores import counting, rows
+from tests.kit.talk import group, private, say
 
 ADA = Owner(kind="person", agent="assistant", platform="console", reference="ada", name="Ada")
 ROOM = Owner(kind="group", agent="assistant", platform="console", reference="room", name="The room")
@@ -62,16 +62,16 @@ async def values(memory: Service, context: Context) -> set[str]:
     return {one.value for one in await memory.memories(context, limit=1_000)}
 
 
-async def do(memory: Service, context: Context, act: Callable[[Desk], Any], key: str) -> Any:
-    inbox_id = await memory.mail.receive(
+async def do(memory: Service, context: Context, act: Callable[[Edits], Any], key: str) -> Any:
+    inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key=key, session_key=context.session.key, payload="{}"
     )
     assert inbox_id is not None
     given: list[Any] = []
 
-    def done(desk: Desk) -> list[Piece]:
-        given.append(act(desk))
-        return [Piece(text="ok")]
+    def done(edits: Edits) -> list[Part]:
+        given.append(act(edits))
+        return [Part(text="ok")]
 
     await memory.answer(context, inbox_id, done)
     return given[0]
@@ -79,9 +79,8 @@ async def do(memory: Service, context: Context, act: Callable[[Desk], Any], key:
 
 async def another(path: Path, clock: Clock) -> Service:
     return await Service.open(
-        path, agents={"assistant": "UTC"}, triggers=Triggers(quiet_seconds=3_600), now=clock,
-        new_id=counting_ids(), count_tokens=count_tokens,
-    )  # fmt: skip
+        path, agents={"assistant": AgentMemory()}, triggers=Triggers(quiet_seconds=3_600), runtime=runtime(clock)
+    )
 
 
 async def test_notes_become_somebodys_memory_and_profile(memory: Service) -> None:
@@ -130,7 +129,7 @@ async def test_the_same_file_twice_doubles_nothing(memory: Service) -> None:
 async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: Service, clock: Clock) -> None:
     """Whoever moved since they wrote their notes must not be moved back."""
     ada = await memory.context(*private("ada"))
-    await do(memory, ada, lambda desk: desk.remember("Porto", key="home"), "1")
+    await do(memory, ada, lambda edits: edits.remember("Porto", key="home"), "1")
     await bring(memory, notes("- The user lives in Lisbon", at=NOON - DAY))
     assert await values(memory, ada) == {"Porto"}
     clock.move(days=2)
@@ -144,7 +143,7 @@ async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: 
 async def test_what_was_forgotten_stays_so(memory: Service) -> None:
     """However young the file claims to be."""
     ada = await memory.context(*private("ada"))
-    (kept,) = await do(memory, ada, lambda desk: desk.remember("Lisbon", key="home"), "1")
+    (kept,) = await do(memory, ada, lambda edits: edits.remember("Lisbon", key="home"), "1")
     await forgotten_alone(memory, ada, kept.id)
     brought = await bring(memory, notes("- The user lives in Lisbon", at=NOON + DAY))
     assert brought.counts.forgotten == 1 and await values(memory, ada) == set()
@@ -157,7 +156,7 @@ async def test_who_has_learning_off_gets_nothing(memory: Service) -> None:
     def off(tx: Transaction) -> None:
         tx.run("update people set learning = 0 where id = ?", (ada.speaker.person_id,))
 
-    await memory._database.write(off)
+    await memory.database.write(off)
     for attempt in (memory.transfer.preview(ADA, notes("- likes tea")), bring(memory, notes("- likes tea"))):
         with pytest.raises(OptedOut):
             await attempt
@@ -176,7 +175,7 @@ async def test_telegrams_words_are_found_at_their_time_and_stand_in_no_window(me
     hits = await memory.search(ada, "Sintra tram", limit=3)
     assert hits[0].passage is not None and hits[0].passage.message.said_at == NOON - 2 * DAY + 60_000
     assert [one.text for one in hits[0].passage.after] == ["How nice!", "I live in Lisbon"]
-    status = await memory.figures.status(ada)
+    status = await memory.stats.status(ada)
     assert (status.window_messages, status.inbound, status.outbound) == (0, 0, 0)
 
 
@@ -202,7 +201,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(memory: Service
     again = await bring(memory, telegram_for_console(talk(*said)))
     assert (again.counts.messages, again.counts.repeated) == (1, 2)
     ada = await memory.context(*private("ada"))
-    assert (await memory.figures.stats(ada)).messages == 3
+    assert (await memory.stats.stats(ada)).messages == 3
 
 
 async def test_erased_words_are_not_brought_back(memory: Service) -> None:
@@ -217,7 +216,7 @@ async def test_erased_words_are_not_brought_back(memory: Service) -> None:
             "update messages set text = '', erased_at = ?, learn = 0, recall = 0 where text like '%Lisbon%'", (NOON,)
         )
 
-    await memory._database.write(erase)
+    await memory.database.write(erase)
     again = await bring(memory, material)
     assert (again.counts.messages, again.counts.erased) == (0, 2)
 
@@ -240,14 +239,14 @@ async def test_in_a_group_each_keeps_their_own_words(memory: Service) -> None:
 async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) -> None:
     """Neither what was brought in, nor what was learned from it, nor in the indexes."""
     ada = await memory.context(*private("ada"))
-    await do(memory, ada, lambda desk: desk.remember("tea", key="likes"), "1")
+    await do(memory, ada, lambda edits: edits.remember("tea", key="likes"), "1")
     await bring(memory, notes("- The wombatword is kept in the cellar\n- The user lives in Wombatville\n"))
     await memory.transfer.undo((await memory.transfer.imports())[0].short_id)
     brought = await bring(memory, telegram_for_console(talk(("77", "I live in Wombatville"), ("999", "Wombatville!"))))
     await memory.flush(ada, "test")
     assert "Wombatville" in await values(memory, ada)
     await memory.transfer.undo(brought.short_id)
-    assert await values(memory, ada) == {"tea"} and (await memory.figures.stats(ada)).messages == 0
+    assert await values(memory, ada) == {"tea"} and (await memory.stats.stats(ada)).messages == 0
     files = b"".join(path.read_bytes() for path in tmp_path.glob("remora.db*"))
     assert files.lower().count(b"wombat") == 0
     assert [one.state for one in await memory.transfer.imports()] == ["undone", "undone"]
@@ -260,7 +259,9 @@ async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) 
 async def test_undo_takes_the_names_that_came_with_it(memory: Service, clock: Clock, tmp_path: Path) -> None:
     """Of those who never spoke here, and of a group that the bot is not in; who was met here keeps theirs."""
     met = group("met", "4711")
-    await say(memory, (met[0], replace(met[1], platform="telegram", name="Metaquux")), "Hello!", counting(), clock)
+    await say(
+        memory, (met[0], replace(met[1], platform="telegram", name="Metaquux")), "Hello!", ref=counting(), clock=clock
+    )
     said = [("user4711", "Metaquux"), ("user4712", "Zeldaquux"), ("user4713", "Yaraquux")]
     export = {
         "name": "Titlequux", "type": "private_supergroup", "id": 999,
@@ -280,7 +281,7 @@ async def test_undo_takes_the_names_that_came_with_it(memory: Service, clock: Cl
     assert [row[0] for row in await rows(memory, names)] == ["Metaquux", "Yaraquux", "Zeldaquux"]
     assert await rows(memory, "select count(*) from identities where first_seen_at < ?", NOON - DAY) == [(0,)]
     yara = Who(platform="telegram", user_id="4713", name="Yaraquux")
-    await say(memory, (met[0], yara), "Here I am.", counting(), clock)
+    await say(memory, (met[0], yara), "Here I am.", ref=counting(), clock=clock)
     await memory.transfer.undo(brought.short_id)
     assert await memory.forgetting.finish()
     assert [row[0] for row in await rows(memory, names)] == ["Metaquux", "Yaraquux"]
@@ -312,7 +313,7 @@ async def test_an_import_cut_short_goes_on_as_the_same_one(memory: Service) -> N
     await bring(memory, material, learn=False)
     (done,) = await memory.transfer.imports()
     assert done.short_id == cut.short_id and done.state == "done" and done.counts.messages == 699
-    assert (await memory.figures.stats(await memory.context(*private("ada")))).messages == 699
+    assert (await memory.stats.stats(await memory.context(*private("ada")))).messages == 699
 
 
 async def test_what_an_agent_is_given_is_everybodys_with_that_agent(memory: Service) -> None:
@@ -332,15 +333,15 @@ async def test_what_an_agent_is_given_is_everybodys_with_that_agent(memory: Serv
 async def test_our_own_export_makes_the_same_memories_elsewhere(memory: Service, clock: Clock, tmp_path: Path) -> None:
     """With their dates, versions, marks, and the words they were learned from."""
     ada = await memory.context(*private("ada"))
-    await do(memory, ada, lambda desk: desk.remember("Lisbon", key="home"), "1")
+    await do(memory, ada, lambda edits: edits.remember("Lisbon", key="home"), "1")
     clock.move(days=1)
-    await do(memory, ada, lambda desk: desk.remember("Porto", key="home"), "2")
-    (tea,) = await do(memory, ada, lambda desk: desk.remember("green tea", key="likes"), "3")
-    await do(memory, ada, lambda desk: desk.correct(tea.short_id, "black tea"), "4")
+    await do(memory, ada, lambda edits: edits.remember("Porto", key="home"), "2")
+    (tea,) = await do(memory, ada, lambda edits: edits.remember("green tea", key="likes"), "3")
+    await do(memory, ada, lambda edits: edits.correct(tea.short_id, "black tea"), "4")
     await bring(memory, notes("- went to Sintra", day="2026-05-12"))
     await bring(memory, telegram_for_console(talk(("77", "My sister is called Vera"), ("999", "Noted."))))
     await memory.flush(ada, "test")
-    await memory._database.write(
+    await memory.database.write(
         lambda tx: tx.run("update memories set pinned = 1, tags = '[\"x\"]' where value = 'Porto'")
     )
     first = await memory.transfer.export(await memory.context(*private("ada")), transcript=True)

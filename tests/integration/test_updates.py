@@ -15,16 +15,16 @@ from typing import Any
 
 import yaml
 
-from memory.learn.ask import Ask, Mind, Told
 from memory.learn.learner import Learner, Triggers
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.service import Context, Service
 from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Memory
 from memory.store.usage import Spent
-from tests.conftest import private
-from tests.fakes import Clock, counting_ids
-from tests.integration.test_memory import learn, say
+from tests.kit.fakes import Clock, counting_ids
+from tests.kit.stores import remembering
+from tests.kit.talk import learn, private, say
 
 TEMPLATES: dict[str, dict[str, list[dict[str, Any]]]] = yaml.safe_load(
     (Path(__file__).parents[1] / "data" / "updates.yaml").read_text("utf-8")
@@ -73,10 +73,10 @@ class Reading:
         self._replacing = replacing
         self.not_offered: list[str] = []
 
-    async def __call__(self, ask: Ask) -> Told:
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
         known: dict[str, str] = {}
         facts = []
-        for line in ask.material.splitlines():
+        for line in request.material.splitlines():
             row = json.loads(line) if line.startswith("{") else {}
             if "id" in row:
                 known[row["value"]] = row["id"]
@@ -90,7 +90,7 @@ class Reading:
                      "replaces": replaces}
                 )  # fmt: skip
         spent = Spent(model="scripted", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=True)
-        return Told(text=json.dumps({"facts": facts}, ensure_ascii=False), spent=spent)
+        return ModelAnswer(text=json.dumps({"facts": facts}, ensure_ascii=False), spent=spent)
 
 
 async def rows(memory: Service, context: Context) -> list[Memory]:
@@ -100,18 +100,17 @@ async def rows(memory: Service, context: Context) -> list[Memory]:
         ids = [row["id"] for row in reader.all("select id from memories where kind = 'fact' order by id")]
         return memories.by_ids(reader, context.scope, ids)
 
-    return await memory._database.read(act)
+    return await memory.database.read(act)
 
 
 async def told(memory: Service, clock: Clock, told_pairs: list[Pair], model: Reading) -> dict[str, Context]:
     """Say all first halves and, a day later, all second ones, each read on its own; the contexts by person."""
     learner = Learner(
-        memory._database,
+        memory.database,
+        agents=remembering(memory, model=BackgroundModel(complete=model)),
         triggers=Triggers(),
-        timezone_of=lambda agent_id: "UTC",
         now=clock,
         new_id=new_id,
-        mind_of=lambda agent_id: Mind(complete=model),
     )
     contexts: dict[str, Context] = {}
     for half in ("first", "then"):

@@ -53,10 +53,14 @@ def is_extraction(body: JSON) -> bool:
 
 
 def last_words(body: JSON) -> str:
-    """What the person said last, without what the product adds to it."""
+    """Returns the person's last words without the name before them (in a group) and the context behind."""
     said = [message for message in body.get("messages", ()) if message.get("role") == "user"]
     content = said[-1].get("content") if said else ""
-    return str(content or "").partition(_CONTEXT)[0].strip()
+    words, _, added = str(content or "").partition(_CONTEXT)
+    speaker = re.search(r"^speaker: (.*)$", added, re.MULTILINE)
+    if speaker is not None and words.startswith(f"{speaker[1]}: "):
+        words = "\n".join(line.removeprefix(f"{speaker[1]}: ").removeprefix("| ") for line in words.splitlines())
+    return words.strip()
 
 
 def whole(body: JSON, text: str) -> JSON:

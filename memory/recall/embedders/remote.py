@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import httpx
@@ -38,89 +39,88 @@ QUESTION_TIMEOUT = 2.0
 _MOST_QUOTED = 200
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingServer:
+    """One model of one server. `base_url` ends before `/embeddings` or `/api/embed`.
+
+    `dimension` asks for shorter vectors where the model can give them. `seconds` is the timeout of a request, `batch`
+    the texts of one.
+    """
+
+    api: Api
+    base_url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    dimension: int | None = None
+    seconds: float = 30.0
+    batch: int = 64
+
+
 class Remote:
     """Implements `memory.recall.embed.Embedder` for one model of one server. Make it with `await Remote.open(...)`."""
 
     def __init__(
         self,
         client: httpx.AsyncClient,
+        server: EmbeddingServer,
         *,
-        api: Api,
-        base_url: str,
-        key: str | None,
-        model: str,
-        dimension: int | None,
-        seconds: float,
-        batch: int,
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
     ) -> None:
         self._client = client
-        self._api = api
-        self._url = f"{base_url.rstrip('/')}/{'embeddings' if api == 'openai' else 'api/embed'}"
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._model = model
-        self._asked_dimension = dimension
-        self._seconds = seconds
-        self._batch = batch
+        self._server = server
+        self._url = f"{server.base_url.rstrip('/')}/{'embeddings' if server.api == 'openai' else 'api/embed'}"
+        self._headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
         self._sleep = sleep
         self._random = random
-        self.dimension = dimension or 0
+        self.dimension = server.dimension or 0
 
     @classmethod
     async def open(
         cls,
         client: httpx.AsyncClient,
+        server: EmbeddingServer,
         *,
-        api: Api,
-        base_url: str,
-        key: str | None,
-        model: str,
-        dimension: int | None = None,
-        seconds: float = 30.0,
-        batch: int = 64,
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
     ) -> Remote:
         """Ask the server for one vector, which also tells the dimension.
 
-        `client` stays its maker's. `base_url` ends before `/embeddings` or `/api/embed`. `dimension` asks for shorter
-        vectors where the model can give them. `seconds` is the timeout of a request, `batch` in texts a request;
-        `random` gives numbers in [0, 1). Raises `EmbeddingFailed`, and `EmbedderUnavailable` for an address that is
-        none and a dimension other than asked for.
+        `client` stays its maker's; `random` gives numbers in [0, 1). Raises `EmbeddingFailed`, and
+        `EmbedderUnavailable` for an address that is none and a dimension other than asked for.
         """
-        if not _is_address(base_url):
+        if not _is_address(server.base_url):
             raise EmbedderUnavailable(
-                f"embedding.base_url is {base_url!r}, which is no http address. Memory is searched by words only."
+                f"embedding.base_url is {server.base_url!r}, which is not an http address. Memory is searched by words "
+                "only."
             )
-        made = cls(
-            client, api=api, base_url=base_url, key=key, model=model, dimension=dimension, seconds=seconds,
-            batch=batch, sleep=sleep, random=random,
-        )  # fmt: skip
-        first = await made._requested(["dimension"], made._seconds)
-        if dimension is not None and first.shape[1] != dimension:
+        made = cls(client, server, sleep=sleep, random=random)
+        first = await made._requested(["dimension"], server.seconds)
+        if server.dimension is not None and first.shape[1] != server.dimension:
             raise EmbedderUnavailable(
-                f"The embedding model {model} gives vectors of {first.shape[1]} values, not {dimension}. Correct "
-                "embedding.dimension in config.yaml, or leave it out. Until then memory is searched by words only."
+                f"The embedding model {server.model} returns vectors of {first.shape[1]} values, not "
+                f"{server.dimension}. "
+                "Correct embedding.dimension in config.yaml, or leave it out. Until then memory is searched by words "
+                "only."
             )
         made.dimension = first.shape[1]
         return made
 
     @property
     def name(self) -> str:
-        return f"{self._api} {self._model}"
+        return f"{self._server.api} {self._server.model}"
 
-    def split(self, text: str) -> list[str]:
-        return chunks(encodable(text))
+    async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        return [chunks(encodable(text)) for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
         """One request for each `batch` texts; of each text the first `CHUNK_CHARS` characters count."""
         read = [encodable(text[:CHUNK_CHARS]) for text in texts]
         if query:
-            return self._checked(await self._requested(read, min(QUESTION_TIMEOUT, self._seconds)))
+            return self._checked(await self._requested(read, min(QUESTION_TIMEOUT, self._server.seconds)))
         parts = [
-            self._checked(await self._retried(read[start : start + self._batch]))
-            for start in range(0, len(read), self._batch)
+            self._checked(await self._retried(read[start : start + self._server.batch]))
+            for start in range(0, len(read), self._server.batch)
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 
@@ -132,7 +132,7 @@ class Remote:
             return isinstance(error, _Passing) and (error.retry_after or 0.0) <= LONGEST_WAIT
 
         async def attempt() -> NDArray[np.float32]:
-            return await self._requested(texts, self._seconds)
+            return await self._requested(texts, self._server.seconds)
 
         retrying = AsyncRetrying(
             sleep=self._sleep,
@@ -152,11 +152,11 @@ class Remote:
         return max(base * (0.75 + 0.5 * self._random()), asked or 0.0)
 
     async def _requested(self, texts: list[str], seconds: float) -> NDArray[np.float32]:
-        payload: dict[str, Any] = {"model": self._model, "input": texts}
-        if self._api == "openai":
+        payload: dict[str, Any] = {"model": self._server.model, "input": texts}
+        if self._server.api == "openai":
             payload["encoding_format"] = "float"
-        if self._asked_dimension is not None:
-            payload["dimensions"] = self._asked_dimension
+        if self._server.dimension is not None:
+            payload["dimensions"] = self._server.dimension
         try:
             response = await self._client.post(self._url, json=payload, headers=self._headers, timeout=seconds)
         except httpx.TimeoutException as exc:
@@ -182,7 +182,7 @@ class Remote:
 
     def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:
         """The rows in the order asked for. Raises where the answer has another shape."""
-        if self._api == "openai":
+        if self._server.api == "openai":
             rows = [item["embedding"] for item in sorted(answer["data"], key=lambda item: item["index"])]
         else:
             rows = answer["embeddings"]
@@ -195,12 +195,12 @@ class Remote:
         if vectors.shape[1] != self.dimension:
             raise EmbeddingFailed(
                 f"{self._told()} gave vectors of {vectors.shape[1]} values where it gave {self.dimension} before. "
-                "Was the model exchanged? Restart Remora to embed anew."
+                "Was the model replaced? Restart Remora to embed again."
             )
         return vectors
 
     def _told(self) -> str:
-        return f"The embedding model {self._model} at {httpx.URL(self._url).host}"
+        return f"The embedding model {self._server.model} at {httpx.URL(self._url).host}"
 
 
 class _Passing(EmbeddingFailed):

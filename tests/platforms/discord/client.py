@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tests.platforms.discord.deeds import GENERAL, GUILD, JSON, OWNER, TOKEN, ControlError, Deeds, Said, bot_id
+from tests.platforms.faults import Moment
 
 #: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
 #: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
 Deed: TypeAlias = Literal[
     "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
 ]
-#: When it does it, seen from the request's effect on the world.
-Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
 
 _ROOT = Path(__file__).parents[3]
 

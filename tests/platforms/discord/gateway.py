@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 
 from aiohttp import WSMsgType, web
 
-from tests.platforms.discord.model import JSON, Pulse
+from tests.platforms.discord.model import JSON
 from tests.platforms.discord.world import MESSAGE_CONTENT, PRIVILEGED
+from tests.platforms.pulse import Pulse
 
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _RECONNECT, _MEMBERS, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 7, 8, 9, 10, 11
 #: Events kept for RESUME; of older ones the session is over.

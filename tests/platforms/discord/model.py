@@ -6,7 +6,6 @@ is made anew, with a new date of expiry, each time its message is told.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -71,24 +70,6 @@ def bad_form(where: str, message: str, code: str = "BASE_TYPE_BAD_LENGTH") -> Re
     for part in reversed(where.split(".")):
         errors = {part: errors}
     return Refused(400, 50035, "Invalid Form Body", errors)
-
-
-class Pulse:
-    """Wakes those who wait for anything to change."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def beat(self) -> None:
-        self._event.set()
-        self._event = asyncio.Event()
-
-    async def wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        except TimeoutError:
-            pass
 
 
 class Snowflakes:

@@ -9,57 +9,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import signal
-import socket
-import struct
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from tests.platforms.breaking import Effect, Timing, break_off, gone
 from tests.platforms.discord import bodies, control, interactions, rest
 from tests.platforms.discord.bodies import Call
 from tests.platforms.discord.client import TOKEN, Control
-from tests.platforms.discord.faults import Fault, Faults
+from tests.platforms.discord.faults import Fault
 from tests.platforms.discord.gateway import Bot, Gateway, Terms, listen
 from tests.platforms.discord.ledger import Entry, Ledger
 from tests.platforms.discord.limits import SHOWING, Limits, TooMany
-from tests.platforms.discord.model import Pulse, Refused
+from tests.platforms.discord.model import Refused
 from tests.platforms.discord.people import Wrong
 from tests.platforms.discord.world import World
+from tests.platforms.faults import Faults
+from tests.platforms.pulse import Pulse
 
 if TYPE_CHECKING:
     from tests.platforms.discord.chat import Chat
 
-Effect = Literal["arrival", "mixed", "late"]
 
 API = "/api/v10"
 _BIGGEST_BODY = 60 * 1024 * 1024
-#: Seconds between two looks whether a client is still there.
-_LOOK = 0.01
-
-
-@dataclass(slots=True, kw_only=True)
-class Timing:
-    """`latency` is the round trip in seconds.
-
-    What is shown takes effect at "arrival", "late" (at the end, and only if the client is still connected), or "mixed":
-    half of them so and half so, by `chance`. Nothing tells a client which it was.
-    """
-
-    latency: float = 0
-    effect: Effect = "arrival"
-    chance: random.Random
-
-    def late(self, method: str) -> bool:
-        if method not in SHOWING or self.effect == "arrival":
-            return False
-        return self.effect == "late" or self.chance.random() < 0.5
 
 
 class Account:
@@ -72,7 +49,7 @@ class Account:
         self.world = World(token, now=now, base_url=base_url, pulse=self.pulse, tell=self.gateway.tell)
         self.limits = Limits(now)
         self.ledger = Ledger(now)
-        self.faults = Faults(self.pulse)
+        self.faults = Faults(Fault, self.pulse)
         self.revoked = False
 
     @property
@@ -209,9 +186,6 @@ class Platform:
         """A fault happens; what is answered then, or None to go on."""
         entry.fault = fault.do
         match fault.do:
-            case "delay":
-                await asyncio.sleep(fault.seconds)
-                return None
             case "flood":
                 refused = account.limits.stop(entry.method, place, fault.retry_after, everywhere=fault.everywhere)
                 _close(entry, refused)
@@ -220,32 +194,15 @@ class Platform:
                 no = Refused(fault.status, fault.code, fault.description)
                 _close(entry, no)
                 return _told(no.status, no.wire())
-            case "status":
-                page = f"<html><body><h1>{fault.status} {fault.description}</h1></body></html>"
-                text = page if fault.body is None else fault.body
-                return web.Response(status=fault.status, text=text, content_type="text/html")
-            case "garbage":
-                text = '{"id": "12' if fault.body is None else fault.body
-                return web.Response(body=text.encode(), headers={"content-type": "application/json"})
-            case "empty":
-                return web.Response(body=b"", headers={"content-type": "application/json"})
-            case "cut":
-                return await _cut(request)
-            case "hang":
-                healed = account.faults.healed
-                while account.faults.healed == healed and not gone(request):
-                    await asyncio.sleep(_LOOK)
-                return None
-            case "reset" | "close":
-                _hang_up(request, reset=fault.do == "reset")
-                return web.Response()
-            case "kill":
-                await asyncio.sleep(fault.seconds)
-                assert fault.pid is not None
-                account.ledger.killed(fault.pid, fault.at, entry)
-                os.kill(fault.pid, signal.SIGKILL)
-                await _until_gone(request)
-                return web.Response()
+            case _:
+                return await break_off(
+                    request,
+                    fault,
+                    account.faults,
+                    begun='{"id": "1234567890", "content": ',
+                    broken='{"id": "12',
+                    killed=lambda pid: account.ledger.killed(pid, fault.at, entry),
+                )
 
     def _account(self, request: web.Request) -> Account | None:
         """Whose request it is: by its token, or by that of an interaction, which needs no other."""
@@ -326,7 +283,7 @@ async def listening(
 ) -> AsyncIterator[str]:
     """The platform's address while the block runs."""
     # Reproducible fates are wanted, not secrets.
-    timing = Timing(latency=latency_ms / 1000, effect=effect, chance=random.Random(seed))
+    timing = Timing(latency=latency_ms / 1000, effect=effect, showing=SHOWING, chance=random.Random(seed))
     platform = Platform(tokens, timing=timing, model_ms=model_ms)
     runner = web.AppRunner(platform.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -391,40 +348,3 @@ def _place(call: Call) -> str:
     """The part of a path that has a bucket of its own."""
     names = ("channel_id", "guild_id", "token")
     return next((call.path[name] for name in names if name in call.path), "")
-
-
-def gone(request: web.Request) -> bool:
-    """Whether the client has closed the connection."""
-    return request.transport is None or request.transport.is_closing()
-
-
-async def _until_gone(request: web.Request) -> None:
-    """A killed process's sockets close a moment after it; 2 s is for a machine under load."""
-    for _ in range(200):
-        await asyncio.sleep(_LOOK)
-        if gone(request):
-            break
-    # The others of its connections close in the same moment.
-    await asyncio.sleep(_LOOK)
-
-
-async def _cut(request: web.Request) -> web.StreamResponse:
-    """Half an answer, and the end."""
-    response = web.StreamResponse(headers={"content-type": "application/json", "content-length": "200"})
-    await response.prepare(request)
-    await response.write(b'{"id": "1234567890", "content": ')
-    _hang_up(request, reset=False)
-    return response
-
-
-def _hang_up(request: web.Request, *, reset: bool) -> None:
-    transport = request.transport
-    if transport is None:
-        return
-    if reset:
-        # Lingering for no time makes the kernel send RST where it would say goodbye.
-        sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
-    else:
-        transport.close()

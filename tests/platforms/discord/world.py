@@ -35,13 +35,13 @@ from tests.platforms.discord.model import (
     Interaction,
     Message,
     Person,
-    Pulse,
     Refused,
     Snowflakes,
     made_at,
     mentioned,
     stamp,
 )
+from tests.platforms.pulse import Pulse
 
 GUILDS, GUILD_MESSAGES, DM_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
 #: Intents that have to be switched on for an application: members, presences, message content.

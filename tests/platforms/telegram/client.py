@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import httpx
+
+from tests.platforms.faults import Moment
 
 JSON: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
@@ -27,8 +30,6 @@ Membership: TypeAlias = Literal["block", "unblock", "kick", "leave", "add", "dea
 Deed: TypeAlias = Literal[
     "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "drip", "delay", "kill", "refuse"
 ]
-#: When it does it, seen from the request's effect on the chat.
-Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
 
 FileKind: TypeAlias = Literal["photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"]
 
@@ -500,7 +501,9 @@ class Control:
     async def ask(self, action: str, **fields: Any) -> JSON:
         """One control request; None fields are left out. Raises `ControlError`."""
         body = {name: value for name, value in fields.items() if value is not None}
-        response = await self._client.post(f"/control/{action}", json={"token": self.token, **body})
+        # Escaped, for people's clients send lone surrogates as well.
+        said = json.dumps({"token": self.token, **body})
+        response = await self._client.post(f"/control/{action}", content=said)
         answer = response.json()
         if response.status_code != 200:
             raise ControlError(answer["error"])

@@ -1,16 +1,11 @@
-"""What goes wrong on purpose, and with which request.
-
-Invariants: a fault counts the requests that match it from when it was made; of several that are due the first made
-happens; a spent fault stays, spent, so that its number stays true.
-"""
+"""Faults made on purpose in requests to Telegram, or in its own requests to a webhook."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from tests.platforms.telegram.client import Deed, Moment
-from tests.platforms.telegram.updates import Pulse
+from tests.platforms import faults
+from tests.platforms.telegram.client import Deed
 
 _OF_WEBHOOKS = ("reset", "close", "delay", "kill")
 #: What is no method of the Bot API: the chat model, files, and what Telegram itself asks of a webhook.
@@ -18,73 +13,23 @@ _ELSEWHERE = ("model", "extract", "download", "webhook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(faults.Fault):
     """See `Control.fault`."""
 
     do: Deed
-    at: Moment = "before effect"
-    nth: int = 1
-    times: int = 1
-    method: str | None = None
     chat: int | None = None
-    text: str | None = None
-    status: int = 502
-    description: str = "Bad Gateway"
     retry_after: int = 3
-    body: str | None = None
-    seconds: float = 0
-    pid: int | None = None
 
-    def matches(self, method: str, chat: int | None, text: str) -> bool:
+    def __post_init__(self) -> None:
+        if self.do == "drip" and self.method != "download":
+            raise ValueError("only a download comes in drips")
+        if self.method == "webhook" and self.do not in _OF_WEBHOOKS:
+            raise ValueError(f"to a webhook's delivery can only happen: {', '.join(_OF_WEBHOOKS)}")
+
+    def matches(self, method: str, place: int | None, text: str) -> bool:
         """Without a method any request of the Bot API but getUpdates matches, and nothing else."""
         if self.method is None:
             right = method not in ("getUpdates", *_ELSEWHERE)
         else:
             right = method.lower() == self.method.lower()
-        return right and self.chat in (None, chat) and (self.text is None or self.text in text)
-
-
-class Faults:
-    """`heal` also ends what hangs."""
-
-    def __init__(self, pulse: Pulse) -> None:
-        self._made: list[Fault] = []
-        self._met: list[int] = []
-        self._healed = 0
-        self._pulse = pulse
-
-    def make(self, **fields: Any) -> int:
-        """A fault's number, from 0. Raises `TypeError` for fields that are none, `ValueError` for what can't happen."""
-        fault = Fault(**fields)
-        if fault.do == "drip" and fault.method != "download":
-            raise ValueError("only a download comes in drips")
-        if fault.method == "webhook" and fault.do not in _OF_WEBHOOKS:
-            raise ValueError(f"to a webhook's delivery can only happen: {', '.join(_OF_WEBHOOKS)}")
-        if fault.do == "kill" and fault.pid is None:
-            raise ValueError("a kill needs the pid of the process")
-        self._made.append(fault)
-        self._met.append(0)
-        return len(self._made) - 1
-
-    def due(self, method: str, chat: int | None, text: str) -> Fault | None:
-        """The fault that happens to this request, which is counted for all that match."""
-        found: Fault | None = None
-        for index, fault in enumerate(self._made):
-            if not fault.matches(method, chat, text):
-                continue
-            self._met[index] += 1
-            met = self._met[index]
-            if found is None and met >= fault.nth and (fault.times == 0 or met < fault.nth + fault.times):
-                found = fault
-        return found
-
-    def heal(self) -> None:
-        self._made.clear()
-        self._met.clear()
-        self._healed += 1
-        self._pulse.beat()
-
-    @property
-    def healed(self) -> int:
-        """How often they were removed; what hangs waits for this to change."""
-        return self._healed
+        return right and self.chat in (None, place) and (self.text is None or self.text in text)

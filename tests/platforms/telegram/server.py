@@ -8,52 +8,27 @@ has begun.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
-import socket
-import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import web
 
 from tests.platforms import chat_model as model
+from tests.platforms.breaking import Effect, Timing, break_off, gone, hang_up
+from tests.platforms.faults import Faults
 from tests.platforms.telegram import control, methods, wire
 from tests.platforms.telegram.client import TOKEN, Control
-from tests.platforms.telegram.faults import Fault, Faults
+from tests.platforms.telegram.faults import Fault
 from tests.platforms.telegram.ledger import Entry, Ledger
 from tests.platforms.telegram.limits import SHOWING, Flood
 from tests.platforms.telegram.updates import JSON, Refused
 from tests.platforms.telegram.webhook import Deliveries
 from tests.platforms.telegram.world import World
 
-Effect = Literal["arrival", "mixed", "late"]
-
 _BIGGEST_BODY = 60 * 1024 * 1024
-#: Seconds between two looks whether a client is still there.
-_LOOK = 0.01
-
-
-@dataclass(slots=True, kw_only=True)
-class Timing:
-    """`latency` is the round trip in seconds.
-
-    What is shown takes effect at "arrival", "late" (at the end, and only if the client is still connected), or "mixed":
-    half of them so and half so, by `chance`. Nothing tells a client which it was, as with Telegram.
-    """
-
-    latency: float = 0
-    effect: Effect = "arrival"
-    chance: random.Random
-
-    def late(self, method: str) -> bool:
-        if method not in SHOWING or self.effect == "arrival":
-            return False
-        return self.effect == "late" or self.chance.random() < 0.5
 
 
 class Account:
@@ -64,7 +39,7 @@ class Account:
         self.world = World(token, now=now, first_update=first_update)
         self.flood = Flood(now)
         self.ledger = Ledger(now)
-        self.faults = Faults(self.world.pulse)
+        self.faults = Faults(Fault, self.world.pulse)
         self.deliveries = Deliveries(
             self.world.queue, self.world.webhook, self.faults, self.ledger, self.world.pulse, now
         )
@@ -162,7 +137,7 @@ class Platform:
                 return broken
         if late or entry.method == "getUpdates":
             await asyncio.sleep(self.timing.latency)
-            if _gone(request):
+            if gone(request):
                 return web.Response()
         try:
             envelope, status = await perform(), 200
@@ -176,7 +151,7 @@ class Platform:
                 return broken
         if not late and entry.method != "getUpdates":
             await asyncio.sleep(self.timing.latency)
-        if _gone(request):
+        if gone(request):
             return web.Response()
         response = web.json_response(envelope, status=status)
         entry.answered = True
@@ -195,7 +170,7 @@ class Platform:
             offset=called.offset,
             limit=100 if called.limit is None else called.limit,
             seconds=called.timeout or 0,
-            gone=lambda: _gone(request),
+            gone=lambda: gone(request),
         )
 
     async def _strike(
@@ -204,41 +179,19 @@ class Platform:
         """A fault happens; what is answered then, or None to go on."""
         entry.fault = fault.do
         match fault.do:
-            case "delay":
-                await asyncio.sleep(fault.seconds)
-                return None
             case "flood":
                 return _envelope(account.flood.stop(entry.chat, fault.retry_after), entry)
             case "refuse":
                 return _envelope(Refused(fault.status, fault.description), entry)
-            case "status":
-                page = f"<html><body><h1>{fault.status} {fault.description}</h1></body></html>"
-                text = page if fault.body is None else fault.body
-                return web.Response(status=fault.status, text=text, content_type="text/html")
-            case "garbage":
-                text = '{"ok": tru' if fault.body is None else fault.body
-                return web.Response(text=text, content_type="application/json")
-            case "empty":
-                return web.Response(content_type="application/json")
-            case "cut":
-                return await _cut(request)
-            case "hang":
-                healed = account.faults.healed
-                while account.faults.healed == healed and not _gone(request):
-                    await asyncio.sleep(_LOOK)
-                return None
-            case "reset" | "close":
-                _hang_up(request, reset=fault.do == "reset")
-                return web.Response()
-            case "drip":
-                return None  # is the download's own way of answering
-            case "kill":
-                await asyncio.sleep(fault.seconds)
-                assert fault.pid is not None
-                account.ledger.killed(fault.pid, fault.at, entry)
-                os.kill(fault.pid, signal.SIGKILL)
-                await _until_gone(request)
-                return web.Response()
+            case _:
+                return await break_off(
+                    request,
+                    fault,
+                    account.faults,
+                    begun='{"ok": true, "result": {"message_id": ',
+                    broken='{"ok": tru',
+                    killed=lambda pid: account.ledger.killed(pid, fault.at, entry),
+                )
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         token, path = request.match_info["token"], request.match_info["path"]
@@ -260,7 +213,7 @@ class Platform:
             if fault is not None and fault.do in ("cut", "drip"):
                 entry.fault = fault.do
                 pieces = await _parts(request, stored.data, fault)
-                entry.answered = fault.do == "drip" and not _gone(request)
+                entry.answered = fault.do == "drip" and not gone(request)
                 return pieces
             entry.answered = True
             return web.Response(body=stored.data, content_type="application/octet-stream")
@@ -293,7 +246,7 @@ class Platform:
             if fault is None or fault.at != "after effect":
                 await asyncio.sleep(self.model.ms / 1000)
             response = await self._say(request, body)
-            if method == "model" and not _gone(request):
+            if method == "model" and not gone(request):
                 self.model.answered[text] += 1
             if fault is not None and fault.at == "after answer":
                 await self._strike(request, account, entry, fault)
@@ -350,7 +303,7 @@ async def listening(
 ) -> AsyncIterator[str]:
     """The platform's address while the block runs."""
     # Reproducible fates are wanted, not secrets.
-    timing = Timing(latency=latency_ms / 1000, effect=effect, chance=random.Random(seed))
+    timing = Timing(latency=latency_ms / 1000, effect=effect, showing=SHOWING, chance=random.Random(seed))
     platform = Platform(tokens, timing=timing, model_ms=model_ms)
     runner = web.AppRunner(platform.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -391,30 +344,6 @@ def _number(chat: Any) -> int | None:
     return int(chat) if str(chat).lstrip("-").isdigit() else None
 
 
-def _gone(request: web.Request) -> bool:
-    """Whether the client has closed the connection."""
-    return request.transport is None or request.transport.is_closing()
-
-
-async def _until_gone(request: web.Request) -> None:
-    """A killed process's sockets close a moment after it; 2 s is for a machine under load."""
-    for _ in range(200):
-        await asyncio.sleep(_LOOK)
-        if _gone(request):
-            break
-    # The others of its connections close in the same moment.
-    await asyncio.sleep(_LOOK)
-
-
-async def _cut(request: web.Request) -> web.StreamResponse:
-    """Half an answer, and the end."""
-    response = web.StreamResponse(headers={"content-type": "application/json", "content-length": "200"})
-    await response.prepare(request)
-    await response.write(b'{"ok": true, "result": {"message_id": ')
-    _hang_up(request, reset=False)
-    return response
-
-
 async def _parts(request: web.Request, data: bytes, fault: Fault) -> web.StreamResponse:
     """A file in ten pieces over `fault.seconds`, or half of it and the end."""
     response = web.StreamResponse(headers={"content-length": str(len(data))})
@@ -422,7 +351,7 @@ async def _parts(request: web.Request, data: bytes, fault: Fault) -> web.StreamR
         await response.prepare(request)
         if fault.do == "cut":
             await response.write(data[: len(data) // 2])
-            _hang_up(request, reset=False)
+            hang_up(request, reset=False)
             return response
         step = max(1, -(-len(data) // 10))
         for start in range(0, len(data), step):
@@ -432,16 +361,3 @@ async def _parts(request: web.Request, data: bytes, fault: Fault) -> web.StreamR
     except ConnectionError:
         pass  # it was given up
     return response
-
-
-def _hang_up(request: web.Request, *, reset: bool) -> None:
-    transport = request.transport
-    if transport is None:
-        return
-    if reset:
-        # Lingering for no time makes the kernel send RST where it would say goodbye.
-        sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
-    else:
-        transport.close()

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tests.platforms.pulse import Pulse
+
 JSON: TypeAlias = dict[str, Any]
 
 #: An offset further above the queue's end than this is not believed, and the queue is given from its head.
@@ -30,24 +32,6 @@ class Refused(Exception):
         self.code = code
         self.description = description
         self.parameters = parameters
-
-
-class Pulse:
-    """Wakes those who wait for anything to change."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def beat(self) -> None:
-        self._event.set()
-        self._event = asyncio.Event()
-
-    async def wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        except TimeoutError:
-            pass
 
 
 @dataclass(slots=True, eq=False)

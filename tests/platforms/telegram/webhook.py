@@ -18,9 +18,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from tests.platforms.telegram.faults import Fault, Faults
+from tests.platforms.faults import Faults
+from tests.platforms.pulse import Pulse
+from tests.platforms.telegram.faults import Fault
 from tests.platforms.telegram.ledger import Entry, Ledger
-from tests.platforms.telegram.updates import JSON, Pulse, Queue, Waiting
+from tests.platforms.telegram.updates import JSON, Queue, Waiting
 
 MOST_CONNECTIONS = 100
 _LONGEST_WAIT = 60
@@ -63,7 +65,13 @@ class Deliveries:
     """
 
     def __init__(
-        self, queue: Queue, webhook: Webhook, faults: Faults, ledger: Ledger, pulse: Pulse, now: Callable[[], float]
+        self,
+        queue: Queue,
+        webhook: Webhook,
+        faults: Faults[Fault],
+        ledger: Ledger,
+        pulse: Pulse,
+        now: Callable[[], float],
     ) -> None:
         self.to = ""
         self.second = 0.05

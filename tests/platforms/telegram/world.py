@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tests.platforms.pulse import Pulse
 from tests.platforms.telegram.drafts import Drafts
-from tests.platforms.telegram.updates import JSON, Pulse, Queue, Refused
+from tests.platforms.telegram.updates import JSON, Queue, Refused
 from tests.platforms.telegram.webhook import Webhook
 
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]

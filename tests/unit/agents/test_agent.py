@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from agents import agent
 from agents.llm import BadCompletion, ChatMessage, Completion, Request
 from agents.tools import Tool, ToolError
-from tests.fakes import ScriptedModel, calls, says
+from tests.kit.fakes import ScriptedModel, calls, says
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hi"),))
 

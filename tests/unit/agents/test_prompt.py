@@ -28,6 +28,13 @@ HISTORY = [
 ]
 
 
+def test_the_persona_gets_the_name_and_keeps_other_braces() -> None:
+    """A persona may talk about code."""
+    voice = replace(VOICE, persona="I am {name}. Use {this} and {} and {name!r}.")
+    system = build(voice, profile=[], known=[], summary="", history=HISTORY, tail=TAIL)[0]
+    assert system.content.startswith("I am remy. Use {this} and {} and {name!r}.")
+
+
 def test_the_prompt_reads_as_agreed() -> None:
     """A golden copy: any change to what models read is seen in review."""
     system, memory, read, hi, hello, last = build(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.convert import Dataset, UnknownShape, evermemos, load, locomo, madial, main, memdaily, moment
-from gateway import recording
+from gateway.cli import recording
 
 AT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 

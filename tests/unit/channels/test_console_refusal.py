@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from channels.base import Inbound, NotTaken, Place
-from channels.console import ConsoleChannel
-from tests.hosts import QuietHost
+from channels.console import ConsoleChannel, Streams
+from tests.kit.hosts import QuietHost
 
 
 class Full(QuietHost):
@@ -23,7 +23,11 @@ async def test_a_line_that_was_not_taken_is_told_and_the_talk_goes_on() -> None:
     """The person must know that it is gone, and can say it again."""
     shown = io.StringIO()
     channel = ConsoleChannel(
-        person="ada", once="hello", now=lambda: 0, new_id=lambda: "1", stdin=io.StringIO(), stdout=shown
+        person="ada",
+        once="hello",
+        now=lambda: 0,
+        new_id=lambda: "1",
+        streams=Streams(stdin=io.StringIO(), stdout=shown),
     )
     await channel.run(Full())
     assert shown.getvalue() == "I could not save that: the disk is full.\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import unicodedata
 from typing import Any
 
@@ -20,7 +21,16 @@ from hypothesis import strategies as st
 from teremok.validation import validate_method
 
 from channels.base import Chunk
-from channels.markup import DISCORD_LIMIT, NOTHING, TELEGRAM_ENTITIES, TELEGRAM_LIMIT, discord, plain, telegram
+from channels.markup import (
+    DISCORD_LIMIT,
+    NOTHING,
+    TELEGRAM_ENTITIES,
+    TELEGRAM_LIMIT,
+    discord,
+    plain,
+    telegram,
+    unmentioning,
+)
 from tests.unit.channels import markup_texts
 
 TEXTS = int(os.environ.get("REMORA_MARKUP_TEXTS", "200"))
@@ -270,6 +280,33 @@ def test_links_lead_where_they_say() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "label",
+    [
+        "https://bank.example",
+        "**bank.example/login**",
+        "WWW.bank.example",
+        "pay at https://bank.example now",
+        "bank\u2060.example",
+        "ｂａｎｋ.example",
+        "`bank.example`",
+        "https://x@bank.example/",
+        "bank.example:443",
+    ],
+)
+def test_a_label_that_names_another_host_is_no_link(label: str) -> None:
+    """Who reads an address trusts it; where the link leads is shown beside it."""
+    for chunk in (*telegram(f"[{label}](https://evil.example/x)"), *discord(f"[{label}](https://evil.example/x)")):
+        assert "https://evil.example/x" in chunk.text
+        assert "text_link" not in chunk.markup and "](" not in chunk.text
+
+
+@pytest.mark.parametrize("label", ["a.b", "www.a.b/x", "https://A.b/y", "the docs", "See p. 7.", "Dr. No", "3.11"])
+def test_a_label_that_names_the_host_or_none_is_a_link(label: str) -> None:
+    """People read words, not addresses."""
+    assert marked(f"[{label}](https://www.a.b/x?y=z)") == [("text_link", label)]
+
+
 def test_html_is_shown_as_text() -> None:
     """`List<String>` is what a programmer asked about."""
     text = "a List<String> <!-- x -->\n<div>\nb\n</div>"
@@ -365,6 +402,63 @@ def test_nobody_is_called_by_a_model() -> None:
     assert chunk.text == "@\u200beveryone @\u200bhere <@\u200b123> <@\u200b&5> `@\u200bhere` a@b.org"
 
 
+#: What Telegram takes out of a text before it looks for names in it.
+REMOVED = "\u2028-\u202e\u030a\u0333\u033f"
+
+
+def called(chunk: Chunk) -> list[str]:
+    """Whom Telegram would call: names behind an @ that stand in no code."""
+    code = [(e["offset"], e["offset"] + e["length"]) for e in entities(chunk) if e["type"] in {"code", "pre"}]
+    return [
+        match[0]
+        for match in re.finditer(rf"(?<!\w)@[{REMOVED}]*[A-Za-z0-9_]+", chunk.text)
+        if not any(start <= units(chunk.text[: match.start()]) < end for start, end in code)
+    ]
+
+
+CALLS = ["@ada_l", "x@ada_l", "**@ada_l**", "`@ada_l`", "```\n@ada_l\n```", "[@ada_l](https://a.b)", "https://a/@ada_l"]
+CALLS += ["@\u202eada_l", "@\u0333\u2028ada_l", "`@\u202eada_l`"]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*CALLS, "😀", "a" * 1_365, "ä.", "> ", "\n\n", " ", "*", "`", "```", "|", "-", "@", "。"]),
+        max_size=40,
+    ),
+    st.sampled_from([1, 30]),
+)
+def test_nobody_is_called_by_name_on_telegram(parts: list[str], times: int) -> None:
+    """In any chunk, with any formatting, too much of it or none; and nothing else changes."""
+    text = "".join(parts) * times
+    for chunks in (telegram(text), plain(text, 4_096)):
+        assert [name for chunk in chunks for name in called(chunk)] == []
+    check_telegram(telegram(text))
+    assert "@ada_l" not in re.sub(r"\w@", "", unmentioning(text))
+    assert (
+        squeezed(plain(text, 4_096)).replace("\u2060", "").replace("/%40", "/@") == "".join(text.split())
+        or not text.strip()
+    )
+
+
+def test_a_name_reads_as_before_and_mail_addresses_and_code_stay_as_they_are() -> None:
+    """The joiner is not seen; what is copied to be used must work."""
+    (chunk,) = telegram(
+        "**@ada** `@bob` ada@example.org [@carl](https://a.b/@carl) /why@lake_bot #tag\n```py\n@cache\n```"
+    )
+    assert chunk.text == "@\u2060ada @bob ada@example.org @\u2060carl /why@lake_bot #tag\n@cache"
+    assert [(e["type"], shown(chunk, e), e.get("url")) for e in entities(chunk)] == [
+        ("bold", "@\u2060ada", None),
+        ("code", "@bob", None),
+        ("text_link", "@\u2060carl", "https://a.b/@carl"),
+        ("pre", "@cache", None),
+    ]
+    assert (
+        plain("@ada ada@example.org https://a.b/@carl", 99)[0].text == "@\u2060ada ada@example.org https://a.b/%40carl"
+    )
+    (bare,) = telegram("https://a.b/@carl")
+    assert [(e["type"], e["url"]) for e in entities(bare)] == [("text_link", "https://a.b/@carl")]
+
+
 def test_plain_text_is_escaped_for_discord() -> None:
     """There is no other way to show a star there."""
     assert discord("# *a* [b](c) 1. d\n- e `f`", markdown=False)[0].text == (
@@ -393,3 +487,9 @@ def test_a_megabyte_of_marks_is_shown_as_it_is(mark: str) -> None:
     """A hostile text must cost no more than a long one."""
     text = "start " + mark * (1_000_000 // len(mark))
     assert len(squeezed(telegram(text))) == len("".join(text.split()))
+
+
+def test_what_keeps_a_name_from_ringing_stands_outside_the_formatting_beside_it() -> None:
+    """A code that is copied must hold nothing that can't be seen."""
+    (chunk,) = telegram("write to @`somebody`")
+    assert chunk == Chunk(text="write to @\u2060somebody", markup='[{"type":"code","offset":11,"length":8}]')

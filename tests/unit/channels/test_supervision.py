@@ -17,7 +17,7 @@ from channels.base import (
     Outbound,
 )
 from channels.supervision import Backoff, Endurance, supervise
-from tests.hosts import QuietHost
+from tests.kit.hosts import QuietHost
 
 
 class Runs(Channel):

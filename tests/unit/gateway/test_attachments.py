@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
-import gateway.pdf
+import gateway.pipeline.pdf
 from agents.llm import ModelUnavailable
 from agents.tokens import count_tokens
 from channels.base import (
@@ -33,7 +34,7 @@ from channels.base import (
     Outbound,
     TooLarge,
 )
-from gateway.attachments import Attachments, decoded, excerpt, inline, label, picture_type, plain_name
+from gateway.pipeline.attachments import Attachments, decoded, excerpt, inline, label, picture_type, plain_name
 from memory.service import Attached
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -302,10 +303,10 @@ async def test_a_pdf_made_to_burst_harms_nobody() -> None:
 def test_the_reader_of_pdfs_gets_no_more_than_its_limits() -> None:
     """A file that makes it ask for gigabytes, or compute for ever, ends that process and not the machine."""
     program = (
-        "import gateway.pdf, resource; gateway.pdf._bound();"
+        "import gateway.pipeline.pdf, resource; gateway.pipeline.pdf._bound();"
         "print(*(resource.getrlimit(n)[1] for n in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_CORE)))"
     )
-    root = Path(gateway.pdf.__file__).parents[1]
+    root = Path(gateway.pipeline.pdf.__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True)
     memory, seconds, core = map(int, done.stdout.split())
     assert (memory, seconds, core) == (512 * 1024 * 1024, 20, 0)
@@ -456,7 +457,10 @@ async def test_only_a_few_messages_are_looked_at_at_once() -> None:
             return await super().fetch(inbound, attachment, limit=limit)
 
     shelf, attachments = Slow({"a": [b"words"] * 10}), reader()
-    looking = [asyncio.create_task(attachments.understand(shelf, came(file("a")))) for _ in range(10)]
+    looking = [
+        asyncio.create_task(attachments.understand(shelf, replace(came(file("a")), author_id=str(person))))
+        for person in range(10)
+    ]
     while open_now < 4:
         await asyncio.sleep(0)
     go.set()
@@ -464,9 +468,44 @@ async def test_only_a_few_messages_are_looked_at_at_once() -> None:
     assert most == 4 and all(one.text == "words" for (one,) in every)
 
 
+SLOW_PDF_OPERATORS = b"BT /F1 12 Tf " + b"(a) Tj " * 1_900_000 + b"ET"
+
+
+async def test_one_persons_pdfs_hold_up_no_other() -> None:
+    """However many somebody sends, and however long each takes: who sends one waits for that one."""
+    slow, attachments = pdf("", raw=SLOW_PDF_OPERATORS), reader()
+    shelf = Shelf({"slow": [slow] * 8, "a": [pdf("Ben.")], "b": [b"Carl."]})
+    pairs = came(file("slow"), file("slow"))
+    hostile = [asyncio.create_task(attachments.understand(shelf, pairs)) for _ in range(4)]
+    while len(shelf.fetched) < 2:
+        await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        (bens,) = await attachments.understand(shelf, replace(came(file("a")), author_id="8"))
+        (carls,) = await attachments.understand(shelf, replace(came(file("b")), author_id="9"))
+    assert (bens.text, carls.text) == ("[page 1 of 1]\nBen.", "Carl.")
+    assert not any(task.done() for task in hostile)
+    for task in hostile:
+        task.cancel()
+    await asyncio.gather(*hostile, return_exceptions=True)
+
+
+async def test_a_pdf_is_read_however_long_others_were_before_it() -> None:
+    """Its time begins when it is its turn: three people's slow files must not make a fourth's unreadable."""
+    attachments = reader(fetch_seconds=1.5)
+    slow = pdf("", raw=SLOW_PDF_OPERATORS)
+    shelf = Shelf({"slow": [slow] * 3, "a": [pdf("Ben.")]})
+    looking = [
+        asyncio.create_task(attachments.understand(shelf, replace(came(file(name)), author_id=str(person))))
+        for person, name in enumerate(("slow", "slow", "slow", "a"))
+    ]
+    async with asyncio.timeout(60):
+        *_, (bens,) = await asyncio.gather(*looking)
+    assert bens.text == "[page 1 of 1]\nBen."
+
+
 async def test_a_cancelled_turn_leaves_no_process_behind() -> None:
     """A stop must not have to wait for a PDF, and warnings about open pipes are errors here."""
-    slow = pdf("", raw=b"BT /F1 12 Tf " + b"(a) Tj " * 1_900_000 + b"ET")
+    slow = pdf("", raw=SLOW_PDF_OPERATORS)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await understood(slow, file("slow.pdf"))

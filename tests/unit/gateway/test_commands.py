@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import CommandSpec, Option
-from gateway import commands
-from gateway.catalogue import CATALOGUE
-from gateway.commands import pages
-from gateway.texts import Texts
+from gateway.commands import pages, table
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.explain import explained
+from gateway.commands.memory import ACTIONS
+from gateway.commands.texts import Texts
 
 
 @pytest.mark.parametrize(
@@ -36,30 +37,44 @@ from gateway.texts import Texts
 )
 def test_a_command_is_a_slash_and_a_word_at_the_start(text: str, parsed: tuple[str, str] | None) -> None:
     """A path or a slash in a sentence is ordinary talk."""
-    assert commands.parse(text) == parsed
+    assert table.parse(text) == parsed
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
     """People mistype."""
-    assert "/memory" in commands.unknown("memry", Texts("en"))
-    assert "/help" in commands.unknown("xyzzy", Texts("en"))
+    assert "/memory" in table.unknown("memry", Texts("en"))
+    assert "/help" in table.unknown("xyzzy", Texts("en"))
 
 
 def test_every_command_is_offered_with_its_options_in_every_language() -> None:
     """What platforms show is made from the one table; in the installation's language and in the reader's."""
     for language in CATALOGUE:
-        for spec in commands.specs(language):
+        for spec in table.specs(language):
             everything: list[CommandSpec | Option] = [spec, *spec.options]
             for described in everything:
-                assert set(described.translated) == set(CATALOGUE)
-                assert described.help == described.translated[language]
+                assert {"en", "zh"} <= set(described.translated) <= set(CATALOGUE)
+                assert described.help == described.translated.get(language, described.translated["en"])
             key = f"help.{spec.name}"
-            assert spec.translated == {each: texts[key] for each, texts in CATALOGUE.items()}
+            assert spec.translated.items() <= {each: texts[key] for each, texts in CATALOGUE.items()}.items()
+
+
+def test_every_command_with_options_and_every_action_is_explained_in_every_language() -> None:
+    """Nobody learns /memory from a list of seventeen words."""
+    for language in CATALOGUE:
+        texts = Texts(language)
+        for command in table.TABLE:
+            shown = explained(texts, command, "")
+            assert shown.startswith(f"{command.usage} – {texts(f'help.{command.name}')}")
+            assert (f"\n  /{command.name}" in shown) == bool(command.options), command.name
+        memory = next(command for command in table.TABLE if command.name == "memory")
+        for action in ACTIONS:
+            assert f"  /memory {action}" in explained(texts, memory, "")
+            assert explained(texts, memory, action).endswith(texts(f"action.{action}"))
 
 
 def test_what_is_offered_fits_into_every_platforms_menu() -> None:
     """One name or text that is too long, and the platform refuses the whole table."""
-    for spec in commands.specs("en"):
+    for spec in table.specs("en"):
         assert len(spec.options) <= 25
         everything: list[CommandSpec | Option] = [spec, *spec.options]
         for described in everything:
@@ -73,7 +88,7 @@ def test_what_is_offered_fits_into_every_platforms_menu() -> None:
 
 def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     """A code or another chat's name shown to a group would be out; that a window begins anew concerns all there."""
-    specs = commands.specs("en")
+    specs = table.specs("en")
     assert {spec.name for spec in specs if spec.admin} == {
         "allow", "block", "pair", "dead", "admin", "agents", "backup", "jobs",
     }  # fmt: skip
@@ -83,6 +98,7 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     assert {spec.name for spec in specs if spec.shared} == {"new", "stop", "retry", "task", "undo"}
     assert {spec.name for spec in specs if spec.forms} == {"remember", "correct", "memory"}
     assert {(spec.name, option.name) for spec in specs for option in spec.options if option.suggests} == {
+        ("help", "command"),
         ("memory", "rest"),
         ("profile", "value"),
         ("correct", "id"),
@@ -90,11 +106,11 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     }
 
 
-@pytest.mark.parametrize("spec", commands.specs("en"), ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", table.specs("en"), ids=lambda spec: spec.name)
 def test_options_read_in_their_order_are_the_typed_command(spec: CommandSpec) -> None:
     """A platform's form and a typed line end in the same handler."""
     values = [option.choices[0] if option.choices else f"some {option.name}" for option in spec.options]
-    assert commands.parse(" ".join([f"/{spec.name}", *values])) == (spec.name, " ".join(values))
+    assert table.parse(" ".join([f"/{spec.name}", *values])) == (spec.name, " ".join(values))
     assert bool(values) == (" " in spec.usage)
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agents.spec import AgentSpec
-from gateway.config import EX_CONFIG, ConfigError, find, load
-from gateway.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
-from gateway.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
+from gateway.config.loading import EX_CONFIG, ConfigError, find, load
+from gateway.config.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
+from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
 ROOT = Path(__file__).parents[3]
 SHIPPED_CONFIG = ROOT / "config.yaml"
@@ -316,7 +316,7 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
         ),
         (
             "channels: {signal: {}}",
-            "config.yaml:1: channels.signal: unknown option. Fix: take it out; known here: console, telegram, discord.",
+            "config.yaml:1: channels.signal: unknown option. Fix: remove it; known here: console, telegram, discord.",
         ),
     ],
 )
@@ -376,7 +376,7 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
         (
             "name: a\ntimezone: Europe/Lisbonn",
             (
-                'a.yaml:2: timezone = "Europe/Lisbonn": must be a timezone of the IANA list. '
+                'a.yaml:2: timezone = "Europe/Lisbonn": must be an IANA timezone. '
                 "Fix: write for example timezone: Europe/Lisbon."
             ),
         ),
@@ -391,7 +391,7 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
             "name: a\nmodels:\n- {provider: openai, model: m, context: 4096}\nwindow:\n  tokens: 5000",
             (
                 "a.yaml:5: window.tokens = 5000: is more than the first model's context of 4096 tokens. "
-                "Fix: make the window smaller, or give the model's true context."
+                "Fix: make the window smaller, or set the model's true context."
             ),
         ),
         (
@@ -533,7 +533,7 @@ def test_two_agents_of_one_name_are_refused(tmp_path: Path) -> None:
     """One would silently replace the other."""
     path = write(tmp_path, "default_agent: ada", a="name: ada", b="\nname: ada")
     assert problem(path) == (
-        'b.yaml:2: name = "ada": is already taken in a.yaml, line 1. Fix: give each agent a name of its own.'
+        'b.yaml:2: name = "ada": is already taken in a.yaml, line 1. Fix: give each agent its own name.'
     )
 
 
@@ -718,7 +718,7 @@ def test_person_that_is_no_number_is_refused(tmp_path: Path, person: str, option
 def test_group_that_is_no_number_below_zero_is_refused(tmp_path: Path, group: str) -> None:
     """A person's number among the groups would open a private chat."""
     told = problem(write(tmp_path, bots(f"token: '{TOKEN}', groups: [{group}]")))
-    assert "must be a group's number on Telegram, which is below zero. Fix: write for example - -1001234567890." in told
+    assert "must be a group's negative number on Telegram. Fix: write for example - -1001234567890." in told
 
 
 @pytest.mark.parametrize("token", ["", "123456789", TOKEN[:-1], TOKEN + "x", "bot" + TOKEN, TOKEN.replace(":", ": ")])
@@ -726,15 +726,15 @@ def test_token_that_looks_wrong_is_refused_without_being_shown(tmp_path: Path, t
     """Half a token copied is the usual mistake, and the platform would only say "not found"."""
     told = problem(write(tmp_path, "\n" + bots(f"token: '{token}'")))
     assert told == (
-        "config.yaml:4: channels.telegram[0].token = ***: is no token of a bot: digits, a colon and 35 more "
-        "characters. Fix: copy it whole from @BotFather, who shows it again at /mybots."
+        "config.yaml:4: channels.telegram[0].token = ***: is not a bot token, which has digits, a colon and "
+        "35 more characters. Fix: copy all of it from @BotFather, who shows it again under /mybots."
     )
 
 
 def test_token_that_is_missing_is_asked_for(tmp_path: Path) -> None:
     """With the line to add."""
     assert problem(write(tmp_path, bots("id: telegram"))) == (
-        "config.yaml:3: channels.telegram[0].token: is missing; it must be the token that @BotFather gave for the bot. "
+        "config.yaml:3: channels.telegram[0].token: is missing; it must be the bot's token from @BotFather. "
         "Fix: add token: ${TELEGRAM_TOKEN}."
     )
 
@@ -742,14 +742,14 @@ def test_token_that_is_missing_is_asked_for(tmp_path: Path) -> None:
 def test_two_bots_need_two_ids_and_two_tokens(tmp_path: Path) -> None:
     """Two channels of one id would share their chats; two pollers of one token take each other's messages."""
     assert problem(write(tmp_path, bots(f"token: '{TOKEN}'", f"token: '{OTHER}'"))) == (
-        "config.yaml:4: channels.telegram[1]: has the id telegram, which is that of channels.telegram[0] already. "
-        "Fix: give each bot an id of its own, such as id: telegram-2."
+        "config.yaml:4: channels.telegram[1]: has the id telegram, which is already that of channels.telegram[0]. "
+        "Fix: give each bot its own id, such as id: telegram-2."
     )
     assert problem(write(tmp_path, bots(f"token: '{TOKEN}'", f"id: b, token: '{TOKEN}'"))) == (
-        "config.yaml:4: channels.telegram[1].token = ***: is the token of channels.telegram[0] already. "
-        "Fix: leave the bot in one place, or make another with @BotFather."
+        "config.yaml:4: channels.telegram[1].token = ***: is already the token of channels.telegram[0]. "
+        "Fix: keep the bot in one place, or create another with @BotFather."
     )
-    assert "has the id console, which is the terminal's already" in problem(
+    assert "has the id console, which is already the terminal's" in problem(
         write(tmp_path, bots(f"id: console, token: '{TOKEN}'"))
     )
     config = load(write(tmp_path, bots(f"token: '{TOKEN}'", f"id: b, token: '{OTHER}'")), {}, NOBODY)
@@ -798,7 +798,9 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
 def test_discord_token_that_looks_wrong_is_refused_without_being_shown(tmp_path: Path, token: str) -> None:
     """An application has an id, a public key and a secret too, and each is one click away from the token."""
     told = problem(write(tmp_path, f"channels:\n  discord:\n    - token: '{token}'\n"))
-    assert told.startswith("config.yaml:3: channels.discord[0].token = ***: is no token of a bot: three parts of")
+    assert told.startswith(
+        "config.yaml:3: channels.discord[0].token = ***: is not a bot token, which has three parts of"
+    )
     assert "the Bot page at https://discord.com/developers/applications, where Reset Token shows a new one" in told
 
 
@@ -824,13 +826,13 @@ def test_an_id_stands_for_one_bot_of_any_platform(tmp_path: Path) -> None:
     """Sessions, people and access are kept by it."""
     text = f"channels:\n  telegram:\n    - {{token: '{TOKEN}', id: bot}}\n  discord:\n    - {{token: '{DISCORD}', id: bot}}"
     assert problem(write(tmp_path, text)) == (
-        "config.yaml:5: channels.discord[0].id: has the id bot, which is that of channels.telegram[0] already. "
-        "Fix: give each bot an id of its own, such as id: discord-2."
+        "config.yaml:5: channels.discord[0].id: has the id bot, which is already that of channels.telegram[0]. "
+        "Fix: give each bot its own id, such as id: discord-2."
     )
     text = f"channels:\n  discord:\n    - {{token: '{DISCORD}'}}\n    - {{token: '{DISCORD}', id: b}}"
     assert problem(write(tmp_path, text)) == (
-        "config.yaml:4: channels.discord[1].token = ***: is the token of channels.discord[0] already. "
-        "Fix: leave the bot in one place, or make another on Discord's developer page."
+        "config.yaml:4: channels.discord[1].token = ***: is already the token of channels.discord[0]. "
+        "Fix: keep the bot in one place, or create another on Discord's developer page."
     )
 
 
@@ -846,7 +848,7 @@ def test_webhook_without_a_secret_is_refused_with_how_to_make_one(tmp_path: Path
     """Whoever finds the address could speak as anybody, admins included."""
     told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg'{secret}}}")))
     assert told.startswith("config.yaml:4: channels.telegram[0].webhook.secret")
-    assert "is missing: without it anybody could speak to the bot in another's name" in told
+    assert "is missing; without it, anyone could write to the bot in someone else's name" in told
     assert "secrets.token_urlsafe(32)" in told and "write secret: ${TELEGRAM_WEBHOOK_SECRET}" in told
 
 
@@ -854,7 +856,7 @@ def test_webhook_without_a_secret_is_refused_with_how_to_make_one(tmp_path: Path
 def test_secret_that_telegram_would_not_send_is_refused_unseen(tmp_path: Path, secret: str) -> None:
     """Its alphabet is Telegram's; a short one could be guessed."""
     told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg', secret: '{secret}'}}")))
-    assert "webhook.secret = ***: is no secret of 16 to 256 letters" in told and secret not in told
+    assert "webhook.secret = ***: is not a secret of 16 to 256 letters" in told and secret not in told
 
 
 @pytest.mark.parametrize(
@@ -863,10 +865,10 @@ def test_secret_that_telegram_would_not_send_is_refused_unseen(tmp_path: Path, s
         ("http://bot.example.org/tg", "is not https"),
         ("http://10.0.0.5/tg", "is not https"),
         ("http://localhost.example.org/tg", "is not https"),
-        ("https://bot.example.org/tg?key=1", "is no address with nothing but a path"),
-        ("https://bot.example.org/{tg}", "is no address with nothing but a path"),
-        ("https://me:pass@bot.example.org/tg", "is no address with nothing but a path"),
-        ("bot.example.org/tg", "is no address with nothing but a path"),
+        ("https://bot.example.org/tg?key=1", "is not a plain address"),
+        ("https://bot.example.org/{tg}", "is not a plain address"),
+        ("https://me:pass@bot.example.org/tg", "is not a plain address"),
+        ("bot.example.org/tg", "is not a plain address"),
         ("https://[1:2/tg", "must be the address the platform delivers to"),
     ],
 )
@@ -898,8 +900,8 @@ def test_webhook_needs_the_http_server(tmp_path: Path) -> None:
     """Nobody would take what Telegram delivers."""
     path = write(tmp_path, hooked(f"{{url: 'https://x.org/tg', secret: {'s' * 16}}}", "http: {enabled: false}\n"))
     assert problem(path) == (
-        "config.yaml:4: channels.telegram[0].webhook: needs the HTTP server, which http.enabled: false switches off. "
-        "Fix: write http: {enabled: true}, or take the webhook out: Telegram is then asked for messages."
+        "config.yaml:4: channels.telegram[0].webhook: needs the HTTP server, which http.enabled: false turns off. "
+        "Fix: write http: {enabled: true}, or remove the webhook so that the bot polls Telegram for messages."
     )
 
 
@@ -911,7 +913,7 @@ def test_transcriber_needs_an_address_and_a_model(tmp_path: Path) -> None:
             "/audio/transcriptions. Fix: add base_url: https://api.openai.com/v1."
         ),
         (
-            "config.yaml:1: transcriber.model: is missing; it must be the name the server knows the model by. "
+            "config.yaml:1: transcriber.model: is missing; it must be the model's name on its server. "
             "Fix: add model: whisper-1."
         ),
     ]
@@ -992,7 +994,7 @@ def mutate(text: str, edits: list[tuple[str, int, str, str]]) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(EDITS, max_size=4), st.lists(EDITS, max_size=4))
 def test_mutated_configuration_loads_or_is_refused_with_a_line(
     config_edits: list[tuple[str, int, str, str]], agent_edits: list[tuple[str, int, str, str]]

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from channels.base import Attachment
-from gateway.catalogue import CATALOGUE
-from gateway.catalogue import admin as admin_texts
-from gateway.catalogue import jobs as job_texts
-from gateway.commands import TABLE
-from gateway.policy import Rules
-from tests.pipeline import World, pipeline
+from gateway.commands import admin_texts
+from gateway.commands import jobs_texts as job_texts
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.table import TABLE
+from gateway.pipeline.policy import Rules
+from tests.kit.pipeline import World, pipeline
 
 ADMIN, OTHER_ADMIN, FAR_ADMIN = "12345678", "87654321", "123456789012345678"
 BOB, CYD, STRANGER = "22222222", "33333333", "44444444"

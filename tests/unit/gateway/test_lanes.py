@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.lanes import LaneFull, Lanes
+from gateway.pipeline.lanes import LaneFull, Lanes
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.limits import Buckets
+from gateway.pipeline.limits import Buckets
 
 ADA = ("telegram", "1")
 BEN = ("telegram", "2")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.plain import requested
+from gateway.commands.plain import PlainRequest, requested
+from memory.service import to_forget
 
 _FORGET = [
     "forget that", "Forget that.", "please forget this", "Forget about that!", "don't remember that",
@@ -27,22 +28,28 @@ _TALK = [
 @pytest.mark.parametrize("text", _FORGET)
 def test_a_wish_to_have_something_forgotten_is_understood(text: str) -> None:
     """Nobody should have to know a command for it."""
-    assert requested(text) == "forget"
+    assert requested(text, modelless=False) == PlainRequest("forget")
 
 
 @pytest.mark.parametrize("text", _WRONG)
 def test_a_word_that_something_is_wrong_is_understood(text: str) -> None:
     """The same."""
-    assert requested(text) == "wrong"
+    assert requested(text, modelless=False) == PlainRequest("wrong")
 
 
 @pytest.mark.parametrize("text", _TALK)
 def test_what_says_more_or_something_else_is_ordinary_talk(text: str) -> None:
     """It must reach the model."""
-    assert requested(text) is None
+    assert requested(text, modelless=False) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
     """Whatever people write."""
-    assert requested(text) in (None, "forget", "wrong")
+    assert requested(text, modelless=True) in (None, PlainRequest("forget"), PlainRequest("wrong")) or to_forget(text)
+
+
+def test_what_is_named_is_a_request_only_without_a_model() -> None:
+    """A model has a tool for it, and may be spoken to of forgetting in other ways."""
+    assert requested("please forget that I play chess", modelless=True) == PlainRequest("topic", "I play chess")
+    assert requested("please forget that I play chess", modelless=False) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
@@ -11,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Inbound
-from gateway.policy import (
+from channels.base import Inbound, Place
+from channels.ids import NUMERIC, IdFormat
+from gateway.pipeline.policy import (
     CODE_LETTERS,
     Policy,
     Rules,
     Verdict,
     code_in,
-    is_chat_id,
-    is_user_id,
     new_code,
     warnings,
 )
@@ -435,9 +435,9 @@ def test_the_letters_of_a_code_can_be_told_apart() -> None:
 @given(st.text(), st.integers(1, 2**64 - 1))
 def test_an_id_is_digits_without_a_leading_zero(text: str, number: int) -> None:
     """One spelling for each number."""
-    assert is_user_id(str(number)) and is_chat_id(str(number)) and is_chat_id(f"-{number}")
-    assert not is_user_id(f"-{number}") and not is_chat_id(f"--{number}")
-    if is_user_id(text):
+    assert NUMERIC.is_person(str(number)) and NUMERIC.is_chat(str(number)) and NUMERIC.is_chat(f"-{number}")
+    assert not NUMERIC.is_person(f"-{number}") and not NUMERIC.is_chat(f"--{number}")
+    if NUMERIC.is_person(text):
         assert str(int(text)) == text and text.isascii()
 
 
@@ -472,3 +472,29 @@ def test_the_operator_hears_of_channels_that_nobody_can_use_or_look_after() -> N
     assert silent.startswith("family: nobody may talk to it") and "numeric user id" in silent
     assert open_club.startswith("club: it has no admin")
     assert orphan.startswith("work: it has no admin") and "admins" in orphan
+
+
+async def test_ids_need_be_no_numbers_and_may_hold_colons() -> None:
+    """As Matrix writes them: `@ada:example.org` in `!room:example.org`."""
+    matrix = IdFormat(person=re.compile(r"@[^\s:]+:\S+"), chat=re.compile(r"![^\s:]+:\S+"))
+    rules = Rules(
+        allow=frozenset({"@ada:example.org"}),
+        admins=frozenset({"@root:example.org"}),
+        groups=frozenset({"!room:example.org"}),
+        ids=matrix,
+    )
+    judge = policy({"matrix": rules})
+    assert judge.ids("matrix") is matrix
+    with pytest.raises(ValueError, match="allow"):
+        Rules(allow=frozenset({"@ada"}), ids=matrix)
+    cases: list[tuple[str, str, Literal["private", "group"], Verdict]] = [
+        ("@ada:example.org", "@ada:example.org", "private", "take"),
+        ("@ada:example.or", "@ada:example.or", "private", "stranger"),
+        ("@bob:example.org", "!room:example.org", "group", "take"),
+        ("@bob:example.org", "!other:example.org", "group", "ignore"),
+    ]
+    for author, chat, kind, verdict in cases:
+        said = replace(PLAIN, channel="matrix", chat=chat, chat_kind=kind, author_id=author, addressed=True)
+        assert await judge.judge(said, Store()) == verdict, (author, chat)
+        assert Place.from_session_key(said.place.session_key) == said.place
+    assert judge.is_admin(replace(PLAIN, channel="matrix", author_id="@root:example.org"))

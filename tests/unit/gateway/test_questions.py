@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gateway import questions
-from gateway.texts import Texts
+from gateway.commands.texts import Texts
+from gateway.pipeline import questions
 from memory.service import Question
 
 QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")
@@ -23,6 +23,18 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
         ("no", "no"),
         ("不要", "no"),
         ("maybe", None),
+        ("yes please", "yes"),
+        ("Sí, por favor", "yes"),
+        ("ja, bitte!", "yes"),
+        ("Oui, merci", "yes"),
+        ("はい、お願いします", "yes"),
+        ("好的", "yes"),
+        ("no, gracias", "no"),
+        ("nein danke", "no"),
+        ("Non merci", "no"),
+        ("いいえ。", "no"),
+        ("ja, aber erst morgen", None),
+        ("please", None),
         ("yes please do it later", None),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.recording import BadRecording, Line, read
+from gateway.cli.recording import BadRecording, Recorded, read
 
 GOOD = {"id": "1", "time": "2026-05-12T09:30:00+02:00", "chat": "7", "author_id": "ada", "text": "hello"}
 
@@ -18,7 +18,7 @@ def raw(*rows: object) -> bytes:
     return "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows).encode()
 
 
-def only(row: dict[str, Any]) -> Line:
+def only(row: dict[str, Any]) -> Recorded:
     (line,) = read(raw(row)).lines
     return line
 
@@ -53,7 +53,7 @@ def test_other_names_of_a_field_are_understood_and_unknown_fields_are_named() ->
     row = {"message_id": 5, "timestamp": 1778571000000, "chat": 7, "author_id": 7, "content": "hi", "adressed": False}
     recording = read(raw(row))
     assert (recording.lines[0].id, recording.lines[0].text, recording.unknown) == ("5", "hi", ("adressed",))
-    assert problems(row | {"text": "ho"}) == ("line 1: has text twice, under another name too",)
+    assert problems(row | {"text": "ho"}) == ("line 1: has text twice, once under another name",)
 
 
 def test_every_wrong_line_is_named_with_all_that_is_wrong() -> None:

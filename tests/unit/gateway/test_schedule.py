@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.schedule import Job, due, following, latest
+from gateway.ops.schedule import ScheduledJob, due, following, latest
 
 #: With "every" each timezone is gone through by quarters of an hour, some minutes; else one of each kind by half hours.
 EVERY = os.environ.get("REMORA_ZONES") == "every"
@@ -20,7 +20,7 @@ STEP = timedelta(minutes=15 if EVERY else 30)
 FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2031, 1, 1, tzinfo=UTC)
 HALF_HOUR = 30 * 60_000
 NIGHT = tuple(
-    Job(name=f"{at} {weekday}", at=at, weekday=weekday)
+    ScheduledJob(name=f"{at} {weekday}", at=at, weekday=weekday)
     for at, weekday in (
         (time(0, 0), None),
         (time(0, 30), None),
@@ -64,7 +64,7 @@ def kinds() -> tuple[ZoneInfo, ...]:
     return tuple(different.values())
 
 
-def slots(job: Job, walls: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[date, datetime]]:
+def slots(job: ScheduledJob, walls: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[date, datetime]]:
     """Local dates with the first moment at which the clock on the wall has come to the job's time; found by looking."""
     wall = walls[0][1]
     for at, local in walls[1:]:
@@ -105,20 +105,40 @@ def test_every_timezone_has_one_run_a_slot_around_every_change_of_its_clocks() -
     ("zone", "job", "before", "day", "utc"),
     [
         # Put back at 03:00 to 02:00: half past two comes twice, and counts once, the first time.
-        ("Europe/Berlin", Job(name="j", at=time(2, 30)), "2026-10-24T12:00", "2026-10-25", "2026-10-25T00:30"),
+        ("Europe/Berlin", ScheduledJob(name="j", at=time(2, 30)), "2026-10-24T12:00", "2026-10-25", "2026-10-25T00:30"),
         # Put forward at 02:00 to 03:00: there is no half past two, so at half past three.
-        ("Europe/Berlin", Job(name="j", at=time(2, 30)), "2026-03-28T12:00", "2026-03-29", "2026-03-29T01:30"),
-        ("Australia/Lord_Howe", Job(name="j", at=time(2, 15)), "2026-10-03T00:00", "2026-10-04", "2026-10-03T15:45"),
-        ("Asia/Kathmandu", Job(name="j", at=time(3, 0)), "2026-05-01T00:00", "2026-05-02", "2026-05-01T21:15"),
-        ("Pacific/Kiritimati", Job(name="j", at=time(0, 0)), "2026-05-01T11:00", "2026-05-03", "2026-05-02T10:00"),
+        ("Europe/Berlin", ScheduledJob(name="j", at=time(2, 30)), "2026-03-28T12:00", "2026-03-29", "2026-03-29T01:30"),
+        (
+            "Australia/Lord_Howe",
+            ScheduledJob(name="j", at=time(2, 15)),
+            "2026-10-03T00:00",
+            "2026-10-04",
+            "2026-10-03T15:45",
+        ),
+        ("Asia/Kathmandu", ScheduledJob(name="j", at=time(3, 0)), "2026-05-01T00:00", "2026-05-02", "2026-05-01T21:15"),
+        (
+            "Pacific/Kiritimati",
+            ScheduledJob(name="j", at=time(0, 0)),
+            "2026-05-01T11:00",
+            "2026-05-03",
+            "2026-05-02T10:00",
+        ),
         # A leap day, and a week over the end of a year.
-        ("UTC", Job(name="j", at=time(3, 0)), "2028-02-28T12:00", "2028-02-29", "2028-02-29T03:00"),
-        ("UTC", Job(name="j", at=time(3, 30), weekday=6), "2026-12-28T00:00", "2027-01-03", "2027-01-03T03:30"),
+        ("UTC", ScheduledJob(name="j", at=time(3, 0)), "2028-02-28T12:00", "2028-02-29", "2028-02-29T03:00"),
+        (
+            "UTC",
+            ScheduledJob(name="j", at=time(3, 30), weekday=6),
+            "2026-12-28T00:00",
+            "2027-01-03",
+            "2027-01-03T03:30",
+        ),
         # Midnight itself is leapt over.
-        ("Africa/Cairo", Job(name="j", at=time(0, 30)), "2026-04-23T12:00", "2026-04-24", "2026-04-23T22:30"),
+        ("Africa/Cairo", ScheduledJob(name="j", at=time(0, 30)), "2026-04-23T12:00", "2026-04-24", "2026-04-23T22:30"),
     ],
 )
-def test_the_next_slot_is_where_a_calendar_has_it(zone: str, job: Job, before: str, day: str, utc: str) -> None:
+def test_the_next_slot_is_where_a_calendar_has_it(
+    zone: str, job: ScheduledJob, before: str, day: str, utc: str
+) -> None:
     """Days on which a program easily goes wrong, worked out by hand."""
     slot = following(job, ZoneInfo(zone), ms(datetime.fromisoformat(before).replace(tzinfo=UTC)))
     assert slot.period.isoformat() == day
@@ -129,7 +149,7 @@ def test_the_next_slot_is_where_a_calendar_has_it(zone: str, job: Job, before: s
 
 def test_of_many_missed_slots_the_last_is_due() -> None:
     """A laptop that was shut for a month works one night, not thirty."""
-    job = Job(name="j", at=time(3, 0))
+    job = ScheduledJob(name="j", at=time(3, 0))
     now = ms(datetime(2026, 11, 21, 14, tzinfo=UTC))
     slot = due(job, ZoneInfo("UTC"), date(2026, 10, 20), now)
     assert slot is not None
@@ -139,7 +159,7 @@ def test_of_many_missed_slots_the_last_is_due() -> None:
 
 def test_who_has_just_arrived_has_missed_nothing() -> None:
     """On the first day there is nothing of a night before it; the first night counts, however late one looks."""
-    job, zone = Job(name="j", at=time(3, 0)), ZoneInfo("UTC")
+    job, zone = ScheduledJob(name="j", at=time(3, 0)), ZoneInfo("UTC")
     arrived = ms(datetime(2026, 11, 21, 14, tzinfo=UTC))
     assert due(job, zone, None, arrived, since=arrived) is None
     first = due(job, zone, None, arrived + 20 * 3_600_000, since=arrived)
@@ -154,8 +174,11 @@ def test_a_weekly_job_moved_to_another_weekday_runs_once_in_that_week() -> None:
     zone, sunday = ZoneInfo("UTC"), date(2026, 11, 22)
     late = ms(datetime(2026, 11, 22, 23, tzinfo=UTC))
     for weekday in range(7):
-        assert due(Job(name="j", at=time(3, 0), weekday=weekday), zone, sunday, late) is None
-        assert due(Job(name="j", at=time(3, 0), weekday=weekday), zone, sunday - timedelta(days=7), late) is not None
+        assert due(ScheduledJob(name="j", at=time(3, 0), weekday=weekday), zone, sunday, late) is None
+        assert (
+            due(ScheduledJob(name="j", at=time(3, 0), weekday=weekday), zone, sunday - timedelta(days=7), late)
+            is not None
+        )
 
 
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Pacific/Chatham", "America/Santiago",
@@ -171,7 +194,7 @@ HAPPENING = st.one_of(
 )
 
 
-@settings(max_examples=2_000 if EVERY else 150, deadline=None)
+@settings(max_examples=2_000 if EVERY else 150)
 @given(
     happenings=st.lists(HAPPENING, max_size=25),
     job=st.sampled_from(NIGHT),
@@ -179,7 +202,7 @@ HAPPENING = st.one_of(
     start=st.integers(ms(FIRST), ms(LAST)),
 )
 def test_whatever_befalls_a_machine_each_slot_is_worked_once(
-    happenings: list[tuple[str, int]], job: Job, zone: str, start: int
+    happenings: list[tuple[str, int]], job: ScheduledJob, zone: str, start: int
 ) -> None:
     """After every look the newest slot has been worked off; none is worked twice, and none while it was not yet due."""
     now, here = start, ZoneInfo(zone)

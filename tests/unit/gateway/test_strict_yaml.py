@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.strict_yaml import (
+from gateway.config.strict_yaml import (
     MAX_BYTES,
     MAX_DEPTH,
     MAX_PROBLEMS,
@@ -108,7 +108,7 @@ def test_lines_are_known_for_every_option_and_item() -> None:
         ("\n- a\n", 2, "not a list of options"),
         ("hello", 1, "not a list of options"),
         ("a: 1\n\tb: 2\n", 2, "a tab"),
-        ("a: b: c\n", 1, "a ': ' stands"),
+        ("a: b: c\n", 1, "a ': ' appears"),
         ("a: 1\nb: 'x\nc: 2\n", 2, "never closed"),
         ("a: [1, 2\nb: 3\n", 2, "in brackets"),
         ("a:\n  b: 1\n c: 2\n", 3, "does not fit"),
@@ -218,7 +218,7 @@ def test_filled_in_places_are_marked() -> None:
 def test_missing_variable_is_named_with_the_file_to_put_it_into(env: dict[str, str], state: str) -> None:
     """An empty key would be noticed only as the vendor's "unauthorized"."""
     told = only_problem("a: 1\nk: x${KEY}", **env)
-    assert told.startswith(f"bot.yaml:2: k: the variable KEY is {state}. Fix: write KEY=... into /etc/bot/.env")
+    assert told.startswith(f"bot.yaml:2: k: the variable KEY is {state}. Fix: add KEY=... to /etc/bot/.env")
 
 
 @pytest.mark.parametrize("text", ["a: ${", "a: ${}", "a: '${1A}'", "a: ${A-B}", "a: ${A:b}"])

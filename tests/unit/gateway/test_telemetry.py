@@ -15,8 +15,8 @@ import httpx
 import pytest
 import structlog
 
-from gateway.telemetry import Format, Level, LogFileError, configure, log_crashes
-from memory.learn.redact import redact
+from gateway.ops.telemetry import Format, Level, LogFileError, configure, log_crashes, tell_errors
+from memory.text.secrets.redact import redact
 
 # Put together here, so that no scanner finds a token in the repository.
 TELEGRAM = "7123456789:" + "AAHd3k5Jt" * 3 + "AAb4c6d8"
@@ -144,8 +144,8 @@ def test_no_planted_token_is_in_the_raw_log_at_debug(
 
 SET_UP = """
 import logging, sys
-from gateway.telemetry import configure, log_crashes
-from memory.learn.redact import redact
+from gateway.ops.telemetry import configure, log_crashes
+from memory.text.secrets.redact import redact
 configure(level="info", format="json", file=None, redact=redact)
 log_crashes()
 """
@@ -246,3 +246,35 @@ def test_interrupting_the_process_is_no_crash(tmp_path: Path, capsys: pytest.Cap
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert (tmp_path / "log").read_text() == ""
     assert "KeyboardInterrupt" in capsys.readouterr().err
+
+
+def test_an_error_is_told_in_one_plain_line_without_secrets(tmp_path: Path) -> None:
+    """A person who chats on the terminal reads it; warnings are for the file."""
+    told: list[str] = []
+    to_json(tmp_path / "log")
+    tell_errors(told.append, redact=redact)
+    log.warning("turn.slow", ms=12)
+    log.error("turn.failed", session="console:you:-", error=f"the key {OPENAI} was\nrefused")
+    logging.getLogger("a.library").error("Task %s was destroyed\nbut it is pending", "x")
+    log.error("turn.broken", error="e" * 1_000)
+    assert told[0].startswith("Turn failed: the key [secret") and told[0].endswith("was refused")
+    assert told[1] == "Task x was destroyed"
+    assert len(told) == 3 and len(told[2]) == 300
+    try:
+        raise KeyError(OPENAI)
+    except KeyError:
+        log.exception("send.broken")
+        logging.getLogger("a.library").error("Broken", exc_info=True)
+    assert [line[:30] for line in told[3:]] == ["Send broken: KeyError: '[secre", "Broken: KeyError: '[secret: op"]
+    to_json(tmp_path / "log")
+    log.error("turn.failed")
+    assert len(told) == 5, "the last set-up holds"
+
+
+def test_a_log_can_be_rotated(tmp_path: Path) -> None:
+    """A terminal chat has nobody who would do it for it."""
+    configure(level="info", format="json", file=tmp_path / "log", redact=str, rotate=True)
+    for n in range(120):
+        log.info("filled", n=n, text="x" * 50_000)
+    assert {file.name for file in tmp_path.iterdir()} == {"log", "log.1", "log.2", "log.3"}
+    assert all(file.stat().st_size <= 1_000_000 for file in tmp_path.iterdir())

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from channels.base import AttachmentKind, Chunk
 from channels.markup import telegram
-from gateway.catalogue import CATALOGUE
-from gateway.commands import TABLE
-from gateway.texts import Texts, spoken, written_in
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.phrases import Language, wording
+from gateway.commands.table import TABLE
+from gateway.commands.texts import Texts, spoken, written_in
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
@@ -104,10 +105,41 @@ def test_dates_are_read_where_the_person_lives() -> None:
 def test_an_answer_is_in_the_language_of_the_message() -> None:
     """Unless the person has chosen one."""
     assert written_in("我住在里斯本", "en") == "zh"
-    assert written_in("I live in Lisbon", "zh") == "zh"
-    assert written_in("I live in Lisbon", "en") == "en"
-    assert written_in("東京に住んでいます", "en") == "en"
-    assert spoken("zh", "en") == "zh" and spoken(None, "en") == "en" and spoken("fr", "zh") == "zh"
+    assert written_in("I live in Lisbon", "zh") == "en"
+    assert written_in("東京に住んでいます", "en") == "ja"
+    assert written_in("Lisbon", "fr") == "fr"
+    assert spoken("zh", "en") == "zh" and spoken(None, "en") == "en" and spoken("fr", "zh") == "fr"
+    assert spoken("pt", "zh") == "zh"
+
+
+@pytest.mark.parametrize(
+    ("language", "date"),
+    [
+        ("de", "21. November 2026"),
+        ("es", "21 de noviembre de 2026"),
+        ("fr", "21 novembre 2026"),
+        ("ja", "2026年11月21日"),
+    ],
+)
+def test_a_date_is_written_as_its_language_writes_it(language: Language, date: str) -> None:
+    """Whatever the language of the agent."""
+    assert Texts(language).date(1_795_262_400_000) == date
+
+
+#: What a newcomer meets; the rest of the catalogue may be said in English.
+ESSENTIAL = {
+    "day.today", "day.yesterday", "day.on", "first.private", "yes", "no", "words", "memory", "help.head", "start.done",
+    "new.done", "command.unknown", "memory.none", "memory.head", "memory.line", "remember.done", "correct.done",
+    "forget.nothing", "forget.head", "forget.counts", "forget.how", "forget.one", "forget.done", "forget.kept",
+    "plain.forget", "plain.wrong", "undo.done", "why.head", "why.nothing", "error.model", "error.internal",
+}  # fmt: skip
+
+
+def test_what_a_newcomer_meets_is_said_in_every_language() -> None:
+    """A half-translated receipt for something erased would not be understood; all languages have the same texts."""
+    own = {code: set(wording(code)["texts"]) for code in CATALOGUE if code not in ("en", "zh")}
+    assert all(keys >= ESSENTIAL for keys in own.values())
+    assert len({frozenset(keys) for keys in own.values()}) == 1
 
 
 def test_what_changed_within_a_day_is_shown_with_the_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.bm25 import bm25, table
-from memory.recall.words import tokens
+from memory.text.words import tokens
 
 
 def score(terms: list[str], *texts: str, documents: int = 0) -> list[float]:

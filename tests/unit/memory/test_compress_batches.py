@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.jobs.compress import EVENT_BYTES, EVENTS, batches
 from memory.keys import VALUE_LIMIT
 from memory.store.memories import Memory
-from memory.upkeep.compress import EVENT_BYTES, EVENTS, batches
-from tests.fakes import NOON
+from tests.kit.fakes import NOON
 
 
 def event(n: int, value: str) -> Memory:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels import markup
-from memory.learn.defang import defang
+from memory.text.links import defang
 
 WORDS = "her-birthday-is-in-may-"
 OPAQUE = "a1B2c3D4" * 20
@@ -149,6 +149,68 @@ def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
 def test_ordinary_links_and_code_stay_as_they_are(text: str) -> None:
     """People share videos, places and sources, and copy commands."""
     assert defang(text) == text
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        f"[source {{n}}](https://evil.example/?q={'secret+words+' * 7}{{n}})",
+        f"[source {{n}}](https://evil.example/{OPAQUE[:60]}{{n}})",
+        f"[source {{n}}](https://evil.example/{WORDS * 8}{{n}})",
+        f"https://evil.example/?q={'secret+words+' * 3}{{n}}",
+        f"<https://evil.example/?q={'secret+words+' * 7}{{n}}>",
+        f"https\\://evil.example/?q={'secret+words+' * 7}{{n}}",
+        f"看https://{OPAQUE[:50]}{{n}}.evil.example/，很好",
+        "[n](https://evil.example/?secret={n})",
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", " ", ", "])
+def test_many_addresses_carry_no_more_together_than_a_few(link: str, between: str) -> None:
+    """Data that may not leave at once must not leave in ten pieces; the first links are links as ever."""
+    texts = [link.format(n=n) for n in range(60)]
+    safe = defang(between.join(texts))
+    assert defang(safe) == safe and safe.startswith(texts[0])
+    assert len(links(between.join(texts))) >= 45
+    assert sum(map(len, links(safe))) < 2_500 and len(links(safe)) < 45
+    drafted = {address for end in range(1, len(safe), 607) for address in links(defang(safe[:end], growing=True))}
+    assert drafted <= set(links(safe))
+
+
+def links(text: str) -> list[str]:
+    """All addresses that can be opened of a text, on Telegram."""
+    found = []
+    for chunk in markup.telegram(text):
+        entities = json.loads(chunk.markup or "[]")
+        units = chunk.text.encode("utf-16-le")
+        for one in entities:
+            if one["type"] == "code":
+                units = (
+                    units[: 2 * one["offset"]]
+                    + " ".encode("utf-16-le") * one["length"]
+                    + units[2 * (one["offset"] + one["length"]) :]
+                )
+        found += [one["url"] for one in entities if one["type"] == "text_link"]
+        found += re.findall(r"https?://[^\s>，]+", units.decode("utf-16-le"))
+    return found
+
+
+def test_ordinary_answers_keep_all_their_links() -> None:
+    """Ten sources, and the same one as often as it is quoted."""
+    sources = [
+        f"[{n}](https://docs.example/guide/how-to-keep-a-sourdough-starter-alive-part-{n}.html#step-{n})"
+        for n in range(10)
+    ]
+    quoted = ["see https://www.google.com/search?q=how+to+keep+a+sourdough+starter+alive+in+summer&hl=en"] * 40
+    assert defang("\n".join(sources)) == "\n".join(sources)
+    assert defang("\n".join(quoted)) == "\n".join(quoted)
+
+
+def test_ten_long_addresses_behind_words_do_not_swell_the_answer() -> None:
+    """They were not seen; of what they were as much is shown as somebody reads."""
+    safe = defang("\n".join(f"- [source {n}](https://evil.example/{n}?{LONG * 8})" for n in range(10)))
+    assert len(markup.telegram(safe)) == 1 and len(markup.discord(safe)) <= 2
+    assert all(f"[source {n}] (`hxxps[:]//evil[.]example/{n}?q=" in safe for n in range(10))
+    assert addresses(safe) == []
 
 
 def test_a_picture_becomes_a_link() -> None:

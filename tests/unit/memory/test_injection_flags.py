@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.learn.guard import injection_flags
+from memory.text.guard import injection_flags
 
 ATTACKS = (
     """

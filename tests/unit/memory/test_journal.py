@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory import keys, profile
+from memory.jobs import journal
+from memory.jobs.journal import Journal, TakenBack
 from memory.learn import keep
 from memory.scope import Scope
-from memory.store import browsing, entities, memories, people
+from memory.store import entities, job_watch, memories, people
 from memory.store.database import Database, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Kind
-from memory.upkeep import journal
-from memory.upkeep.journal import Journal, TakenBack
-from tests.fakes import DAY, NOON, counting_ids
+from tests.kit.fakes import DAY, NOON, counting_ids
 
 #: Category, key and value: with single values, near-duplicates, and names in several spellings.
 STATEMENTS: Final = (
@@ -244,7 +244,7 @@ def lived(life: Life, told: list[tuple[int, int, int]]) -> None:
     life.refresh()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(told=TOLD, moves=MOVES)
 def test_whatever_a_job_did_is_taken_back_to_the_byte(
     example: Example, told: list[tuple[int, int, int]], moves: list[Move]
@@ -263,7 +263,7 @@ def test_whatever_a_job_did_is_taken_back_to_the_byte(
     example(act)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(told=TOLD, first=MOVES, second=MOVES, third=MOVES)
 def test_pieces_are_taken_back_as_one(
     example: Example,
@@ -286,13 +286,21 @@ def test_pieces_are_taken_back_as_one(
     example(act)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(told=TOLD, moves=MOVES)
 def test_a_journal_holds_no_words(example: Example, told: list[tuple[int, int, int]], moves: list[Move]) -> None:
     """It outlives what is forgotten."""
     said = {word.casefold() for _, key, value in STATEMENTS for word in (key, *value.split())}
     said |= {named.name.casefold() for named in NAMES}
-    plain = {*journal.COLUMNS, "memory_sources", "memory_parents", "memory_entities", "person", "organization", "other"}
+    plain = {
+        *job_watch.COLUMNS,
+        "memory_sources",
+        "memory_parents",
+        "memory_entities",
+        "person",
+        "organization",
+        "other",
+    }
     plain |= {
         "made",
         "changed",
@@ -340,7 +348,7 @@ def since(life: Life, what: str, a: int, b: int) -> int | None:
     life.now += 1
     match what:
         case "pin":
-            browsing.pin(life.tx, one, pinned=True)
+            memories.pin(life.tx, one, pinned=True)
             return one
         case "confirm":
             memories.confirm(life.tx, one, at=life.now)
@@ -362,7 +370,7 @@ def since(life: Life, what: str, a: int, b: int) -> int | None:
     return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(told=TOLD, moves=MOVES, later=MOVES, did=SINCE)
 def test_what_people_did_since_stays(
     example: Example,
@@ -451,7 +459,7 @@ def test_names_are_spelled_as_people_write_them(example: Example) -> None:
 
 
 HELD: Final[dict[str, Callable[[Life, int], object]]] = {
-    "pinned": lambda life, made: browsing.pin(life.tx, made, pinned=True),
+    "pinned": lambda life, made: memories.pin(life.tx, made, pinned=True),
     "confirmed": lambda life, made: memories.confirm(life.tx, made, at=life.now),
     "told again": lambda life, made: memories.reinforce(life.tx, made, at=life.now),
     "replaced": lambda life, made: memories.supersede(life.tx, made, life.tell(5, day=3), at=life.now),

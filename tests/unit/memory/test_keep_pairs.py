@@ -10,14 +10,14 @@ import pytest
 import yaml
 
 from memory.learn import keep
-from memory.recall.likeness import jaccard
 from memory.scope import Scope
 from memory.service import Context, Service
 from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
-from tests.conftest import group, private
-from tests.fakes import DAY, NOON, counting_ids
+from memory.text.likeness import jaccard
+from tests.kit.fakes import DAY, NOON, counting_ids
+from tests.kit.talk import group, private
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / "data" / "same_or_not.yaml").read_text("utf-8")
@@ -80,7 +80,7 @@ async def test_what_says_the_same_is_one_row_and_what_differs_is_two(
         )
         return first, second
 
-    first, second = await memory._database.write(act)
+    first, second = await memory.database.write(act)
     assert (first.id == second.id) is pair["same"]
     assert second.superseded_by is None
     assert second.reinforced_count == (1 if pair["same"] else 0)
@@ -93,7 +93,7 @@ async def test_the_same_word_under_keys_with_a_meaning_of_their_own_is_two_rows(
     def act(tx: Transaction) -> set[int]:
         return {put(tx, ada.scope, draft(ada, value, key=key)).id for a, b, value in pairs for key in (a, b)}
 
-    assert len(await memory._database.write(act)) == 4
+    assert len(await memory.database.write(act)) == 4
 
 
 async def test_a_named_row_is_replaced_and_keeps_its_dates(memory: Service, ada: Context) -> None:
@@ -106,7 +106,7 @@ async def test_a_named_row_is_replaced_and_keeps_its_dates(memory: Service, ada:
         assert after is not None
         return after, new
 
-    old, new = await memory._database.write(act)
+    old, new = await memory.database.write(act)
     assert (old.superseded_by, old.valid_from, old.valid_until) == (new.id, NOON, NOON + 2 * DAY)
     assert new.live
 
@@ -123,7 +123,7 @@ async def test_an_older_message_never_closes_a_newer_row_even_when_the_row_is_na
         assert after is not None
         return after, older
 
-    newer, older = await memory._database.write(act)
+    newer, older = await memory.database.write(act)
     assert newer.live
     assert (older.superseded_by, older.valid_until) == (newer.id, NOON + 5 * DAY)
 
@@ -141,7 +141,7 @@ async def test_a_row_of_another_person_is_not_replaced_whoever_names_it(memory: 
         put(tx, ada.scope, draft(ada, "the boat is sold", day=1, key="sale"), replaces=(shown.id,))
         return [memories.by_id(tx, ada.scope, secret.id), memories.by_id(tx, ada_there.scope, shown.id)]
 
-    rows = await memory._database.write(act)
+    rows = await memory.database.write(act)
     assert [row is not None and row.live for row in rows] == [True, True]
 
 
@@ -156,7 +156,7 @@ async def test_relatives_of_one_name_are_kept_apart_in_a_group(memory: Service) 
         ]
         return [memories.by_id(tx, contexts[0].scope, row.id) for row in kept]
 
-    assert [row is not None and row.live for row in await memory._database.write(act)] == [True, True]
+    assert [row is not None and row.live for row in await memory.database.write(act)] == [True, True]
 
 
 async def test_the_same_thing_on_another_day_is_another_event(memory: Service, ada: Context) -> None:
@@ -166,7 +166,7 @@ async def test_the_same_thing_on_another_day_is_another_event(memory: Service, a
         fields = {"kind": "event", "category": "happening", "key": "event"}
         return {put(tx, ada.scope, draft(ada, "ran along the river", day=day, **fields)).id for day in (0, 0, 1)}
 
-    assert len(await memory._database.write(act)) == 2
+    assert len(await memory.database.write(act)) == 2
 
 
 async def test_a_style_is_reinforced_and_never_replaced(memory: Service, ada: Context) -> None:
@@ -177,6 +177,6 @@ async def test_a_style_is_reinforced_and_never_replaced(memory: Service, ada: Co
         said = ["answers in short sentences", "answers in short sentences", "likes a joke now and then"]
         return [put(tx, ada.scope, draft(ada, value, day=day, **fields)) for day, value in enumerate(said)]
 
-    first, again, other = await memory._database.write(act)
+    first, again, other = await memory.database.write(act)
     assert (again.id, again.reinforced_count) == (first.id, 1)
     assert other.id != first.id and again.live

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.likeness import differs_in_substance, jaccard
+from memory.text.likeness import differs_in_substance, jaccard
 
 any_text = st.text(max_size=80) | st.text(alphabet="abcXYZ 0123 漢字我不的。, 'n't がく", max_size=80)
 plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z")

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from memory.store import driver as drivers
+from memory.store import word_index
 from memory.store.database import Transaction
 from memory.store.driver import Driver
-from memory.upkeep import traces
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
 
@@ -49,7 +49,7 @@ def test_no_word_of_a_removed_row_is_left_however_the_index_came_about(driver: D
         wipe(True)
         tx.run("commit")
         begin = True
-        while not traces.merge_words(tx, begin=begin):
+        while not word_index.merge(tx, begin=begin):
             begin = False
         index = b"".join(one["block"] for one in tx.all("select block from words_data"))
         # What begins alike stands once.

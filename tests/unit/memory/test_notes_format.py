@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import keys
-from memory.learn.guard import clean
-from memory.learn.redact import redact
-from memory.upkeep.formats.markdown import day_of, read
-from memory.upkeep.formats.material import Item, Material, Ownership
+from memory.text.guard import clean
+from memory.text.secrets.redact import redact
+from memory.transfer.formats.markdown import day_of, read
+from memory.transfer.formats.material import ImportedItem, Material, Ownership
 
 
 def notes(text: str, *, where: str = "MEMORY.md", of: Ownership = "person", day: str | None = None) -> Material:
@@ -25,7 +25,7 @@ def notes(text: str, *, where: str = "MEMORY.md", of: Ownership = "person", day:
     )
 
 
-def told(items: tuple[Item, ...]) -> list[tuple[str, str, str]]:
+def told(items: tuple[ImportedItem, ...]) -> list[tuple[str, str, str]]:
     return [(item.category, item.key, item.value) for item in items]
 
 
@@ -150,7 +150,6 @@ def test_the_day_of_a_file_is_in_its_name(name: str, day: str | None) -> None:
     assert day_of(name) == day
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.text(alphabet=st.sampled_from("ab *_-#>|[]()`:：§\n \t0129<!x用户"), max_size=400))
 def test_whatever_stands_in_a_file_is_read(text: str) -> None:
     """No Markdown, however broken, may end an import."""

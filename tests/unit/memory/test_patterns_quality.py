@@ -61,6 +61,20 @@ def test_patterns_take_almost_nothing_from_lines_that_only_look_like_disclosures
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_careless_talk_is_understood_as_well_as_an_introduction(language: Literal["en", "zh"]) -> None:
+    """People type in small letters, with slips, and say what changed rather than who they are."""
+    result = score(disclosures(language, kind="talk"), by_patterns)
+    assert result.precision >= 0.9, f"precision {result.precision:.3f} in {language}\n{result.explain()}"
+    assert result.recall >= 0.85, f"recall {result.recall:.3f} in {language}\n{result.explain()}"
+
+
+def test_careless_talk_without_facts_yields_next_to_nothing() -> None:
+    """As for the other lines without facts: at most two in a hundred."""
+    result = score(negatives(kind="talk_negatives"), by_patterns)
+    assert len(result.wrong) <= 0.02 * result.lines, f"{len(result.wrong)} facts\n{result.explain()}"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_disclosures_cover_the_vocabulary_evenly(language: Literal["en", "zh"]) -> None:
     """A figure over lines that favour a few keys would say little about the others."""
     lines = disclosures(language)

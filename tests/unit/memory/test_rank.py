@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.rank import CLASSIC, HYBRID, Candidate, Ranked, Spot, Statistics, rank
+from memory.recall.rank import CLASSIC, HYBRID, Candidate, MessageSpot, Ranked, Statistics, rank
 
 SCOPE = Statistics(documents=100, average_length=8)
 
@@ -19,7 +19,7 @@ def message(nth: int, text: str, *, sitting: int = 1, session: int = 1, **more: 
         doc=2 * (1_000 * sitting + nth) + 1,
         counts={word: float(words.count(word)) for word in words},
         length=float(len(words)),
-        spot=Spot(session_id=session, sitting=sitting, nth=nth, by_agent=False, asks=False),
+        spot=MessageSpot(session_id=session, sitting=sitting, nth=nth, by_agent=False, asks=False),
         **more,  # type: ignore[arg-type]
     )
 

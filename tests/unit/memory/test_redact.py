@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.learn.guard import clean, injection_flags
-from memory.learn.redact import redact
+from memory.text.guard import clean, injection_flags
+from memory.text.secrets.redact import redact, secrets_in
 
 ALNUM = string.ascii_letters + string.digits
 URLSAFE = ALNUM + "-_"
@@ -114,6 +114,7 @@ FORMATS = [
     ("card number", "pay with ", "4111 1111 1111 1111", " exp 12/27"),
     ("card number", "", "378282246310005", ""),
     ("card number", "card ", "5555-5555-5555-4444", ""),
+    ("bank account", "my IBAN is ", "DE89 3704 0044 0532 0130 00", ""),
     ("openai key", "", "sk-" + "svcacct-" + some(80, URLSAFE), ""),
     ("aws key", "", "AS" + "IA" + some(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), ""),
     ("aws signature", "https://b.example/f?X-Amz-Signature=", some(64, HEX), "&x=1"),
@@ -184,6 +185,13 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
     assert redact(text) == f"see: {before}[secret: {label}]{after}"
 
 
+def test_the_secrets_of_a_text_are_named_by_their_values_in_order_each_once() -> None:
+    """An answer that repeats one is masked by its value."""
+    text = "wifi password: swordfish, pin: 4821; again: password: swordfish"
+    assert secrets_in(text) == ["swordfish", "4821"]
+    assert secrets_in("nothing here") == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -223,7 +231,6 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
         "123e4567-e89b-12d3-a456-426614174000",
         "commit 5f4dcc3b5aa765d61d8327deb882cf99",
         "write to bob.smith99@example.com",
-        "my IBAN is DE89 3704 0044 0532 0130 00",
         "la clave es la paciencia",
         "Pass: 3 of 4 tests",
         "the password - obviously - is long",
@@ -233,11 +240,136 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
         "비밀번호를 잊어버렸어요",
         "token_type=bearer, token count: 1234",
         "patternmatchingabc.com is a site",
+        "password = getpass()",
+        "mein Passwort ist abgelaufen",
+        "la contraseña es incorrecta",
+        "hasło jest nieprawidłowe",
+        "het wachtwoord is verlopen",
+        "pin code: 560001",
+        "boarding pass: LH4567",
+        "the wifi name is FritzBox7590",
+        "Set a password with 12+ characters",
+        "password1 is a terrible password",
+        "select sum(input_tokens) as input_tokens from usage",
+        "tokenize = 'unicode61'",
+        "error code: 5031",
+        "zip code: 10115",
+        "your discount code: SAVE20",
+        "locker 300 is blue",
+        "docker run -p 8080:80 nginx",
+        "tx 0x" + some(64, HEX),
+        "密码长度至少8位",
+        "비밀번호가 틀렸습니다",
+        "remember that my boat is called Halcyon",
+        "my cat's name is Sesam",
+        "my favourite code editor is vim",
+        "the key to the shed is under the mat",
+        "Username\nPassword\nSign in",
+        "| Feature | Free |\n|---|---|\n| Password sharing | no |",
+        "enter the building at 0900",
+        "confirm 20 guests for the house party",
+        "STRIPE_KEY=sk_" + "live_xxxxxxxxxxxxxxxxxxxxxxxx",
     ],
 )
 def test_ordinary_talk_stays_as_it_is(text: str) -> None:
     """A mask in the wrong place destroys what was worth remembering."""
     assert redact(text) == text
+
+
+#: What people write in other languages, shapes and places: the text, and the secret in it.
+TOLD = [
+    ("Het wachtwoord van de wifi is Tulp&Klomp7", "Tulp&Klomp7"),
+    ("hasło do routera: pieseczek", "pieseczek"),
+    ("şifrem Kedi1923", "Kedi1923"),
+    ("mitt lösenord är Snö-Boll9", "Snö-Boll9"),
+    ("mật khẩu wifi là phobo2021", "phobo2021"),
+    ("كلمة السر هي Nakhla77", "Nakhla77"),
+    ("मेरा पासवर्ड Chai#2020 है", "Chai#2020"),
+    ("moje heslo je Knedlik12", "Knedlik12"),
+    ("salasanani on Pulla_2020", "Pulla_2020"),
+    ("la password del wifi è Vesuvio79", "Vesuvio79"),
+    ("la clave del wifi es Girasol88", "Girasol88"),
+    ("mdp : chaussette", "chaussette"),
+    ("รหัสผ่านคือ khaosoi41", "khaosoi41"),
+    ("הסיסמה שלי היא Bamba770", "Bamba770"),
+    ("κωδικός: feta2041", "feta2041"),
+    ("lozinka je burek_41", "burek_41"),
+    ("password\nrosebud_1941", "rosebud_1941"),
+    ("Password\trosebud", "rosebud"),
+    ("<td>Password</td><td>rosebud41</td>", "rosebud41"),
+    ("<password>rosebud</password>", "rosebud"),
+    ('<add key="password" value="rosebud"/>', "rosebud"),
+    ("- name: DB_PASSWORD\n  value: rosebud", "rosebud"),
+    ("**Password:** `rosebud`", "rosebud"),
+    ("password 👉 rosebud", "rosebud"),
+    ("my password is “rosebud and snow”", "rosebud and snow"),
+    ("Rosebud41 is the wifi password", "Rosebud41"),
+    ("log in with rosebud_41 as password", "rosebud_41"),
+    ("my password was Rosebud41 and the new one is Snow-Globe42", "Snow-Globe42"),
+    ("curl -u kane:rosebud https://x.example", "rosebud"),
+    ("curl --user 'kane:rose bud' https://x.example", "rose bud"),
+    ("mysql -uroot -prosebud db", "rosebud"),
+    ("sshpass -p rosebud ssh kane@host", "rosebud"),
+    ("docker login -u kane -p rosebud registry.example", "rosebud"),
+    ("WIFI:T:WPA;S:Xanadu;P:rosebud;;", "rosebud"),
+    ("db.example:5432:news:kane:rosebud", "rosebud"),
+    (
+        "1. abandon 2. ability 3. able 4. about 5. above 6. absent 7. absorb 8. abstract 9. absurd 10. abuse 11. access 12. acid",
+        "absent",
+    ),
+    ("meine zwölf Wörter: " + SEED_PHRASE, SEED_PHRASE),
+    ("\n".join(SEED_PHRASE.split()), "absorb"),
+    ("xprv" + some(107, "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"), "xprv"),
+    ("L" + some(51, "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"), "L"),
+    ("wallet 0x" + some(64, HEX), "0x"),
+    ("4111.1111.1111.1111", "4111"),
+    ("4111\u20091111\u20091111\u20091111", "4111"),
+    ("４１１１１１１１１１１１１１１１", "４１１１"),
+    ("CC: 41111111 11111111", "41111111"),
+    ("GB82WEST12345698765432", "WEST"),
+    ("password: rose\u200bbud", "rose"),
+    ("ｐａｓｓｗｏｒｄ：ｒｏｓｅｂｕｄ", "ｒｏｓｅ"),
+    ("garage door code: 4821", "4821"),
+    ("der Türcode ist 4821#", "4821"),
+    ("código de verificación: 482 193", "482"),
+    ("CVV 742", "742"),
+    ("Geheimzahl: 4821", "4821"),
+    ("backup codes: 8f3a-99bc", "8f3a-99bc"),
+    ("Лозинка за вајфај је rosebud41", "rosebud41"),
+    ("пароль: rosebud41, никому", "rosebud41"),
+    ("პაროლი: Rosebud41", "Rosebud41"),
+    ("Գաղտնաբառ՝ Rosebud41", "Rosebud41"),
+    ("የይለፍ ቃል፡ rosebud41", "rosebud41"),
+    ("Nenosiri la wifi ni rosebud41", "rosebud41"),
+    ("Die wagwoord is rosebud41", "rosebud41"),
+    ("the passwrod is rosebud41", "rosebud41"),
+    ('"bananaSplit" is the password for the laptop', "bananaSplit"),
+    ("abc-def-123 is the recovery code", "abc-def-123"),
+    ("user,password\nkane,rosebud", "rosebud"),
+    ("| user | password |\n|---|---|\n| kane | rosebud |", "rosebud"),
+    ("name\tpasswort\nkane\trosebud", "rosebud"),
+    ("Passwords:\nbank - Rosebud41\nmail - snow_globe", "snow_globe"),
+    ("log in with kane / Rosebud41", "Rosebud41"),
+    ("tool --password rosebud push", "rosebud"),
+    ("echo rosebud | sudo -S apt update", "rosebud"),
+    ("machine x.example login kane password rosebud", "rosebud"),
+    ("punch in 4482 on the alarm panel", "4482"),
+    ("kaart pin ٤٧٢٩", "٤٧٢٩"),
+    ("my pin is four four eight two", "four four"),
+    ("visa 411111 1111 111111", "411111"),
+    ("iban de89 3704 0044 0532 0130 00", "3704"),
+    ("[" + ",".join(map(str, range(64))) + "]", "1,2,3"),
+    ("account number 483920175566", "483920175566"),
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), TOLD)
+def test_a_secret_is_seen_in_whatever_language_or_shape_it_is_told(text: str, secret: str) -> None:
+    """Whoever pastes a password doesn't paste it in English prose with one blank."""
+    masked = redact(text)
+    assert secret not in masked
+    assert MARK.search(masked)
+    assert redact(masked) == masked
 
 
 FRAGMENTS = [
@@ -380,7 +512,7 @@ def test_a_text_of_hundreds_of_secrets_keeps_what_stands_between_them() -> None:
 
 def test_importing_the_module_does_not_import_the_detection_library() -> None:
     """The library brings an HTTP client; a start pays for it only when a text looks like holding a vendor's key."""
-    code = "import sys, memory.learn.redact as g; g.redact('hello, my password is swordfish'); print('detect_secrets' in sys.modules)"
+    code = "import sys, memory.text.secrets.redact as g; g.redact('hello, my password is swordfish'); print('detect_secrets' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 

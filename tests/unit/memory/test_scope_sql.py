@@ -18,7 +18,17 @@ import pytest
 MEMORY = Path(__file__).parents[3] / "memory"
 
 #: What holds or mirrors people's words.
-GUARDED = ("memories", "messages", "entities", "entity_aliases", "words", "vectors", "token_bits", "embedding_cache")
+GUARDED = (
+    "memories",
+    "messages",
+    "entities",
+    "entity_aliases",
+    "words",
+    "vectors",
+    "vector_signs",
+    "token_bits",
+    "embedding_cache",
+)
 #: Which condition belongs to which table: `owned` on memories would let rows of another agent through.
 CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned"}
 
@@ -31,20 +41,102 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
-    "recall/index.py:_make_some": (1, _INDEXER),
-    "recall/index.py:catch_up_some": (1, "whether a row is in the index; nothing of it comes out"),
-    "recall/index.py:_percent": (1, "one number, for the log"),
-    "recall/index.py:text_of": (2, _INDEXER),
-    "recall/index.py:_index": (1, _INDEXER),
-    "recall/index.py:_count": (1, "the match itself names the scope's partitions; only a number comes out"),
-    "recall/index.py:_embed_all": (2, _INDEXER),
-    "recall/vectors.py:lacks": (2, _INDEXER),
-    "recall/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
-    "recall/vectors.py:Vectors.prepare": (2, _INDEXER),
-    "recall/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
-    "recall/vectors.py:Vectors._compared": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
-    "recall/vectors.py:_count": (1, "confined to one of `Scope.partitions`; only a number comes out"),
-    "recall/vectors.py:_rows_after": (1, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "store/documents.py:after": (1, _INDEXER),
+    "store/documents.py:highest": (1, "one number, for the log"),
+    "store/documents.py:message": (1, _INDEXER),
+    "store/documents.py:memory": (1, _INDEXER),
+    "store/documents.py:kind_of": (1, _INDEXER),
+    "store/forgettable.py:messages_of": (1, _THEIRS),
+    "store/forgettable.py:messages_here": (1, _THEIRS),
+    "store/forgettable.py:messages_of_people": (1, "ids of what is a person's own, for the eraser"),
+    "store/forgettable.py:memories_of_people": (1, "ids of what is a person's own or about them, for the eraser"),
+    "store/forgettable.py:owners_of": (1, _ERASED),
+    "store/forgettable.py:sessions_of": (1, "ids of sessions only"),
+    "store/forgettable.py:said_again": (1, _ERASED),
+    "store/forgettable.py:answers": (
+        1,
+        "what the bot said in sessions of the rows being erased, to find copies of them",
+    ),
+    "store/forgettable.py:with_tools": (1, _ERASED),
+    "store/forgettable.py:texts": (1, "what is being erased, to find copies of it"),
+    "store/forgettable.py:not_by_people": (1, _ERASED),
+    "store/forgettable.py:with_words": (1, _ERASED),
+    "store/forgettable.py:gone_by_age": (1, "ids among those of the sources of what is to be forgotten"),
+    "store/forgettable.py:told_in": (1, "which turns tell what was erased, for the eraser"),
+    "store/forgettable.py:answers_in": (1, _ERASED),
+    "store/forgettable.py:tool_traffic": (1, _ERASED),
+    "store/forgettable.py:said_before": (1, "ids of what was said long ago, for the eraser"),
+    "store/leaving.py:left": (1, _LEFT),
+    "store/leaving.py:messages": (1, _LEFT),
+    "store/leaving.py:alone_here": (1, "who spoke in a chat that is erased: ids and names, for the eraser"),
+    "store/entities.py:of_owner": (1, _LEFT),
+    "store/entities.py:drop": (1, _LEFT),
+    "store/entities.py:drop_of": (1, "deletes what some identities own; nothing comes out"),
+    "store/memories.py:of_owner": (1, _LEFT),
+    "store/memories.py:learned_until": (1, "ids of rows that were erased, in a store put back"),
+    "store/memories.py:count_all": (1, "a count, for the operator who restores"),
+    "store/history.py:count_erased": (1, "a count, for the operator who restores"),
+    "store/history.py:recorded_until": (1, "ids of rows that were erased, in a store put back"),
+    "store/history.py:newest_id": (1, "the newest id"),
+    "store/history.py:turns_of": (1, "ids of turns only"),
+    "store/history.py:unname": (1, "blanks names by ids; nothing comes out"),
+    "store/history.py:unname_authors": (1, "blanks names by ids of identities; nothing comes out"),
+    "store/history.py:disown": (1, "blanks rows by their ids; nothing comes out"),
+    "store/history.py:move": (1, "moves rows by their ids; nothing comes out"),
+    "store/history.py:mark_imported": (1, "marks rows by their ids; nothing comes out"),
+    "store/history.py:some_imported": (1, "ids of rows of one import, for its undoing"),
+    "store/people.py:drop_summaries": (1, "blanks summaries of the sessions of erased rows; nothing comes out"),
+    "store/people.py:drop_spent_summaries": (1, "whether a session has words left; nothing comes out"),
+    "store/people.py:close_sessions": (1, _LEFT),
+    "store/people.py:unname_silent": (1, "blanks names of those who have said nothing; nothing comes out"),
+    "store/history.py:held_by": (
+        1,
+        "confined to the owner that an import is for; the operator sees its own lines only",
+    ),
+    "store/history.py:last_exchange": (1, "the last turn of the one who asks, in this session"),
+    "store/history.py:unlearn_unread": (1, "marks a person's own messages; nothing comes out"),
+    "store/memories.py:count_closed_by": (1, "a count"),
+    "store/memories.py:some_imported": (1, "ids of rows of one import, for its undoing"),
+    "store/people.py:last_private_session": (1, "the id of a session only"),
+    "store/people.py:unname_imported": (
+        1,
+        "whether anything else was told by or of somebody; blanks names, nothing comes out",
+    ),
+    "store/people.py:untitle_imported": (
+        1,
+        "whether anything else was told in a group; blanks its title, nothing comes out",
+    ),
+    "store/entities.py:relink": (1, _UNDONE),
+    "store/job_watch.py:names": (1, "ids and types of names that a job has made or typed"),
+    "store/job_watch.py:rows": (1, _UNDONE),
+    "store/memories.py:has_heir": (1, _UNDONE),
+    "store/memories.py:made_from": (1, _UNDONE),
+    "store/memories.py:offspring": (1, _UNDONE),
+    "store/memories.py:relink": (1, _UNDONE),
+    "store/memories.py:mark_enriched": (1, "marks rows that the scope's own read has given; nothing comes out"),
+    "store/night_work.py:events": (1, "ids and times of the events of owners an agent works for"),
+    "store/night_work.py:owners_to_merge": (1, "ids of owners only, of those that an agent serves"),
+    "store/night_work.py:owners_to_reflect_on": (1, "ids of owners only, of those that an agent serves"),
+    "store/night_work.py:owners_with_style": (
+        1,
+        "ids of owners only, of those who have told an agent how to answer them",
+    ),
+    "store/night_work.py:unlearned": (1, "ids of memories that a scope's own read has named"),
+    "store/night_work.py:unread": (
+        1,
+        "which rows an agent's night is for, of those it serves; a step reads them by scope",
+    ),
+    "store/forgettable.py:messages": (1, _THEIRS),
+    "store/forgettable.py:memories": (1, _THEIRS),
+    "store/word_index.py:merge_copy": (1, "deletes rows of a copy's index; nothing comes out"),
+    "store/word_index.py:holds": (1, "whether a row is in the index; nothing of it comes out"),
+    "store/word_index.py:count": (1, "the match itself names the scope's partitions; only a number comes out"),
+    "store/vectors.py:embed_all": (2, _INDEXER),
+    "store/vectors.py:lacks": (2, _INDEXER),
+    "store/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
+    "store/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
+    "store/vectors.py:Vectors._near": (2, "confined to one of `Scope.partitions`; search fetches by scope"),
+    "store/vectors.py:_count": (1, "figures of the whole store, for status"),
     "store/memories.py:parts_of": (1, _ERASED),
     "store/documents.py:changed_names": (1, "numbers of rows only, for the indexer"),
     "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
@@ -71,13 +163,12 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:_last_nth": (1, _SESSION),
     "store/history.py:replies_telling": (2, "ids only, of turns that a memory of this scope was told or recalled in"),
     "store/history.py:said_here": (1, "what was deleted on the platform in this session"),
-    "store/history.py:abandon_turns": (1, "deletes what belongs to turns it has ended itself; nothing comes out"),
     "store/history.py:erase": (1, "blanks rows by their ids; nothing comes out"),
     "store/history.py:hide": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
-    "store/looks.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
+    "store/audit.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
     "store/memories.py:merged_into": (1, "an id, of a row that is then read by scope"),
@@ -92,76 +183,12 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/recalls.py:answered": (1, "the id of a turn of this session only"),
     "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
     "store/people.py:last_speaker": (1, _SESSION),
+    "store/people.py:members": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
-    "store/holdings.py:of_speaker": (2, "counts of what the one who asks has said"),
-    "store/wishes.py:learn_from": (1, "marks a person's own messages; nothing comes out"),
-    "store/wishes.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
-    "upkeep/choose.py:erasable": (1, _THEIRS),
-    "upkeep/choose.py:_messages_holding": (1, _THEIRS),
-    "upkeep/choose.py:_said_between": (1, _THEIRS),
-    "upkeep/choose.py:_said_here": (1, _THEIRS),
-    "upkeep/choose.py:_everything": (2, _THEIRS),
-    "upkeep/choose.py:_of_person": (2, "ids of what is a person's own or about them, for the eraser"),
-    "upkeep/compress.py:_owners": (1, "ids and times of the events of owners an agent works for"),
-    "upkeep/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
-    "upkeep/enrich.py:_link": (1, "marks rows that the scope's own read has given; nothing comes out"),
-    "upkeep/enrich.py:_waiting": (
-        1,
-        "which rows an agent's night is for, of those it serves; a step reads them by scope",
-    ),
-    "upkeep/merge.py:_owners": (1, "ids of owners only, of those that an agent serves"),
-    "upkeep/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
-    "upkeep/erased.py:_narrowed": (1, "ids of rows that were erased, in a store put back"),
-    "upkeep/erased.py:_figures": (1, "counts, for the operator who restores"),
-    "upkeep/forget.py:_gone_by_age": (1, "ids among those of the sources of what is to be forgotten"),
-    "upkeep/forget.py:_said_again": (1, _ERASED),
-    "upkeep/forget.py:_replies": (2, _ERASED),
-    "upkeep/forget.py:_answers": (1, "what the bot said in sessions of the rows being erased, to find copies of them"),
-    "upkeep/forget.py:_look": (1, "the newest id"),
-    "upkeep/forget.py:_texts": (1, "what is being erased, to find copies of it"),
-    "upkeep/forget.py:owners_of": (1, _ERASED),
-    "upkeep/forget.py:_not_by_people": (1, _ERASED),
-    "upkeep/forget.py:_with_words": (1, _ERASED),
-    "upkeep/forget.py:sessions_of": (1, "ids of sessions only"),
-    "upkeep/erase.py:replay": (2, _ERASED),
-    "upkeep/erase.py:_clear_summaries": (1, _ERASED),
-    "upkeep/erase.py:_clear_person": (2, "blanks names by ids of identities; nothing comes out"),
-    "upkeep/manner.py:_owners": (1, "ids of owners only, of those who have told an agent how to answer them"),
-    "upkeep/blank.py:finish": (1, _ERASED),
-    "upkeep/blank.py:_clear_traffic": (1, _ERASED),
-    "upkeep/blank.py:_turns_of": (1, "ids of turns only"),
-    "upkeep/blank.py:_telling_turns": (1, "which turns tell what was erased, for the eraser"),
-    "upkeep/blank.py:blank_hidden": (1, _ERASED),
-    "upkeep/traces.py:merge_words": (1, "whether a row of its own is in the index"),
-    "upkeep/transfer.py:record": (1, "marks rows it has just written; nothing comes out"),
-    "upkeep/transfer.py:look": (1, "confined to the owner that an import is for; the operator sees its own lines only"),
-    "upkeep/transfer.py:_private_session": (1, "the id of a session only"),
-    "upkeep/transfer.py:_keep": (1, "a count"),
+    "store/erasure.py:note_said": (2, "names and seconds of messages that are being erased, to be hashed"),
+    "store/held_counts.py:of_speaker": (2, "counts of what the one who asks has said"),
+    "store/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
     "store/entities.py:withdraw": (1, "whether a name is there; nothing comes out"),
-    "upkeep/journal.py:_wanted": (1, _UNDONE),
-    "upkeep/journal.py:_may_reopen": (1, _UNDONE),
-    "upkeep/journal.py:_made_of": (1, _UNDONE),
-    "upkeep/journal.py:_take_back_links": (1, _UNDONE),
-    "upkeep/journal.py:_rows": (1, _UNDONE),
-    "upkeep/journal.py:_read": (1, "ids and types of names that a job has made or typed"),
-    "upkeep/retention.py:_newest": (1, "the newest id"),
-    "upkeep/retention.py:_said_before": (1, "ids of what was said long ago, for the eraser"),
-    "upkeep/retention.py:_clear_beside": (1, "whether a session has words left; nothing comes out"),
-    "upkeep/takeback.py:some_memories": (1, "ids of rows of one import, for its undoing"),
-    "upkeep/takeback.py:some_messages": (1, "ids of rows of one import, for its undoing"),
-    "upkeep/takeback.py:_unname": (
-        2,
-        "whether anything else was told by or of somebody; blanks names, nothing comes out",
-    ),
-    "upkeep/takeback.py:take_out_messages": (1, "blanks rows by their ids; nothing comes out"),
-    "upkeep/again.py:again": (1, "moves rows by their ids; nothing comes out"),
-    "upkeep/again.py:last_said": (1, "the last turn of the one who asks, in this session"),
-    "upkeep/leave.py:left": (1, _LEFT),
-    "upkeep/leave.py:contents": (1, _LEFT),
-    "upkeep/leave.py:erase": (3, _LEFT),
-    "upkeep/leave.py:_close": (1, _LEFT),
-    "upkeep/leave.py:_alone_here": (1, "who spoke in a chat that is erased: ids and names, for the eraser"),
-    "upkeep/leave.py:_learned": (2, _LEFT),
 }
 
 
@@ -222,7 +249,7 @@ _KEYWORDS = {
 
 
 def statements(path: Path) -> Iterator[Statement]:
-    """The statements of one module: first arguments of `.all`, `.one`, `.run` and `.insert` of a transaction."""
+    """The statements of one module: first arguments of the methods of a transaction."""
     tree = ast.parse(path.read_text("utf-8"))
     constants = _constants(tree)
     for name, function in _functions(tree):
@@ -273,13 +300,13 @@ def test_the_condition_of_a_scope_stands_on_the_table_it_is_made_for() -> None:
 
 
 def test_statements_are_run_by_transactions_only() -> None:
-    """What is executed past them would not be seen here; `health` and `backup` look at pages and counts only."""
+    """Statements executed past them would not be seen here; `health` and `files` look at pages and counts only."""
     executing = {
         str(path.relative_to(MEMORY))
         for path in MEMORY.rglob("*.py")
         if re.search(r"\.execute(?:many|script)?\(", path.read_text("utf-8"))
     }
-    assert executing == {"store/database.py", "store/health.py", "store/migrate.py", "upkeep/backup.py"}
+    assert executing == {"store/database.py", "store/health.py", "store/migrate.py", "store/files.py"}
 
 
 @pytest.mark.parametrize(
@@ -317,7 +344,7 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]
 def _is_query(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
         return False
-    if node.func.attr not in ("all", "one", "run", "insert"):
+    if node.func.attr not in ("all", "one", "ids", "number", "run", "insert"):
         return False
     on = node.func.value
     return (on.id if isinstance(on, ast.Name) else getattr(on, "attr", "")) in ("reader", "tx", "_tx")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.sentences import beginning
+from memory.text.sentences import beginning
 
 
 def upto(text: str, most: int) -> str:

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.upkeep.formats.material import Line, Material
-from memory.upkeep.formats.telegram import NoExport, Talk, lines, read
+from memory.transfer.formats.material import ImportedLine, Material
+from memory.transfer.formats.telegram import NotTelegramExport, Talk, lines, read
 
 
 def message(number: int, text: object, **fields: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def said(document: object, *, owner: str | None = "77", bots: tuple[str, ...] = 
     return lines(talk(document), owner=owner, bots=bots, timezone="UTC", mask=str, learn=True)
 
 
-def one(*messages: object, **fields: Any) -> Line:
+def one(*messages: object, **fields: Any) -> ImportedLine:
     (line,) = said(chat(*messages, **fields)).lines
     return line
 
@@ -137,7 +137,7 @@ def test_a_file_that_breaks_off_gives_what_stands_before(cut: int) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"messages": 3}', "<html>", "[" * 100_000])
 def test_what_is_no_export_is_refused_in_words(text: str) -> None:
     """Also what only looks like JSON."""
-    with pytest.raises(NoExport):
+    with pytest.raises(NotTelegramExport):
         read(text)
 
 
@@ -153,7 +153,6 @@ _FIELDS = st.dictionaries(
 )  # fmt: skip
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(_FIELDS | _JSON, max_size=6), st.sampled_from(["bot_chat", "private_supergroup", "?"]), _JSON)
 def test_whatever_stands_in_an_export_is_read(messages: list[object], kind: str, number: object) -> None:
     """No JSON may end an import but one that is no export at all."""

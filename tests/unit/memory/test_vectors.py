@@ -1,21 +1,22 @@
-"""The vector index: what it finds, whose, and how it keeps up."""
+"""The vectors of a store: what is found by them, whose, and how they keep up."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memory.recall import vectors as index
 from memory.recall.embed import normalised, sign_bits
-from memory.recall.vectors import Vectors
+from memory.store import vectors as index
 from memory.store.database import Database, Reader, Transaction
+from memory.store.vectors import Vectors
 
 DIMENSION = 64
 Points = NDArray[np.float32]
@@ -31,17 +32,21 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def vectors(database: Database) -> Vectors:
-    made = Vectors(model="one", dimension=DIMENSION, token_model="tokens", token_dimension=DIMENSION)
+    made = Vectors(model="one", centre=CENTRE, token_model="tokens", token_dimension=DIMENSION)
     await database.write(made.prepare)
     return made
 
 
 def points(count: int, *, seed: int = 1) -> Points:
-    """Seeded points around 10 centres, as those of a sentence model lie in one corner of the space."""
+    """Seeded points around 10 centres in one corner of the space, as those of a sentence model lie."""
+    corner = 2 * np.random.default_rng(0).standard_normal(DIMENSION)
     random = np.random.default_rng(seed)
-    centres = 2 * random.standard_normal(DIMENSION) + random.standard_normal((10, DIMENSION))
+    centres = corner + random.standard_normal((10, DIMENSION))
     made = centres[random.integers(0, 10, count)] + 0.5 * random.standard_normal((count, DIMENSION))
     return normalised(made.astype(np.float32))
+
+
+CENTRE = points(12, seed=3).mean(axis=0)
 
 
 def keep(
@@ -61,9 +66,15 @@ def exact(made: Points, question: Points, limit: int) -> set[int]:
 
 
 async def nearest(
-    database: Database, vectors: Vectors, question: Points, *, partitions: tuple[int, ...] = (1,), limit: int = 10
+    database: Database,
+    vectors: Vectors,
+    question: Points,
+    *,
+    partitions: tuple[int, ...] = (1,),
+    limit: int = 10,
+    compared: int = index.COMPARED,
 ) -> list[int]:
-    found = await database.read(lambda reader: vectors.nearest(reader, partitions, question, limit))
+    found = await database.read(lambda reader: vectors.nearest(reader, partitions, question, limit, compared=compared))
     return [doc for doc, _ in found]
 
 
@@ -104,78 +115,42 @@ async def test_a_document_of_several_chunks_counts_by_its_best(database: Databas
 
 
 async def test_a_large_partition_finds_what_an_exact_search_finds(database: Database, vectors: Vectors) -> None:
-    """It is narrowed down by signs in memory; the answer must hardly show it."""
-    made = points(12_000)
+    """It is narrowed down by signs; the answer must hardly show it."""
+    made, questions = np.split(points(12_030), [12_000])
     await database.write(keep(vectors, made))
-    questions = points(30, seed=2)
     hits = 0
     for question in questions:
-        hits += len(set(await nearest(database, vectors, question)) & exact(made, question, 10))
-    assert hits / (10 * len(questions)) >= 0.98
+        # As many as the search asks for.
+        found = await nearest(database, vectors, question, limit=400)
+        hits += len(set(found[:10]) & exact(made, question, 10))
+    # 64 signs tell less than the 384 of a model: docs/design/benchmarks.md.
+    assert hits / (10 * len(questions)) >= 0.92
 
 
-async def test_a_large_partition_finds_it_also_without_rounded_values(database: Database) -> None:
-    """Where memory does not suffice for them, signs alone have to do."""
-    vectors = Vectors(model="one", dimension=DIMENSION, memory=1)
-    await database.write(vectors.prepare)
-    made = points(3_000)
-    await database.write(keep(vectors, made))
-    questions = points(30, seed=2)
-    hits = 0
-    for question in questions:
-        hits += len(set(await nearest(database, vectors, question)) & exact(made, question, 10))
-    assert hits / (10 * len(questions)) >= 0.98
-
-
-async def test_what_was_added_removed_or_replaced_shows_at_once(database: Database, vectors: Vectors) -> None:
-    """What is held in memory follows the table, in the reader's own state of it."""
+@pytest.mark.parametrize("compared", [1_000, 10_000])
+async def test_what_was_added_removed_or_replaced_shows_at_once(
+    database: Database, vectors: Vectors, compared: int
+) -> None:
+    """It holds whether all are compared or signs are looked at first."""
+    near = partial(nearest, database, vectors, compared=compared)
     made = points(3_000)
     await database.write(keep(vectors, made[:2_000]))
-    assert (await nearest(database, vectors, made[5]))[0] == 5
+    assert (await near(made[5]))[0] == 5
     # Added.
     await database.write(keep(vectors, made[2_000:], first=2_000))
-    assert (await nearest(database, vectors, made[2_500]))[0] == 2_500
+    assert (await near(made[2_500]))[0] == 2_500
     # Removed.
     await database.write(lambda tx: index.remove(tx, 2_500))
-    assert 2_500 not in await nearest(database, vectors, made[2_500])
+    assert 2_500 not in await near(made[2_500])
     # Replaced: found by the new text, no more by the old.
     new = points(1, seed=9)
     await database.write(lambda tx: vectors.store(tx, 5, ((1,), "new"), new, None))
-    assert (await nearest(database, vectors, new[0]))[0] == 5
-    assert (await nearest(database, vectors, made[5]))[0] != 5
+    assert (await near(new[0]))[0] == 5
+    assert (await near(made[5]))[0] != 5
     # Moved to another owner.
     await database.write(lambda tx: vectors.store(tx, 6, ((2,), "text 6"), made[6:7], None))
-    assert 6 not in await nearest(database, vectors, made[6])
-    assert await nearest(database, vectors, made[6], partitions=(2,)) == [6]
-
-
-async def test_after_most_was_removed_the_rest_is_still_found(database: Database, vectors: Vectors) -> None:
-    """A person who forgets a year of talk must not search among ghosts."""
-    made = points(3_000)
-    await database.write(keep(vectors, made))
-    await nearest(database, vectors, made[0])
-
-    def forget(tx: Transaction) -> None:
-        for doc in range(2_950):
-            index.remove(tx, doc)
-
-    await database.write(forget)
-    left = made[2_950:]
-    question = points(1, seed=5)[0]
-    assert {doc - 2_950 for doc in await nearest(database, vectors, question)} == exact(left, question, 10)
-
-
-async def test_memory_for_large_partitions_is_bounded(database: Database) -> None:
-    """Many large groups must not fill the machine: the least used goes, and comes back when asked for."""
-    vectors = Vectors(model="one", dimension=DIMENSION, memory=400_000)
-    await database.write(vectors.prepare)
-    made = points(2_000)
-    for owner in range(1, 6):
-        await database.write(keep(vectors, made, first=10_000 * owner, partitions=(owner,)))
-    for owner in (*range(1, 6), 1):
-        found = await nearest(database, vectors, made[3], partitions=(owner,))
-        assert found[0] == 10_000 * owner + 3
-    assert vectors.held <= 400_000
+    assert 6 not in await near(made[6])
+    assert await near(made[6], partitions=(2,)) == [6]
 
 
 async def test_vectors_of_another_model_are_dropped_and_never_compared(database: Database, vectors: Vectors) -> None:
@@ -183,11 +158,11 @@ async def test_vectors_of_another_model_are_dropped_and_never_compared(database:
     made = points(5)
     await database.write(keep(vectors, made))
     await database.write(lambda tx: vectors.store(tx, 9, ((1,), "with bits"), made[:1], sign_bits(points(2))))
-    other = Vectors(model="two", dimension=DIMENSION, token_model="tokens", token_dimension=DIMENSION)
+    other = Vectors(model="two", centre=CENTRE, token_model="tokens", token_dimension=DIMENSION)
     assert await nearest(database, other, made[0]) == []
     assert await database.write(other.prepare)
     assert await nearest(database, vectors, made[0]) == []
-    assert await _count(database, "vectors") == 0
+    assert await _count(database, "vectors") == await _count(database, "vector_signs") == 0
     # The tokens are of the same model still.
     assert await _count(database, "token_bits") == 1
     assert not await database.write(other.prepare)
@@ -206,7 +181,7 @@ async def test_a_new_model_has_every_memory_embedded(database: Database) -> None
         )
 
     memory_id = await database.write(remember)
-    assert await database.write(Vectors(model="one", dimension=DIMENSION).prepare)
+    assert await database.write(Vectors(model="one", centre=CENTRE).prepare)
     assert await database.read(lambda reader: index.waiting(reader, limit=5)) == [2 * memory_id]
 
 
@@ -250,14 +225,19 @@ async def test_removing_a_document_leaves_nothing_made_of_its_text(database: Dat
     made = points(2)
     await database.write(lambda tx: vectors.store(tx, 2, ((1, -4), "secret"), made, sign_bits(made)))
     await database.write(lambda tx: index.cache(tx, 2, {b"hash": made[0]}, now=1))
-    row = await database.read(lambda reader: reader.one("select vector, hash from vectors join embedded using (doc)"))
+    row = await database.read(
+        lambda reader: reader.one(
+            "select vector, signs, hash from vectors join vector_signs using (partition, doc, chunk)"
+            " join embedded using (doc) where chunk = 0"
+        )
+    )
     assert row is not None
     await database.write(lambda tx: index.remove(tx, 2))
-    for table in ("vectors", "token_bits", "embedding_cache", "unembedded", "embedded"):
+    for table in ("vectors", "vector_signs", "token_bits", "embedding_cache", "unembedded", "embedded"):
         assert await _count(database, table) == 0
     await database.close()
     content = database.path.read_bytes()
-    for trace in (row["vector"][:48], row["hash"], sign_bits(made).tobytes(), made[0].tobytes()[:48]):
+    for trace in (row["vector"][:48], row["signs"], row["hash"], sign_bits(made).tobytes(), made[0].tobytes()[:48]):
         assert trace not in content
 
 
@@ -273,13 +253,25 @@ async def test_what_was_cached_long_ago_is_evicted(database: Database, vectors: 
     assert np.array_equal(kept[b"new"], made[1])
 
 
-@settings(deadline=None)
 @given(st.integers(1, 200), st.integers(0, 10_000))
-def test_a_stored_vector_is_the_vector(dimension: int, seed: int) -> None:
-    """The cosine of what is read with what was written must not confuse near neighbours."""
-    made = normalised(np.random.default_rng(seed).standard_normal((3, dimension)).astype(np.float32))
-    read = index.matrix([index.stored(vector) for vector in made], dimension)
-    assert np.abs(read - made).max() <= 2e-5
+def test_a_rounded_vector_points_where_the_vector_does(dimension: int, seed: int) -> None:
+    """The cosine of what is kept with what was made must not confuse near neighbours; no scale has to be known."""
+    made = normalised(np.random.default_rng(seed).standard_normal((1, dimension)).astype(np.float32))[0]
+    read = np.frombuffer(index.rounded(made), dtype=np.int8).astype(np.float32)
+    assert np.abs(read).max() == 127
+    assert made @ read / np.linalg.norm(read) >= 0.9995
+    assert index.rounded(4 * made) == index.rounded(made)
+
+
+async def test_what_has_no_direction_or_another_length_is_like_nothing(database: Database, vectors: Vectors) -> None:
+    """Neither an odd model nor a damaged row may keep the others from being found."""
+    made = points(3)
+    made[1] = 0
+    await database.write(keep(vectors, made))
+    await database.write(lambda tx: tx.run("update vectors set vector = x'0102' where doc = 2"))
+    found = await database.read(lambda reader: vectors.nearest(reader, (1,), made[0], 5))
+    assert found == [(0, pytest.approx(1)), (1, 0)]
+    assert len(await nearest(database, vectors, made[1])) == 2
 
 
 async def _count(database: Database, table: str) -> int:

@@ -13,13 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.words import (
-    DOCUMENT_TOKENS,
-    QUERY_TERMS,
-    TOKEN_CHARS,
-    query_terms,
-    tokens,
-)
+from memory.text.words import DOCUMENT_TOKENS, QUERY_TERMS, TOKEN_CHARS, query_terms, tokens
 
 SCRIPTS = {
     "latin": "abczéüñßøđİı ' ’-.,:/",

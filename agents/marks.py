@@ -1,0 +1,78 @@
+"""The marks around people's words in a prompt, and the means to keep people's words from imitating them. Pure.
+
+Three kinds of marks tell a model whose words it reads: `[context …]` and `[memory …]` around what the system adds,
+`<file …>` around a file, and `Name: ` before the words of a group's member.
+
+Invariants: a text that went through `unmarked` holds nothing that reads as one of the first two kinds, however it is
+written: with other brackets, blanks, invisible characters, accents, full-width or Cyrillic letters. In a text that
+went through `spoken` only the first line begins with a name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+#: Brackets that a mark begins with, and characters that look like them; round brackets replace them.
+_OPENING = re.compile(r"[\[［【〔〖〘〚⟦❲⁅﹝﹇︗﹤<＜‹〈《«⟨⟪❬❮❰]")
+_CLOSING = re.compile(r"[\]］】〕〗〙〛⟧❳⁆﹞﹈︘﹥>＞›〉》»⟩⟫❭❯❱]")
+#: Marks as `_likeness` returns them. A file's mark holds a digest and no attributes, unlike elements of XML.
+_MARK = re.compile(r"(?:endof)?(?:context|memory)")
+_FILE_MARK = re.compile(r"file[0-9a-f]*\Z")
+_ANGLES = frozenset("﹤<＜‹〈《«⟨⟪❬❮❰")
+#: Letters of other alphabets that look like the Latin ones of marks (Unicode TS 39, confusables).
+_LOOKALIKES = str.maketrans("асеіјмоѕтхуԁгⅼιοετχυⲟꓳո", "aceijmostxydrlioetxuoon")
+#: Characters after a bracket in which a mark is looked for.
+_LOOKED_AT = 80
+_LONGEST_NAME = 64
+#: Characters that are letters in Unicode but invisible: the fillers of Hangul and two vowels of Khmer.
+_BLANKS = dict.fromkeys(map(ord, "\u115f\u1160\u17b4\u17b5\u3164\uffa0"))
+_COLONS = re.compile(r"[:：﹕︓ː˸։׃܃᛬⁝∶⍠꞉ꓽ]")
+#: Words under which a prompt names its parts. Somebody with such a name always carries their number.
+_ROLES = frozenset(("assistant", "system", "user", "tool", "developer", "model", "context", "bot"))
+
+
+def unmarked(text: str) -> str:
+    """Returns `text` with a round bracket where a mark would begin."""
+    return _OPENING.sub(lambda found: "(" if _reads_as_mark(text, found) else found[0], text)
+
+
+def one_line(text: str) -> str:
+    """Returns `text` unmarked, on one line: a line break must not look like the next line of a list."""
+    return unmarked(" ".join(text.split()))
+
+
+def spoken(name: str, text: str) -> str:
+    """Returns the words of a group's member under their name, with further lines set off so that none looks spoken."""
+    return f"{name}: " + "\n| ".join(text.splitlines() or [""])
+
+
+def told_apart(names: Iterable[tuple[int, str]]) -> Mapping[int, str]:
+    """Returns for each of the people (id, name) how a prompt calls them: on one line, without a colon.
+
+    People whose names look alike, or like a role's, carry their number: nobody can speak under another's name.
+    """
+    shown = {number: _called(name) for number, name in names}
+    bearers: dict[str, int] = {}
+    for name in shown.values():
+        bearers[_likeness(name)] = bearers.get(_likeness(name), 0) + 1
+    return {
+        number: f"{name} (#{number})" if bearers[_likeness(name)] > 1 or _likeness(name) in _ROLES else name
+        for number, name in shown.items()
+    }
+
+
+def _called(name: str) -> str:
+    return " ".join(_COLONS.sub(" ", one_line(name))[:_LONGEST_NAME].split()) or "person"
+
+
+def _reads_as_mark(text: str, opening: re.Match[str]) -> bool:
+    inside = _likeness(_CLOSING.split(text[opening.end() : opening.end() + _LOOKED_AT], maxsplit=1)[0])
+    return _MARK.match(inside) is not None or (opening[0] in _ANGLES and _FILE_MARK.match(inside) is not None)
+
+
+def _likeness(text: str) -> str:
+    """Returns the letters and digits of a text, without differences that only a close look would show."""
+    plain = unicodedata.normalize("NFKD", text).casefold().translate(_BLANKS).translate(_LOOKALIKES)
+    return "".join(filter(str.isalnum, plain))

@@ -1,0 +1,111 @@
+"""A provider without a language model: a memory one can talk to.
+
+Invariants: it never makes anything up: each sentence is fixed text, a fact that was told, or a quotation, with its
+day. It never offers a question as an answer. It needs no network and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from babel.dates import format_date
+
+from agents.llm import Completion, OnText, Request
+from agents.offline.answer import answer, sentence
+from agents.offline.question import AskedQuestion, Tokens, asked, social
+from agents.offline.speech import OneForm, Speech, speech
+
+
+class OfflineProvider:
+    """Implements `agents.llm.Provider` over the values in a request; its messages are not read for meaning."""
+
+    name = "offline"
+
+    def __init__(self, tokens: Tokens, simplified: OneForm) -> None:
+        """Takes the function that splits text into words, and the one that simplifies Chinese characters."""
+
+        def simple_tokens(text: str) -> Sequence[str]:
+            return tokens(simplified(text))
+
+        self._tokens, self._simplified = simple_tokens, simplified
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        spoken = speech(request.language, self._simplified)
+        text = _reply(request, spoken, self._tokens)
+        if on_text is not None:
+            await on_text(text)
+        return Completion(text=text, model="offline", provider=self.name)
+
+    async def aclose(self) -> None:
+        return None
+
+
+def _reply(request: Request, spoken: Speech, tokens: Tokens) -> str:
+    texts = spoken.texts
+    lines = []
+    if request.noted:
+        lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
+    if request.ended:
+        lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
+    attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
+    if request.said.strip() or not attached:
+        lines += _answered(request, spoken, tokens, noted=bool(lines))
+    who = texts["who"].format(name=request.agent)
+    introduced = any(who in line for line in lines)
+    if not introduced and not any(message.role == "assistant" for message in request.messages):
+        lines.append(who)
+    return "\n".join([*lines, attached] if attached else lines)
+
+
+def _answered(request: Request, spoken: Speech, tokens: Tokens, *, noted: bool) -> list[str]:
+    """Returns the lines that answer the person's words, beside what was noted of them."""
+    texts = spoken.texts
+    kinds = () if noted else social(request.said, spoken)
+    if kinds:
+        return [" ".join(_small_talk(kind, request, spoken) for kind in kinds)]
+    question = asked(request.said, spoken, tokens)
+    if question is None:
+        return [] if noted else [_kept(request, texts)]
+    found = answer(question, request.remembered, spoken, tokens)
+    if not found and noted and question.asks is None and not question.about:
+        return []
+    return [found] if found else _unknown(question, request, texts)
+
+
+def _kept(request: Request, texts: Mapping[str, str]) -> str:
+    """Returns the answer to words that hold no fact and ask nothing."""
+    if request.learning != "on":
+        return texts[f"kept_{request.learning}"]
+    return texts["kept_again" if _said_last(request, texts["kept"], texts["kept_again"]) else "kept"]
+
+
+def _unknown(question: AskedQuestion, request: Request, texts: Mapping[str, str]) -> list[str]:
+    """Returns the answer to a question that nothing in memory answers."""
+    if question.about:
+        return [texts["unknown_about"].format(name=question.about)]
+    if _said_last(request, texts["unknown"], texts["unknown_again"]):
+        return [texts["unknown_again"]]
+    return [texts["unknown"], *_hint(request, texts["unknown_hint"])]
+
+
+def _hint(request: Request, hint: str) -> list[str]:
+    """Returns how to add a model, unless the conversation shows it already."""
+    return [] if any(hint in message.content for message in request.messages) else [hint]
+
+
+def _said_last(request: Request, *texts: str) -> bool:
+    """Returns whether the last answer began with one of `texts`."""
+    last = next((message.content for message in reversed(request.messages) if message.role == "assistant"), "")
+    return last.startswith(tuple(texts))
+
+
+def _small_talk(kind: str, request: Request, spoken: Speech) -> str:
+    texts = spoken.texts
+    called = next((one.value for one in request.remembered if one.key in ("called", "name") and not one.superseded), "")
+    if kind == "greeting" and called and len(called) <= 40:
+        return texts["greeting_name"].format(name=called)
+    if kind in ("clock", "calendar") and request.moment is not None:
+        moment = request.moment
+        date = format_date(moment, "full", locale="en_GB" if spoken.code == "en" else spoken.code)
+        return sentence(texts[kind].format(time=f"{moment:%H:%M}", zone=str(moment.tzinfo), date=date))
+    return texts[kind].format(name=request.agent)

@@ -1,0 +1,214 @@
+"""Tells small talk, questions about memory and statements apart, for the agent without a model.
+
+Invariants: pure. A message that asks for anything else as well is no small talk. A question without a word to search by
+asks for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from agents.offline.speech import Asks, Speech
+
+#: Splits text into the words that are compared; the same for questions and for what was said.
+Tokens = Callable[[str], Sequence[str]]
+#: Longest message that is taken for small talk, in characters.
+_SOCIAL: Final = 80
+#: Longest message of which a part may show small talk, and the most kinds of it that are answered.
+_TALK: Final = 160
+_KINDS: Final = 2
+#: No sentence ends within a number or name ("3.11"), after "Dr." or before a month ("14. September").
+_SENTENCE: Final = re.compile(
+    r"[^.!?。！？…\n]+(?:(?:\.(?=\w|\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|(?<=\bDr)\.)"
+    r"[^.!?。！？…\n]*)*[.!?。！？…]*"
+)
+_EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
+#: A word of a script that is written without blanks.
+_UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question about what was told.
+
+    `words` are its tokens that carry meaning; an answer must hold the `musts` among them, which name persons. `kind`
+    are those that name the kind of thing asked for, as in "which instrument"; an answer names the thing itself. `asks`
+    is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
+    you know about …". With `everything` it asks for all that is known of the person.
+    """
+
+    text: str
+    words: frozenset[str]
+    musts: frozenset[str]
+    kind: frozenset[str] = frozenset()
+    asks: Asks | None = None
+    rest: frozenset[str] = frozenset()
+    about: str = ""
+    everything: bool = False
+    yes_no: bool = False
+    before: bool = False
+
+
+def social(text: str, speech: Speech) -> tuple[str, ...]:
+    """Returns the names of the small talk that a message consists of; none for any other message."""
+    said = speech.read(text)
+    if len(said.strip(_EDGES)) <= _SOCIAL:
+        whole = next((name for name, form in speech.social.items() if form.fullmatch(said.strip(_EDGES))), "")
+        if whole:
+            return (whole,)
+    if len(said) > _TALK or speech.everything.search(said) or any(one.pattern.search(said) for one in speech.asks):
+        return ()
+    kinds = []
+    for sentence in sentences(said) or [said]:
+        kind = next((name for name, form in speech.talk if form.search(sentence)), "")
+        if not kind and is_question(sentence, speech):
+            return ()
+        kinds.append(kind)
+    return tuple(dict.fromkeys(filter(None, kinds)))[:_KINDS]
+
+
+def sentences(text: str) -> list[str]:
+    """Returns the sentences of a text, with the signs that end them."""
+    return [found.strip() for found in _SENTENCE.findall(text) if found.strip(_EDGES)]
+
+
+def is_question(text: str, speech: Speech) -> bool:
+    """Returns whether a sentence asks."""
+    return speech.question.search(speech.tag.sub("", speech.read(text))) is not None
+
+
+def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
+    """Returns the last question of a message; None if it asks nothing."""
+    said = speech.read(text)
+    found = [one for one in sentences(said) if is_question(one, speech)]
+    if not found:
+        return None
+    asking = found[-1]
+    for form, to in speech.rewrites:
+        asking = form.sub(to, asking)
+    if speech.everything.search(asking):
+        return AskedQuestion(text=asking, words=frozenset(), musts=frozenset(), everything=True)
+    words = content(asking, speech, tokens) or _meaning(asking, speech, tokens)
+    kind = _kind(asking, speech, tokens) & words
+    if words <= kind:
+        words |= frozenset(tokens(asking)) & _tokens_of(speech.verbs, tokens)
+    about = speech.about.search(asking)
+    asks = next((one for one in speech.asks if one.pattern.search(asking)), None)
+    rest = ""
+    if asks is not None:
+        match = asks.pattern.search(asking)
+        assert match is not None
+        rest = asking[match.end() :] + " " + (match.groupdict().get("kind") or "")
+    return AskedQuestion(
+        text=asking,
+        words=words,
+        musts=words
+        & (_relations(asking, speech, tokens) | (_names(asking, tokens) if speech.capitals else frozenset())),
+        kind=kind if words - kind else frozenset(),
+        asks=asks,
+        rest=content(rest, speech, tokens),
+        about=about["name"].strip(_EDGES) if about is not None and asks is None else "",
+        yes_no=speech.yes_no.search(asking) is not None,
+        before=speech.before.search(asking) is not None,
+    )
+
+
+def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of `text` that carry meaning.
+
+    A script without blanks is cut at empty words and around words whose ends are known. Of each piece the pairs of
+    characters count, of a single character that one.
+    """
+    text = speech.read(text)
+    if speech.particles:
+        pieces = speech.particles.sub(" ", text).split()
+        return frozenset().union(*(_meaning(piece, speech, tokens) for piece in pieces))
+    return _content(speech.cut.sub(" ", text), speech, tokens) or _content(text, speech, tokens)
+
+
+def _content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    empty = _unspaced(speech.empty)
+    if empty is None:
+        return frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
+    known = _unspaced(_known(speech))
+    found = known.findall(text) if known is not None else []
+    left = known.sub(" ", text) if known is not None else text
+    return frozenset(token for piece in (*found, *empty.split(left)) for token in _pairs(tokens(piece)))
+
+
+def _known(speech: Speech) -> str:
+    """Returns the words whose ends are known: names of relations, and longer words with others of their meaning."""
+    longer = [word for words in (*speech.alike, *speech.kinds.values()) for word in words.split() if len(word) > 1]
+    return " ".join([speech.relations, *longer])
+
+
+def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of `text` and of the words that mean the same as words of it."""
+    found = frozenset(tokens(text))
+    return found.union(*(group for words, group in _groups(speech.alike, tokens) if any(one <= found for one in words)))
+
+
+@lru_cache(maxsize=16)
+def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozenset[str], ...], frozenset[str]], ...]:
+    """Returns of each group of words the tokens of each word, and all of them."""
+    groups = [tuple(frozenset(tokens(word)) for word in words.split()) for words in alike]
+    return tuple((words, frozenset().union(*words)) for words in groups)
+
+
+def lacking(words: frozenset[str], said: frozenset[str]) -> frozenset[str]:
+    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟."""
+    return frozenset(word for word in words if word not in said and not _said_apart(word, said))
+
+
+def _said_apart(word: str, said: frozenset[str]) -> bool:
+    return _UNSPACED.match(word) is not None and said.issuperset(word)
+
+
+def _relations(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of the words for relatives and friends in `text`, where blanks part words, of all of these."""
+    if _unspaced(speech.relations) is None:
+        return _tokens_of(speech.relations, tokens)
+    return frozenset(token for one in _relations_in(text, speech) for token in _pairs(tokens(one)))
+
+
+def _relations_in(text: str, speech: Speech) -> list[str]:
+    relations = _unspaced(speech.relations)
+    return relations.findall(text) if relations is not None else []
+
+
+def _pairs(found: Sequence[str]) -> list[str]:
+    return [token for token in found if len(token) > 1 or token.isascii()] or list(found)
+
+
+def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    found = frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
+    pairs = frozenset(token for token in found if len(token) > 1 or token.isascii())
+    return pairs or found
+
+
+def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of the words that name the kind of thing asked for."""
+    match = speech.kind.search(text) if speech.kind is not None else None
+    return frozenset(tokens(match["kind"])) if match is not None else frozenset()
+
+
+def _names(text: str, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of words written with a capital letter within the sentence."""
+    return frozenset(token for name in _NAME.findall(text) for token in tokens(name.removesuffix("'s")))
+
+
+@lru_cache(maxsize=1_024)
+def _tokens_of(words: str, tokens: Tokens) -> frozenset[str]:
+    return frozenset(token for word in words.split() for token in tokens(word))
+
+
+@lru_cache(maxsize=16)
+def _unspaced(words: str) -> re.Pattern[str] | None:
+    """Returns a pattern of those words that are written without blanks, the longest first; None if there are none."""
+    found = sorted(filter(_UNSPACED.search, words.split()), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, found))) if found else None

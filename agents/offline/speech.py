@@ -1,0 +1,165 @@
+"""Reads the language files of the agent without a model: how people ask, and what it says. One YAML file a language.
+
+Invariants: a file is read when its language is first spoken. All patterns ignore case and are read over text whose
+blanks are single spaces and whose apostrophes are straight; Chinese ones over simplified characters, without blanks
+beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import yaml
+
+#: The languages that have a file, best known first.
+LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
+_FOLDER: Final = "languages"
+_BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
+_NOTHING: Final = "(?!)"
+#: Brings the characters of a text into one form, each into one.
+OneForm = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """A form of question that asks for facts by their keys.
+
+    "relation" and "favourite" in `keys` stand for all keys of these families. With `no` a yes-or-no question is denied
+    by a fact under these keys. With `object` the words after the pattern narrow down which facts are meant. A fact's
+    value must fit `value`, where that is given.
+    """
+
+    pattern: re.Pattern[str]
+    keys: frozenset[str]
+    no: frozenset[str] = frozenset()
+    object: bool = False
+    value: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """A form of question, and what its answer must hold: a time, a place, a number or a name."""
+
+    ask: re.Pattern[str]
+    hold: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speech:
+    """One language. `texts` are what is said.
+
+    `social` are forms of small talk by name, and fit a whole message; `talk` are forms that a part of a sentence shows,
+    in the order of their weight. Each of `alike` holds words that mean the same, `kinds` the words that ask for a key.
+    `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking into another. `tag` is
+    what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind of thing that is asked
+    for, and `verbs` are empty words that mean something beside it. `refers` fits messages that speak of what the one
+    before names, `changed` those which say that what was said before holds no more, `own` questions about the person
+    who asks, `other` sentences about somebody else. With `capitals` a capital letter within a sentence shows a name.
+    `particles` are letters between which the words of an unspaced script stand.
+    """
+
+    code: str
+    empty: str
+    relations: str
+    kinds: Mapping[str, str]
+    cut: re.Pattern[str]
+    capitals: bool
+    particles: re.Pattern[str] | None
+    question: re.Pattern[str]
+    tag: re.Pattern[str]
+    alike: tuple[str, ...]
+    rewrites: tuple[tuple[re.Pattern[str], str], ...]
+    social: Mapping[str, re.Pattern[str]]
+    talk: tuple[tuple[str, re.Pattern[str]], ...]
+    everything: re.Pattern[str]
+    about: re.Pattern[str]
+    asks: tuple[Asks, ...]
+    needs: tuple[Needs, ...]
+    changed: re.Pattern[str]
+    own: re.Pattern[str]
+    other: re.Pattern[str]
+    yes_no: re.Pattern[str]
+    kind: re.Pattern[str] | None
+    verbs: str
+    refers: re.Pattern[str] | None
+    before: re.Pattern[str]
+    texts: Mapping[str, str]
+    one_form: OneForm
+
+    def read(self, text: str) -> str:
+        """Returns `text` as the patterns read it."""
+        return self.one_form(plain(text))
+
+
+class _Loader(yaml.SafeLoader):
+    """Joins the lines of a folded pattern without blanks: a line that continues one begins with its bar."""
+
+
+def _string(loader: _Loader, node: yaml.ScalarNode) -> str:
+    text = str(loader.construct_scalar(node))
+    return text.replace(" |", "|") if node.style == ">" else text
+
+
+_Loader.add_constructor("tag:yaml.org,2002:str", _string)
+
+
+@cache
+def speech(code: str, simplified: OneForm) -> Speech:
+    """Returns the language called `code`; English where there is no such file."""
+    if code not in LANGUAGES:
+        code = "en"
+    text = (resources.files("agents.offline") / _FOLDER / f"{code}.yaml").read_text("utf-8")
+    data: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    relation = "(?:" + "|".join(map(re.escape, data["relations"].split())) + ")"
+
+    def pattern(source: str) -> re.Pattern[str]:
+        return re.compile(source.replace("RELATION", relation), re.IGNORECASE)
+
+    return Speech(
+        code=code,
+        empty=data["empty"],
+        relations=data["relations"],
+        kinds=data.get("kinds", {}),
+        cut=pattern(data.get("cut", _NOTHING)),
+        capitals=data.get("capitals", True),
+        particles=pattern(data["particles"]) if "particles" in data else None,
+        question=pattern(data["question"]),
+        tag=pattern(data["tag"]),
+        social={name: pattern(source) for name, source in data["social"].items()},
+        alike=tuple(data.get("alike", ())),
+        rewrites=tuple((pattern(source), to) for source, to in data.get("rewrites", ())),
+        talk=tuple((one["kind"], pattern(one["says"])) for one in data.get("talk", ())),
+        everything=pattern(data["everything"]),
+        about=pattern(data["about"]),
+        asks=tuple(
+            Asks(
+                pattern=pattern(one["ask"]),
+                keys=frozenset(one["keys"]),
+                no=frozenset(one.get("no", ())),
+                object=one.get("object", False),
+                value=pattern(one["value"]) if "value" in one else None,
+            )
+            for one in data["asks"]
+        ),
+        needs=tuple(Needs(ask=pattern(one["ask"]), hold=pattern(one["hold"])) for one in data["needs"]),
+        changed=pattern(data.get("changed", _NOTHING)),
+        own=pattern(data.get("own", _NOTHING)),
+        other=pattern(data.get("other", _NOTHING)),
+        yes_no=pattern(data["yes_no"]),
+        kind=pattern(data["kind"]) if "kind" in data else None,
+        verbs=data.get("verbs", ""),
+        refers=pattern(data["refers"]) if "refers" in data else None,
+        before=pattern(data["before"]),
+        texts=data["texts"],
+        one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
+    )
+
+
+def plain(text: str) -> str:
+    """Returns `text` with single spaces and straight apostrophes."""
+    return " ".join(text.replace("’", "'").split())

@@ -1,0 +1,200 @@
+"""Measures the judgement of the agent without a model over written dialogues.
+
+    python -m bench.offline FILE… [--json] [--show KIND] [--vectors]
+
+Each line of a FILE is one dialogue in JSON: `says` (messages typed before), `new_session` (whether /new comes between),
+`ask` (the last message), `kind` and `expect`. Each dialogue is played through the whole pipeline over a store of its
+own. A reply to an "answerable" question is right if it holds one of `expect.any` and none of `expect.none`; a reply to
+an "unanswerable" one or to "social" talk is wrong if it holds one of `expect.none`. A "request" (forget, correct, end)
+is acted on if afterwards no current memory of the person holds one of `expect.gone`, or one of `expect.never_stored`
+that was not there before, and one holds each of `expect.now`. Where memory never held what was to go, because nothing
+was learned from it, a request to forget must have offered the messages that hold it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from channels.base import Capabilities, Channel, Inbound, Outbound
+from gateway import app
+from gateway.config.loading import Config, load
+from memory.service import Where, Who
+
+_START = 1_790_000_000_000  # September 2026
+_MINUTE = 60_000
+
+
+class _Screen(Channel):
+    """Keeps what it is told to show."""
+
+    id = "console"
+    platform = "console"
+    capabilities = Capabilities(burst_seconds=0)
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    async def send(self, outbound: Outbound) -> str:
+        self.shown.append(outbound.text)
+        return str(outbound.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A dialogue after its last message: the reply, and the person's current memories before and after it."""
+
+    replies: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def configuration(folder: Path, *, vectors: bool) -> Config:
+    """Returns the settings of a new installation in `folder`, with a store that forgets its words at once."""
+    settings = ["http: {enabled: false}", "limits: {burst_seconds: 0}"]
+    if not vectors:
+        settings.append("embedding: {provider: none}")
+    (folder / "config.yaml").write_text("\n".join(settings) + "\n")
+    return load(folder / "config.yaml", {}, folder)
+
+
+async def play(dialogue: dict[str, Any], *, vectors: bool = False) -> Played:
+    """Plays one dialogue over a new store."""
+    screen, at = _Screen(), _START
+    now = [at]
+    with tempfile.TemporaryDirectory() as folder:
+        config = configuration(Path(folder), vectors=vectors)
+
+        def clock() -> int:
+            now[0] += 1
+            return now[0]
+
+        async with (
+            app.opened(config, {"console": screen}, now=clock) as parts,
+            app.answering(config, {"console": screen}, parts, now=clock) as router,
+        ):
+            memory = parts.roster.stores[config.default_agent].memory
+            count = 0
+
+            async def say(text: str) -> list[str]:
+                nonlocal count
+                count += 1
+                now[0] += _MINUTE
+                shown = len(screen.shown)
+                inbound = Inbound(
+                    channel="console", platform="console", bot_id="local", update_key=str(count), chat="me",
+                    chat_kind="private", author_id="me", author_name="", message_id=str(count), text=text,
+                    sent_at=now[0],
+                )  # fmt: skip
+                await router.on_inbound(inbound)
+                await router.settled(inbound.place)
+                return screen.shown[shown:]
+
+            async def held() -> tuple[str, ...]:
+                where = Where(
+                    session_key="console:me:-", platform="console", chat="me", chat_kind="private", thread=None,
+                    agent=config.default_agent,
+                )  # fmt: skip
+                context = await memory.context(where, Who(platform="console", user_id="me", name=""))
+                return tuple(f"{one.key}: {one.value}" for one in await memory.memories(context, limit=1_000))
+
+            for text in dialogue["says"]:
+                await say(text)
+            if dialogue["new_session"]:
+                await say("/new")
+            before = await held()
+            replies = await say(dialogue["ask"])
+            if dialogue["kind"] == "request" and replies:
+                where = Where(
+                    session_key="console:me:-", platform="console", chat="me", chat_kind="private", thread=None,
+                    agent=config.default_agent,
+                )  # fmt: skip
+                if await memory.question(where, Who(platform="console", user_id="me", name="")) is not None:
+                    replies += await say("yes")
+            return Played(replies=tuple(replies), before=before, after=await held())
+
+
+def judged(dialogue: dict[str, Any], played: Played) -> bool:
+    """Returns whether the bot did right, as this module says."""
+    expect, reply = dialogue["expect"], "\n".join(played.replies).casefold()
+    if dialogue["kind"] != "request":
+        wrong = _holds(reply, expect.get("none", []))
+        return not wrong and (not expect.get("any") or _holds(reply, expect["any"]))
+    before, after = ("\n".join(each).casefold() for each in (played.before, played.after))
+    added = "\n".join(sorted(set(played.after) - set(played.before))).casefold()
+    if _holds(after, expect.get("gone", [])) or _holds(added, expect.get("never_stored", [])):
+        return False
+    if not all(one.casefold() in after for one in expect.get("now", [])):
+        return False
+    nothing_held = not _holds(before, expect.get("gone", []))
+    return not (expect["act"] == "forget" and nothing_held and len(played.replies) < 2)
+
+
+def _holds(text: str, values: Sequence[str]) -> bool:
+    return any(value.casefold() in text for value in values)
+
+
+def dialogues(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Yields the dialogues of the files in order."""
+    for file in files:
+        for line in file.read_text("utf-8").splitlines():
+            if line.strip():
+                yield {"file": file.stem, **json.loads(line)}
+
+
+async def measure(files: Sequence[Path], *, show: str, vectors: bool) -> dict[str, dict[str, float]]:
+    """Returns, by file and kind, the share of dialogues done right and their number; shows the others on the way."""
+    right, total = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for dialogue in dialogues(files):
+        key = (dialogue["file"], dialogue["kind"])
+        played = await play(dialogue, vectors=vectors)
+        good = judged(dialogue, played)
+        total[key] += 1
+        right[key] += good
+        if show in (dialogue["kind"], "all", dialogue["id"]) and (not good or show == dialogue["id"]):
+            print(f"--- {dialogue['id']} {json.dumps(dialogue['expect'], ensure_ascii=False)}")
+            print("\n".join(f"    {text}" for text in dialogue["says"]), "/new" if dialogue["new_session"] else "")
+            print(f"  > {dialogue['ask']}\n  < " + "\n    ".join(played.replies))
+            if dialogue["kind"] == "request":
+                print(f"    before {played.before}\n    after  {played.after}")
+    found: dict[str, dict[str, float]] = {}
+    for (file, kind), count in sorted(total.items()):
+        found.setdefault(file, {})[kind] = round(right[file, kind] / count, 3)
+        found[file][f"{kind}_count"] = count
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--show", default="", help="a kind, an id or all: print the dialogues that went wrong")
+    parser.add_argument("--vectors", action="store_true", help="search by meaning, too, as a new installation does")
+    options = parser.parse_args()
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    found = asyncio.run(measure(options.files, show=options.show, vectors=options.vectors))
+    if options.json:
+        print(json.dumps(found))
+        return
+    for file, kinds in found.items():
+        shares = (
+            f"{kind} {share:.3f} of {kinds[kind + '_count']:g}" for kind, share in kinds.items() if "_" not in kind
+        )
+        print(f"{file}: {', '.join(shares)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The format of each platform's ids: only one spelling of a person or a chat can ever match.
+
+A platform whose ids are no numbers, or hold ":", as Matrix's do, is one more line here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdFormat:
+    """The patterns of a platform's ids. `person` is also the pattern of its servers' ids, if it has servers."""
+
+    person: re.Pattern[str]
+    chat: re.Pattern[str]
+
+    def is_person(self, value: object) -> bool:
+        return isinstance(value, str) and self.person.fullmatch(value) is not None
+
+    def is_chat(self, value: object) -> bool:
+        return isinstance(value, str) and self.chat.fullmatch(value) is not None
+
+
+# Twenty digits hold every 64-bit id. The ids of Telegram's groups are negative.
+NUMERIC: Final = IdFormat(person=re.compile(r"[1-9][0-9]{0,19}"), chat=re.compile(r"-?[1-9][0-9]{0,19}"))
+
+FORMATS: Final[Mapping[str, IdFormat]] = {
+    "console": IdFormat(person=re.compile(r"[^:\n]{1,200}"), chat=re.compile(r"[^:\n]{1,200}")),
+    "telegram": NUMERIC,
+    "discord": NUMERIC,
+}

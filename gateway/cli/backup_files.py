@@ -1,0 +1,176 @@
+"""`remora backup` and `remora restore`: which files are meant, and what is said of how it went.
+
+Invariants: a backup touches nothing but the folder of backups, and runs beside a bot or without one; nothing is
+restored into a store that the backup was not made of, unless its operator names that store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gateway.config.loading import Config
+from memory.errors import MemoryFault
+from memory.transfer import backups
+from memory.transfer.backups import Backup, Restored, Retention, Stage
+
+#: What is said of a restore while it goes on.
+_STAGES: Final[dict[Stage, str]] = {
+    "copying": "Copying the backup and checking it ...",
+    "preparing": "Preparing the copy ...",
+    "erasing": "Erasing what was forgotten since the backup ...",
+    "keeping": "Keeping a copy of the current database ...",
+    "replacing": "Replacing the database with the backup ...",
+}
+
+
+class NoSuchStore(MemoryFault):
+    """No database is there, or several are and none was named; the text says which."""
+
+    code = "no_such_store"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """The databases of a configuration, by their file names, and where their backups are kept."""
+
+    folder: Path
+    names: tuple[str, ...]
+    retention: Retention
+
+    @classmethod
+    def of(cls, config: Config, default: str) -> Stores:
+        """`default` is the database of agents that name none."""
+        settings = config.settings.backup
+        return cls(
+            folder=config.data_dir,
+            names=tuple(sorted({spec.database or default for spec in config.agents.values()})),
+            retention=Retention(folder=settings.within(config.data_dir), keep_days=settings.keep_days),
+        )
+
+    def chosen(self, name: str | None) -> tuple[Path, ...]:
+        """The store called `name`, or all that are there. Raises `NoSuchStore`."""
+        if name is not None:
+            self._known(name)
+        found = tuple(path for one in self.names if name in (None, one) and (path := self.folder / one).exists())
+        if not found:
+            raise NoSuchStore(f"There is no {name or 'database'} in {self.folder} yet, so there is nothing to back up.")
+        return found
+
+    def target(self, file: Path, name: str | None) -> Path:
+        """The store that the backup `file` belongs to. Raises `NoSuchStore`."""
+        if name is not None:
+            self._known(name)
+            return self.folder / name
+        by_name = backups.store_of(file)
+        if by_name in self.names:
+            return self.folder / by_name
+        if by_name is None and len(self.names) == 1:
+            return self.folder / self.names[0]
+        raise NoSuchStore(
+            f"The name {file.name} does not say which database it is a backup of. Choose one with --store: "
+            f"{', '.join(self.names)}. Take care not to mix up the memories of different agents."
+        )
+
+    def _known(self, name: str) -> None:
+        if name not in self.names:
+            raise NoSuchStore(f"No agent has a database {name}. The databases are: {', '.join(self.names)}.")
+
+
+async def make(
+    stores: Stores,
+    *,
+    name: str | None,
+    to: Path | None,
+    now: Callable[[], int],
+    say: Callable[[str], None],
+    progress: backups.Progress,
+) -> list[Backup]:
+    """Back the stores up, one after the other, and drop what is too old; `to` another file or folder drops nothing.
+
+    Raises `NoSuchStore`, `memory.errors.StorageError` and its kin.
+    """
+    chosen = stores.chosen(name)
+    if to is not None and to.suffix == ".db" and len(chosen) > 1:
+        raise NoSuchStore("Several databases can't go into one file. Choose one with --store, or give --to a folder.")
+    made = []
+    for store in chosen:
+        one = await backups.copy(store, to or stores.retention.folder, now=now(), progress=progress)
+        made.append(one)
+        say(
+            f"{store.name}: {one.path}, {one.size / 1e6:.1f} MB, {one.people} people, {one.messages} messages, "
+            f"{one.memories} memories. Checked."
+        )
+        if to is None and (dropped := await backups.drop_old(store, stores.retention, now=now())):
+            say(f"{store.name}: deleted {dropped} backups older than {stores.retention.keep_days} days.")
+    if to is not None:
+        say(
+            "Delete this copy yourself when you no longer need it. Remora can't erase anything from it when someone "
+            "asks to forget."
+        )
+    return made
+
+
+async def restore(
+    file: Path,
+    store: Path,
+    *,
+    keep: bool,
+    keep_days: int,
+    now: int,
+    say: Callable[[str], None],
+    progress: backups.Progress,
+) -> Restored:
+    """Put a backup in the place of a store, and say what that has come to. Raises as `memory.backups.restore`."""
+
+    def stage(name: Stage) -> None:
+        if name in _STAGES:
+            say(_STAGES[name])
+
+    done = await backups.restore(file, store, now=now, keep=keep, say=stage, progress=progress)
+    for line in summary(done, file, keep_days):
+        say(line)
+    return done
+
+
+def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
+    """Returns the outcome of a restore, one line each."""
+    rows = done.contents.rows
+    held = f"{rows['people']} people, {rows['messages']} messages, {rows['memories']} memories"
+    lines = [f"{done.store} is now {file.name}: {held}."]
+    if done.erased.erasings:
+        lines.append(
+            f"Forgotten since the backup and erased again: {done.erased.erasings} requests, {done.erased.messages} "
+            f"messages, {done.erased.memories} memories."
+        )
+    if done.inbox_ended or done.outbox_ended:
+        lines.append(
+            f"Unfinished in the backup and dropped, because they may have been handled since: {done.inbox_ended} "
+            f"messages to answer, {done.outbox_ended} to send."
+        )
+    if done.unlinked:
+        lines.append(f"Accounts unlinked since the backup and unlinked again: {done.unlinked}.")
+    if done.unread is not None:
+        lines.append(
+            f"The replaced database could not be read ({done.unread}). So these changes since the backup are lost: "
+            "who was blocked or opted out, and anything forgotten that is not in the list beside the database."
+        )
+    if done.bad_lines:
+        lines.append(
+            f"{done.bad_lines} lines of {done.store.name}.erased can't be read, so what they list may be back. "
+            "People can ask to forget it again."
+        )
+    if done.lost_key:
+        lines.append(
+            f"{done.store.name}.key lacks the key that protects the record of what people had forgotten. Until you "
+            "restore its line from your copy, nothing they said before that is learned or imported."
+        )
+    if done.kept is not None:
+        lines.append(
+            f"The replaced database is kept as {done.kept} and deleted after {keep_days} days, like backups. "
+            "It still holds what people forget from now on, so delete it once you no longer need it."
+        )
+    lines.append("You can start Remora now. It knows nothing said since the backup, so people may have to repeat it.")
+    return lines

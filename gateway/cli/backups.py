@@ -1,0 +1,82 @@
+"""`remora backup` and `restore`: copies of the databases, and putting one in a database's place.
+
+Invariant: whatever goes wrong, or is stopped, it is said what is left of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from gateway.cli.exits import EX_NOINPUT, fail, storage_code
+from gateway.cli.start import CONFIG, loaded
+from memory.errors import StorageError
+
+
+@click.command()
+@CONFIG
+@click.option(
+    "--to", type=click.Path(path_type=Path), metavar="FILE", help="Another file (.db) or folder; old backups stay."
+)
+@click.option("--store", metavar="NAME", help="Only this database, such as remora.db.")
+def backup(config_path: Path | None, to: Path | None, store: str | None) -> None:
+    """Back up the databases, check the copies and delete old ones. Works while the bot is running."""
+    from gateway import app
+    from gateway.cli import backup_files as backing
+
+    stores = backing.Stores.of(loaded(config_path), app.DEFAULT_DATABASE)
+    with _copying("No partial copy is left."):
+        asyncio.run(backing.make(stores, name=store, to=to, now=app.now, say=click.echo, progress=_copied))
+
+
+@click.command()
+@CONFIG
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--store", metavar="NAME", help="The database to replace, if the file's name does not say.")
+@click.option("--discard", is_flag=True, help="Don't keep the replaced database.")
+def restore(config_path: Path | None, file: Path, store: str | None, discard: bool) -> None:
+    """Replace a database with a backup, and erase from it what was forgotten since. Stop the bot first."""
+    from gateway import app
+    from gateway.cli import backup_files as backing
+
+    config = loaded(config_path)
+    stores = backing.Stores.of(config, app.DEFAULT_DATABASE)
+    with _copying("The database is unchanged, unless a line above says that the backup has replaced it."):
+        asyncio.run(
+            backing.restore(
+                file.absolute(),
+                stores.target(file, store),
+                keep=not discard,
+                keep_days=stores.retention.keep_days,
+                now=app.now(),
+                say=click.echo,
+                progress=_copied,
+            )
+        )
+
+
+@contextmanager
+def _copying(left: str) -> Iterator[None]:
+    """Say what has gone wrong with copies of databases, and what is `left` after Ctrl-C; end with its code."""
+    from gateway.cli.backup_files import NoSuchStore
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. {left}", err=True)
+        sys.exit(130)
+    except NoSuchStore as exc:
+        fail(str(exc), EX_NOINPUT)
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+
+
+def _copied(done: int, of: int) -> None:
+    """How far a copy is, where somebody watches."""
+    if sys.stderr.isatty():
+        click.echo(f"\r{100 * done // max(of, 1):3} % of {of / 1e6:.0f} MB", nl=done >= of, err=True)

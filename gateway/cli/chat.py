@@ -1,0 +1,228 @@
+"""`remora chat`, `serve` and `replay`: the bot at work, in the terminal, on the platforms or over a recording.
+
+Invariant: whatever cuts one short, nothing it has taken is lost; the same command goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from channels.base import ChannelError
+from gateway.cli.bar import progress
+from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, fail, storage_code
+from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
+from gateway.config.loading import EX_CONFIG, Config, is_reference
+from memory.errors import StorageError
+
+if TYPE_CHECKING:
+    from channels.console import ConsoleChannel
+    from gateway.cli.recording import Recording
+
+
+#: Seconds that leaving may take without a word.
+_SILENT = 1.0
+_LEAVING = "(Reading what was said, to remember it. Ctrl-C leaves at once; the next start goes on with it.)"
+
+
+@click.command()
+@CONFIG
+@click.option("--as", "person", default="you", show_default=True, metavar="NAME", help="Chat as this person.")
+@click.option("--once", metavar="TEXT", help="Send one message, print the answer and exit.")
+def chat(config_path: Path | None, person: str, once: str | None) -> None:
+    """Chat in the terminal, or line by line through a pipe."""
+    config = loaded(config_path)
+    if not config.settings.channels.console.enabled:
+        fail("The terminal chat is off. Set channels.console.enabled to true in config.yaml.", EX_CONFIG)
+    # Bytes of another encoding come as lone surrogates, which no database takes.
+    if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
+        fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
+    try:
+        asyncio.run(_chat(config, person.strip(), once))
+    except KeyboardInterrupt:
+        # Everything said is committed; what is unanswered is taken up at the next start.
+        sys.exit(130)
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+    except ChannelError as exc:
+        fail(str(exc), EX_SOFTWARE)
+
+
+@click.command()
+@CONFIG
+def serve(config_path: Path | None) -> None:
+    """Answer on the chat platforms until Ctrl-C or SIGTERM."""
+    from gateway.ops import http
+
+    config = loaded(config_path)
+    if not config.settings.channels.bots:
+        fail(
+            "No chat platform is set up. `remora channels add telegram` takes two minutes, `remora channels add "
+            "discord` five. To chat here in the terminal, run `remora chat`.",
+            EX_CONFIG,
+        )
+    try:
+        code = asyncio.run(_served(config))
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+    except http.AddressUnusable as exc:
+        fail(str(exc), EX_CONFIG)
+    sys.exit(code)
+
+
+@click.command()
+@CONFIG
+@click.argument("file", type=click.File("rb"))
+@click.option("--record-only", is_flag=True, help="Store and learn, but don't answer or call a chat model.")
+def replay(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
+    """Play a recorded conversation (JSON lines, see docs/replay.md) into memory, at the times it was held."""
+    from gateway.cli import recording
+
+    config = loaded(config_path)
+    try:
+        recorded = recording.read(file.read())
+    except recording.BadRecording as exc:
+        fail(f"{exc}\nNothing from {file.name} was stored.", EX_DATAERR)
+    if recorded.unknown:
+        click.echo(f"Ignoring unknown fields: {', '.join(recorded.unknown)}.", err=True)
+    try:
+        asyncio.run(_replay(config, recorded, record_only))
+    except KeyboardInterrupt:
+        click.echo("Stopped. Run the same command to continue.", err=True)
+        sys.exit(130)
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+    except ChannelError as exc:
+        fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
+
+
+async def _chat(config: Config, person: str, once: str | None) -> None:
+    # Imported here: `remora check` needs none of it, and starts in half the time.
+    from channels.console import ConsoleChannel, Looks, Streams
+    from gateway import app
+
+    log_file = set_up_logs(config, beside_chat=True)
+    if once is None and sys.stdin.isatty() and sys.stdout.isatty():
+        config = await _with_offered_model(config)
+    channel = ConsoleChannel(
+        person=person,
+        once=once,
+        now=app.now,
+        new_id=lambda: secrets.token_hex(8),
+        streams=Streams(stdin=sys.stdin, stdout=sys.stdout, env=os.environ),
+        looks=Looks(greeting=_greeting(config), agent_name=config.default_agent),
+        files=config.data_dir / "exports",
+    )
+    if log_file is not None:
+        tell_errors(partial(_tell, asyncio.get_running_loop(), channel, _from_here(log_file)))
+    with channel.keyboard():
+        await _talk(config, channel)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Path, error: str) -> None:
+    """Shows an error beside the chat. May be called in any thread."""
+    line = f"{error} (details in {log_file})"
+    try:
+        loop.call_soon_threadsafe(channel.remark if channel.interactive else partial(click.echo, err=True), line)
+    except RuntimeError:  # the chat is over
+        click.echo(line, err=True)
+
+
+async def _with_offered_model(config: Config) -> Config:
+    """Where no model is configured, ask once whether to use one that is at hand, and name the command for good."""
+    from gateway.cli import init_texts, offer
+
+    spec = config.agents[config.default_agent]
+    if spec.models:
+        return config
+    found = await offer.find(os.environ)
+    if found is None or not click.confirm(found.question, default=False):
+        if config.source is None or is_reference(config.source, os.environ, Path.home()):
+            click.echo(init_texts.TEXTS[init_texts.language(os.environ)]["chat"])
+        return config
+    click.echo(init_texts.TEXTS[init_texts.language(os.environ)]["keep"])
+    agents = {**config.agents, spec.name: spec.model_copy(update={"models": (found.model,)})}
+    return replace(config, agents=agents)
+
+
+def _greeting(config: Config) -> str:
+    spec = config.agents[config.default_agent]
+    model = spec.models[0].model or "offline" if spec.models else "offline, no language model"
+    folder = _from_here(config.data_dir)
+    return f"{spec.name} ({model}) keeps its memory in {folder}. /help shows what it can do, /quit leaves."
+
+
+def _from_here(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+async def _talk(config: Config, channel: ConsoleChannel) -> None:
+    from gateway import app
+    from gateway.ops import night_clock
+
+    channels = {channel.id: channel}
+    async with (
+        app.opened(config, channels) as parts,
+        app.answering(config, channels, parts) as router,
+        # The innermost: who leaves does not wait for the work of the night, which goes on the next time.
+        night_clock.ticking(parts.workers),
+    ):
+        await router.settled(channel.place)
+        await channel.run(router)
+        if channel.interactive:
+            asyncio.get_running_loop().call_later(_SILENT, channel.remark, _LEAVING)
+
+
+async def _served(config: Config) -> int:
+    from gateway import app
+    from gateway.ops import serve as serving
+    from gateway.pipeline import policy
+
+    set_up_logs(config)
+    stop = asyncio.Event()
+    with serving.signals(stop):
+        return await serving.serve(
+            config,
+            app.channels(config),
+            stop=stop,
+            say=partial(click.echo, err=True),
+            warnings=policy.warnings(app.rules(config)),
+        )
+
+
+async def _replay(config: Config, recorded: Recording, record_only: bool) -> None:
+    from gateway import app
+    from gateway.cli import replay as replaying
+
+    set_up_logs(config)
+    began = time.monotonic()
+    clock = replaying.RecordedTime(recorded.lines[0].time)
+    channels = {name: replaying.ReplayChannel(name) for name in recorded.channels}
+    async with app.opened(config, channels, now=clock) as parts:
+        setup = app.replaying(config, parts)
+        with progress(len(recorded.lines), "Replaying", "messages") as advance:
+            if record_only:
+                tally = await replaying.record(setup, recorded, clock, advance)
+            else:
+                async with app.answering(
+                    config, channels, parts, now=clock, admission=app.everybody(channels)
+                ) as router:
+                    tally = await replaying.answer(setup, recorded, clock, advance, host=router, channels=channels)
+    done = "recorded" if record_only else "answered"
+    click.echo(
+        f"{tally.messages} messages {done} ({tally.repeated} already there, {tally.left_out} left out), "
+        f"{len(tally.sessions)} sessions, {len(tally.people)} people, {tally.memories} memories learned, "
+        f"{tally.failures} failures, {time.monotonic() - began:.1f} seconds."
+    )
+    if tally.failures:
+        sys.exit(EX_SOFTWARE)

@@ -1,0 +1,471 @@
+"""`remora import` and `remora export`: files and folders on one side, somebody's memory on the other.
+
+Invariants: only the operator's input decides who the owner is, never a file. Nothing is brought in before it was shown.
+Everything left out is named, with the reason. Files are read and never changed, and links in a folder are not followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from channels.base import Place
+from channels.ids import FORMATS
+from gateway.config.loading import Config
+from memory.errors import NotFound
+from memory.transfer.transfers import (
+    Brought,
+    Exported,
+    Import,
+    ImportPreview,
+    Known,
+    Mask,
+    Material,
+    Owner,
+    Ownership,
+    Skipped,
+    Transfer,
+    markdown,
+    remora,
+    telegram,
+    together,
+)
+
+#: The most bytes of a file. An export of millions of messages is smaller; reading it takes five times its size in RAM.
+_MOST_BYTES: Final = 2_000_000_000
+_MOST_FILES: Final = 5_000
+#: The most people, groups and left-out items that are shown, and the most characters of each.
+_SHOWN: Final = 20
+_LINE: Final = 100
+#: The most characters of a persona that agents/spec.py accepts.
+_PERSONA: Final = 20_000
+
+#: Files of an assistant's workspace: its memory, its persona and its instructions.
+_MEMORY: Final = frozenset({"memory.md", "user.md", "history.md"})
+_PERSONAS: Final = frozenset({"soul.md", "identity.md"})
+_RULES: Final = frozenset({"agents.md", "tools.md"})
+_FOLDERS: Final = frozenset({"memory", "memories"})
+#: Pages in such folders that explain how to use the folder.
+_MANUALS: Final = frozenset({"readme.md", "skill.md"})
+
+
+class Unusable(Exception):
+    """Raised if the operator's input or the files can't be used. `str()` is written for the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A requested import. `talks` selects chats of a Telegram export; `me` is the owner's user id in it."""
+
+    path: Path
+    owner: Owner
+    learn: bool
+    talks: tuple[str, ...] = ()
+    me: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The content of the files, advice on the rest of them, and a digest that recognizes the same files again.
+
+    `channel` is the id of the configured channel that the talk comes from, if the files tell it.
+    """
+
+    material: Material
+    advice: tuple[str, ...]
+    digest: str
+    channel: str | None = None
+
+
+def owner_of(
+    config: Config, *, person: str | None, chat: str | None, agent_wide: bool, agent: str | None
+) -> Owner | None:
+    """Returns the named owner; None if none was named. Raises `Unusable`."""
+    name = agent or config.default_agent
+    if name not in config.agents:
+        raise Unusable(f"There is no agent {name}. The agents are: {', '.join(sorted(config.agents))}.")
+    if sum((person is not None, chat is not None, agent_wide)) > 1:
+        raise Unusable("Memories can belong to only one owner. Give just one of --person, --chat and --agent-wide.")
+    if agent_wide:
+        return Owner(kind="agent", agent=name)
+    if person is not None:
+        platform, user_id, rest = _parts(config, person, "--person", "telegram:123456")
+        if rest or not FORMATS[platform].is_person(user_id):
+            raise Unusable(
+                f"--person {person}: {user_id} is not a user id on {platform}. Write it like telegram:123456."
+            )
+        return Owner(kind="person", agent=name, platform=platform, reference=user_id)
+    if chat is not None:
+        platform, reference, thread = _parts(config, chat, "--chat", "telegram:-1001234567890")
+        if platform == "telegram" and not re.fullmatch(r"-\d{1,19}", reference):
+            raise Unusable(f"--chat {chat}: Telegram groups have negative ids. Write it like telegram:-1001234567890.")
+        return Owner(kind="group", agent=name, platform=platform, reference=reference, thread=thread or None)
+    return None
+
+
+def nobody(known: Sequence[Known]) -> str:
+    """Returns the text for an operator who named no owner: the owners to choose from."""
+    lines = [
+        "Whose memory do you mean? Choose --person PLATFORM:USER for a person, --chat CHANNEL:CHAT for a group,",
+        "or --agent-wide for everyone who talks to the agent.",
+    ]
+    for private, title, option in ((True, "people", "--person"), (False, "groups", "--chat")):
+        some = [one for one in known if one.private is private]
+        lines.append(f"Known {title}:" if some else f"No {title} are known yet, but you can name them anyway.")
+        lines += [f"  {option} {one.reference}  {_line(one.name)}".rstrip() for one in some[:_SHOWN]]
+        if len(some) > _SHOWN:
+            lines.append(f"  … and {len(some) - _SHOWN} more")
+    return "\n".join(lines)
+
+
+def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
+    """Reads and masks the files at the path. Raises `Unusable`."""
+    path = wanted.path
+    if not path.exists():
+        raise Unusable(f"There is nothing at {path}.")
+    files = sorted(_files(path)) if path.is_dir() else [path]
+    exports = [file for file in files if path in (file.parent, file)]
+    ours = [file for file in exports if file.suffix == ".json" and _is_ours(file)]
+    result = next((file for file in exports if file.name == "result.json"), None)
+    if ours:
+        if len(ours) > 1:
+            raise Unusable(f"There are {len(ours)} Remora exports in {path}. Name the file you mean.")
+        return _from_remora(ours[0], mask)
+    if result is not None or (path.is_file() and path.suffix == ".json"):
+        return _from_telegram(config, wanted, result or path, mask)
+    if any(file.name.startswith("messages") and file.suffix == ".html" for file in exports):
+        raise Unusable(
+            f"{path} is an export in HTML. In Telegram Desktop, choose the format “Machine-readable JSON” and export "
+            "again."
+        )
+    return _from_notes(config, wanted, files, mask)
+
+
+def session_key(config: Config, owner: Owner, channel: str | None) -> Callable[[str | None], str]:
+    """Returns a function that gives the key of the owner's new session for a thread."""
+    named = next((bot.id for bot in config.settings.channels.bots if bot.platform == owner.platform), owner.platform)
+    return lambda thread: (
+        Place(channel=channel or named, chat=owner.reference, thread=thread or owner.thread).session_key
+    )
+
+
+def told(preview: ImportPreview, owner: Owner) -> str:
+    """Returns a preview as text for the operator."""
+    counts = preview.counts
+    lines: list[str] = []
+    if preview.before is not None:
+        when = f"on {_date(preview.before.started_at)} as {preview.before.short_id}"
+        if preview.before.state == "running":
+            lines.append(f"The import of these files started {when} and was interrupted. It continues from there.")
+        else:
+            lines.append(f"These files were already imported {when}.")
+    kinds = ", ".join(f"{n} {kind}s" if n != 1 else f"1 {kind}" for kind, n in counts.new.items())
+    lines.append(f"New: {kinds or 'no memories'}, {counts.messages} messages.")
+    lines += [f"  {_line(text)}" for text in preview.first[:_SHOWN]]
+    beyond = counts.memories + counts.messages - len(preview.first[:_SHOWN])
+    if beyond > 0:
+        lines.append(f"  … and {beyond} more")
+    if counts.duplicates or counts.repeated:
+        lines.append(f"Already there: {counts.duplicates} memories, {counts.repeated} messages.")
+        lines += [f"  {_line(text)}" for text in preview.duplicates[:5]]
+    facts = (
+        (counts.closed, "older values are replaced and kept with their dates"),
+        (counts.forgotten, "memories were forgotten on request and stay forgotten"),
+        (counts.erased, "messages were erased on request and stay erased"),
+        (counts.unwished, "memories are left out because someone doesn't want them kept"),
+        (counts.worthless, "entries are left out because they hold only a number, path, time or masked secret"),
+        (preview.masked, "texts contain secrets, which are masked"),
+    )
+    lines += [f"{n} {what}." for n, what in facts if n]
+    if preview.flags:
+        lines.append(f"{len(preview.flags)} look like instructions. They are kept as plain data and are not obeyed:")
+        lines += [f"  {_line(text)}" for text in preview.flags[:_SHOWN]]
+    if preview.skipped:
+        lines.append(f"Left out ({len(preview.skipped)}):")
+        lines += [f"  {_line(one.where)}: {_line(one.why)}" for one in preview.skipped[:_SHOWN]]
+        if len(preview.skipped) > _SHOWN:
+            lines.append(f"  … and {len(preview.skipped) - _SHOWN} more")
+    if owner.kind == "agent":
+        lines.append(
+            f"{owner.agent} will use this when it answers anyone. It is remembered, not obeyed: memory has no "
+            "authority. To tell the agent what to do, edit its YAML file."
+        )
+    return "\n".join(lines)
+
+
+def done(brought: Brought) -> str:
+    """Returns the result of an import as text for the operator."""
+    counts = brought.counts
+    text = (
+        f"Imported as {brought.short_id}: {counts.memories} memories, {counts.messages} messages. "
+        f"`remora import undo {brought.short_id}` undoes it."
+    )
+    if brought.unread:
+        text += f"\nLearning from {brought.unread} messages now. Remora reads the rest while it runs."
+    return text
+
+
+def listed(imports: Sequence[Import]) -> str:
+    """Returns the imports as text, one per line."""
+    if not imports:
+        return "There are no imports yet."
+    states = {"running": "interrupted: run the same command to continue", "done": "done", "undone": "undone"}
+    return "\n".join(
+        f"{one.short_id}  {_date(one.started_at)}  {one.format}, for {_line(one.whose)}: "
+        f"{one.counts.memories} memories, {one.counts.messages} messages, {states[one.state]}"
+        for one in imports
+    )
+
+
+async def find_import(transfers: Iterable[Transfer], short_id: str) -> Transfer:
+    """Returns the store that holds an import. Raises `NotFound`."""
+    for transfer in transfers:
+        if any(one.short_id == short_id for one in await transfer.imports()):
+            return transfer
+    raise NotFound(f"There is no import {short_id}. `remora import list` shows all imports.")
+
+
+def write(exported: Exported, owner: Owner, folder: Path, *, now: int) -> tuple[Path, Path]:
+    """Writes both forms of an export into a folder. Returns their paths. Raises `OSError`."""
+    whose = owner.agent if owner.kind == "agent" else f"{owner.platform}-{owner.reference.lstrip('-')}"
+    stamp = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y-%m-%dT%H%M%S")
+    stem = f"remora-{re.sub(r'[^A-Za-z0-9_-]', '_', whose)[:60]}-{stamp}"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = (folder / f"{stem}.json", folder / f"{stem}.md")
+    for path, data in zip(paths, (exported.data, exported.page.encode()), strict=True):
+        # The file holds somebody's whole memory, so no other user of this machine may read it.
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_bytes(data)
+    return paths
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+def _from_remora(file: Path, mask: Mask) -> Found:
+    data = _bytes(file)
+    try:
+        material = remora.read(_decoded(data, file), mask=mask)
+    except remora.NotRemoraExport as exc:
+        raise Unusable(f"{file}: {exc}") from exc
+    return Found(material=material, advice=(), digest=_digest([data]))
+
+
+def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Found:
+    owner = wanted.owner
+    if owner.kind == "agent":
+        raise Unusable("A Telegram export belongs to a person or a group. Add --person or --chat.")
+    data = _bytes(file)
+    try:
+        export = telegram.read(_decoded(data, file))
+    except telegram.NotTelegramExport as exc:
+        raise Unusable(f"{file}: {exc}") from exc
+    bots = {bot.number: bot.id for bot in config.settings.channels.telegram}
+    me = wanted.me or (owner.reference if owner.platform == "telegram" else export.account)
+    if owner.kind == "person" and me is None:
+        raise Unusable(
+            f"{file} does not say which messages are the person's own. Add --me with their Telegram user id."
+        )
+    talks = _chosen(export.talks, wanted, bots)
+    timezone = config.agents[owner.agent].timezone
+    read = [
+        telegram.lines(
+            talk,
+            owner=me if owner.kind == "person" else None,
+            bots=bots,
+            timezone=timezone,
+            mask=mask,
+            learn=wanted.learn,
+        )
+        for talk in talks
+    ]
+    material = together(read, format="telegram")
+    lines = tuple(replace(line, number=n) for n, line in enumerate(material.lines))
+    material = replace(material, lines=lines, skipped=(*export.skipped, *material.skipped))
+    if owner.kind == "person":
+        material = _as_owner(material, owner)
+        if lines and not any(line.author for line in lines):
+            raise Unusable(f"None of these messages is from the user {me}. Check --person or --me.")
+    channel = next((bots[talk.id] for talk in talks if talk.id in bots), None)
+    digest = _digest([data, *(talk.id.encode() for talk in talks)])
+    return Found(material=material, advice=(), digest=digest, channel=channel)
+
+
+def _as_owner(material: Material, owner: Owner) -> Material:
+    """Returns the material with each authored line as the owner's, on whichever platform they are known here."""
+    return replace(
+        material,
+        lines=tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in material.lines),
+    )
+
+
+def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str]) -> list[telegram.Talk]:
+    """Returns the selected talks: by id, else the only talk, the group's own, or those with the configured bots."""
+    owner = wanted.owner
+    private = owner.kind == "person"
+    if wanted.talks:
+        found = [talk for talk in talks if {talk.id, *talk.references} & set(wanted.talks)]
+    elif private:
+        found = list(talks) if len(talks) == 1 else [talk for talk in talks if talk.id in bots and talk.private]
+    else:
+        found = [talk for talk in talks if owner.reference in talk.references] or (
+            list(talks) if len(talks) == 1 else []
+        )
+    if any(talk.private is not private for talk in found):
+        raise Unusable(
+            "This is a group chat, so it can't become one person's memory. Name the group with --chat."
+            if private
+            else "This is a private chat, so it can't become a group's memory. Name the person with --person."
+        )
+    if not found:
+        shown = "\n".join(f"  --talk {line}" for line in list(telegram.shown(talks))[:_SHOWN])
+        raise Unusable(f"Which chats in this export do you mean? Choose with --talk:\n{shown}")
+    return found
+
+
+def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mask) -> Found:
+    owner = wanted.owner
+    root = wanted.path if wanted.path.is_dir() else wanted.path.parent
+    spec = config.agents_dir / f"{owner.agent}.yaml"
+    read: list[Material] = []
+    skipped: list[Skipped] = []
+    advice: list[str] = []
+    seen: list[bytes] = []
+    for file in files:
+        where = file.relative_to(root).as_posix()
+        if file.suffix.casefold() not in (".md", ".markdown", ".txt"):
+            if wanted.path.is_file():
+                raise Unusable(f"{file} can't be imported. These can: {_TAKEN}.")
+            continue
+        name = file.name.casefold()
+        why = None if wanted.path.is_file() and name not in _PERSONAS else _not_memory(name, where, owner.kind)
+        if why is not None:
+            skipped.append(Skipped(where=where, why=why))
+        data = _bytes(file)
+        if name in _PERSONAS and (text := _decoded(data, file).strip()):
+            advice.append(_persona(where, text, spec))
+        if why is not None:
+            continue
+        seen += [where.encode(), data]
+        read.append(
+            markdown.read(
+                _decoded(data, file),
+                where=where,
+                written_at=int(file.stat().st_mtime * 1000),
+                timezone=config.agents[owner.agent].timezone,
+                mask=mask,
+                of=owner.kind,
+                day=markdown.day_of(file.name),
+            )
+        )
+        if name in _RULES:
+            advice.append(
+                f"{where} is remembered, not obeyed. To give the agent rules, add them under rules in {spec}."
+            )
+    if not read and not advice:
+        raise Unusable(f"{wanted.path} contains nothing to import. These can be imported: {_TAKEN}.")
+    material = together(read, format="markdown")
+    material = replace(material, skipped=(*material.skipped, *skipped))
+    return Found(material=material, advice=tuple(advice), digest=_digest(seen))
+
+
+_TAKEN: Final = (
+    "MEMORY.md, USER.md and daily notes (or a folder with them), result.json from Telegram Desktop, a Remora export"
+)
+
+
+def _not_memory(name: str, where: str, kind: Ownership) -> str | None:
+    """Returns the reason why a file of a workspace is not read for memories; None if it is read."""
+    if name in _PERSONAS:
+        return "it describes the agent: see below"
+    if name in _RULES:
+        return (
+            None
+            if kind == "agent"
+            else "these are an agent's rules, not anyone's memory; import them with --agent-wide"
+        )
+    within = [part.casefold() for part in Path(where).parts[:-1]]
+    remembered = name in _MEMORY or markdown.day_of(name) is not None or bool(_FOLDERS & set(within))
+    if remembered and name not in _MANUALS:
+        return None
+    return "not a memory file; to import it, name the file itself"
+
+
+def _persona(where: str, text: str, spec: Path) -> str:
+    body = "\n".join(f"  {line}".rstrip() for line in text[:_PERSONA].splitlines())
+    return f"{where} is not a memory. To give the agent this voice, add it to {spec}:\npersona: |\n{body}"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yields the files of a folder, without hidden files and links. Raises `Unusable` if there are too many."""
+    count = 0
+    for file in folder.rglob("*"):
+        inner = file.relative_to(folder)
+        if any(part.startswith(".") or part == "node_modules" for part in inner.parts):
+            continue
+        if any((folder / part).is_symlink() for part in (inner, *inner.parents)) or not file.is_file():
+            continue
+        count += 1
+        if count > _MOST_FILES:
+            raise Unusable(f"There are more than {_MOST_FILES:,} files in {folder}. Name the folder with the notes.")
+        yield file
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise Unusable(f"{file} is larger than {_MOST_BYTES // 1_000_000:,} MB. Export it in parts.")
+        return file.read_bytes()
+    except OSError as exc:
+        raise Unusable(f"Can't read {file}: {exc.strerror}.") from exc
+
+
+def _decoded(data: bytes, file: Path) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8", "replace")
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return re.search(rb'"format"\s{0,9}:\s{0,9}"remora"', opened.read(300)) is not None
+    except OSError:
+        return False
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big") + part)
+    return found.hexdigest()[:32]
+
+
+def _parts(config: Config, text: str, option: str, example: str) -> tuple[str, str, str]:
+    """Splits `platform:id` or `channel:id[:thread]` into platform, id and thread."""
+    first, _, rest = text.partition(":")
+    named = {bot.id: bot.platform for bot in config.settings.channels.bots}
+    platform = named.get(first, first)
+    if not rest or platform not in FORMATS:
+        raise Unusable(
+            f"{option} {text}: {first or 'this'} is not a platform or channel here. Write it like {example}."
+        )
+    # The ids of some platforms contain ":".
+    reference, _, thread = (rest, "", "") if FORMATS[platform].is_chat(rest) else rest.rpartition(":")
+    return platform, reference or rest, thread if reference else ""
+
+
+def _line(text: str) -> str:
+    """Returns untrusted text as one line, without anything that a terminal would obey."""
+    flat = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * _LINE])
+    flat = " ".join(flat.split())
+    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
+
+
+def _date(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%d %H:%M")

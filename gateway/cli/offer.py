@@ -1,0 +1,137 @@
+"""Language models to choose from: vendors, the keys in the environment, and an Ollama on this machine.
+
+Invariant: nothing is used without a yes. `serve` never asks, so that no stray key sends a chat to a vendor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import SecretStr
+
+from agents.llm import ChatMessage, ModelError, Request
+from agents.providers.openai import OpenAIProvider
+from agents.spec import ModelSpec
+from agents.tokens import count_tokens
+
+OLLAMA = "http://127.0.0.1:11434"
+#: The tokens that a model of Ollama is given, as in docs/models.md.
+OLLAMA_CONTEXT = 32_000
+#: Seconds for a server on this machine to say what it has; longer would be felt at every start.
+_PATIENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vendor:
+    """A company with OpenAI's chat API, and a model of it that is cheap, fast and calls tools."""
+
+    name: str
+    base_url: str
+    variable: str
+    model: str
+    context: int
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.base_url).hostname or ""
+
+
+VENDORS = (
+    Vendor(
+        name="OpenAI",
+        base_url="https://api.openai.com/v1",
+        variable="OPENAI_API_KEY",
+        model="gpt-4o-mini",
+        context=128_000,
+    ),
+    Vendor(
+        name="Anthropic",
+        base_url="https://api.anthropic.com/v1",
+        variable="ANTHROPIC_API_KEY",
+        model="claude-haiku-4-5",
+        context=200_000,
+    ),
+    Vendor(
+        name="Gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        variable="GEMINI_API_KEY",
+        model="gemini-2.5-flash",
+        context=1_000_000,
+    ),
+    Vendor(
+        name="OpenRouter",
+        base_url="https://openrouter.ai/api/v1",
+        variable="OPENROUTER_API_KEY",
+        model="openai/gpt-4o-mini",
+        context=128_000,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A model that could be used for one chat, and the question whether to."""
+
+    model: ModelSpec
+    question: str
+
+
+async def find(env: Mapping[str, str]) -> Offer | None:
+    """Returns the first model at hand: by OpenAI's key in the environment, then the first of the local Ollama."""
+    openai = VENDORS[0]
+    key = env.get(openai.variable, "").strip()
+    if key:
+        return Offer(
+            model=ModelSpec(provider="openai", model=openai.model, key=SecretStr(key)),
+            question=(
+                f"{openai.variable} is set. Chat with {openai.model} this time?"
+                f" Your messages then go to {openai.host} and cost money."
+            ),
+        )
+    address = ollama(env)
+    names = await ollama_models(address)
+    if not names:
+        return None
+    return Offer(
+        model=ModelSpec(provider="openai", model=names[0], base_url=f"{address}/v1", context=OLLAMA_CONTEXT),
+        question=f"Ollama is running on this machine. Chat with its model {names[0]} this time?",
+    )
+
+
+def ollama(env: Mapping[str, str]) -> str:
+    """Returns the address of the local Ollama, by its own variable OLLAMA_HOST or its usual port."""
+    host = env.get("OLLAMA_HOST", "").strip()
+    if not host:
+        return OLLAMA
+    try:
+        parts = urlsplit(host if "://" in host else f"http://{host}")
+        # A server that listens on all addresses is reached by this machine's own.
+        name = "127.0.0.1" if parts.hostname in ("0.0.0.0", None) else parts.hostname  # noqa: S104
+        return f"{parts.scheme}://{name}:{parts.port or 11434}"
+    except ValueError:
+        return OLLAMA
+
+
+async def ollama_models(address: str) -> list[str]:
+    """Returns the names of the models of the Ollama at `address`, the latest first. Empty when none answers."""
+    try:
+        # No proxy: this asks this machine only.
+        async with httpx.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
+            answer = (await client.get(f"{address}/api/tags")).json()
+        return [str(model["name"]) for model in answer["models"]]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        return []
+
+
+async def trouble(model: ModelSpec) -> str:
+    """Asks the model for a word. Returns why that failed, or "" when it answered."""
+    async with httpx.AsyncClient() as client:
+        provider = OpenAIProvider(client, model, count_tokens=count_tokens)
+        try:
+            await provider.complete(Request(messages=(ChatMessage(role="user", content="Say hello in one word."),)))
+        except ModelError as error:
+            return str(error)
+    return ""

@@ -1,0 +1,52 @@
+"""`remora status` and `check`: how the running bot is, and how its configuration is.
+
+Invariant: both only look; neither opens a store nor starts anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
+from gateway.cli.start import CONFIG, loaded
+from gateway.config.loading import misplaced
+
+
+@click.command()
+@CONFIG
+def status(config_path: Path | None) -> None:
+    """Show how the running `remora serve` is doing. Exits with 0 if well, 1 if in trouble, 3 if not running."""
+    from gateway.ops import http
+
+    page = loaded(config_path).settings.http
+    if not page.enabled:
+        fail("Can't ask the running bot, because http.enabled is false in config.yaml.", EX_NOT_RUNNING)
+    found = http.ask(page.host, page.port)
+    if found is None:
+        fail(
+            f"No Remora answers at {http.address(page.host, page.port)}. Start it with `remora serve`.", EX_NOT_RUNNING
+        )
+    click.echo(http.told(found))
+    if found["status"] != "green":
+        sys.exit(EX_RED)
+
+
+@click.command()
+@CONFIG
+def check(config_path: Path | None) -> None:
+    """Check config.yaml and the agents' files, and list every mistake."""
+    config = loaded(config_path)
+    where = config.source or "no config.yaml found, so all defaults apply"
+    click.echo(f"The configuration is fine ({where}).")
+    click.echo(f"  data in {config.data_dir}")
+    for bot in config.settings.channels.bots:
+        click.echo(f"  channel {bot.id}: {bot.platform.capitalize()}")
+    for name, spec in config.agents.items():
+        models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
+        chosen = " (default)" if name == config.default_agent else ""
+        click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
+    for sentence in misplaced(config, Path.cwd(), Path.home()):
+        click.echo(f"Warning: {sentence}", err=True)

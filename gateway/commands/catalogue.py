@@ -1,0 +1,45 @@
+"""Every fixed text a person may be shown, in each language, a file for each thing that is talked about.
+
+Invariants: all languages have the same keys with the same fields, and no key stands in two files (a test holds this).
+English and Chinese have every text; what a language of `languages/` lacks is said in English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.commands import (
+    admin_texts,
+    forget_texts,
+    help_texts,
+    jobs_texts,
+    memory_texts,
+    night_texts,
+    people_texts,
+    session_texts,
+    talk_texts,
+    why_texts,
+)
+from gateway.commands.phrases import Language, wording
+
+#: The files that are merged.
+PARTS: Final = (
+    talk_texts,
+    session_texts,
+    help_texts,
+    memory_texts,
+    why_texts,
+    forget_texts,
+    people_texts,
+    admin_texts,
+    jobs_texts,
+    night_texts,
+)
+
+_ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}
+CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": _ENGLISH,
+    "zh": {key: text for part in PARTS for key, text in part.ZH.items()},
+    **{code: _ENGLISH | wording(code).get("texts", {}) for code in ("de", "es", "fr", "ja")},
+}

@@ -1,0 +1,24 @@
+"""/help about one command: its syntax, its actions and examples."""
+
+from __future__ import annotations
+
+from gateway.commands import memory
+from gateway.commands.call import Command
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.texts import Texts
+
+
+def explained(texts: Texts, command: Command, action: str) -> str:
+    """Returns the help for a command, or for one of its actions."""
+    if command.name == "memory" and action in memory.ACTIONS:
+        return _action(texts, action)
+    lines = [f"{command.usage} – {texts(f'help.{command.name}')}"]
+    if command.name == "memory":
+        lines += [f"  {_action(texts, each)}" for each in memory.ACTIONS]
+    if (key := f"example.{command.name}") in CATALOGUE[texts.language]:
+        lines += [texts("help.examples"), *(f"  {example}" for example in texts(key).splitlines())]
+    return "\n".join(lines)
+
+
+def _action(texts: Texts, action: str) -> str:
+    return f"{memory.usage_of(action)} – {texts(f'action.{action}')}"

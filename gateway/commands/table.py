@@ -1,0 +1,279 @@
+"""The table of commands: name, usage, handler and where each is answered. Every channel and /help are made from it.
+
+Each module of this package holds the handlers that its name says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from gateway.commands import (
+    admin,
+    explain,
+    forget,
+    jobs,
+    listing,
+    memory,
+    oversight,
+    people,
+    privacy,
+    profile,
+    session,
+    suggest,
+    why,
+)
+from gateway.commands.call import RUN, Asking, Call, Command, excerpt
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts
+from gateway.pipeline import questions
+from gateway.pipeline.policy import code_in
+from gateway.pipeline.toolbox import FORGET
+from memory.service import Context, Question, Service
+
+__all__ = [
+    "TABLE",
+    "Call",
+    "Command",
+    "answer",
+    "bare_code",
+    "find",
+    "form",
+    "given",
+    "parse",
+    "press",
+    "run",
+    "specs",
+    "suggestions",
+    "told_before",
+    "unknown",
+]
+
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re.IGNORECASE)
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command."""
+    match = _COMMAND.fullmatch(text.strip())
+    if match is None:
+        return None
+    if code_in(text) is not None:
+        return ("start", "")  # a pairing code of somebody already let in, perhaps by this very code
+    return match[1].lower(), (match[2] or "").strip()
+
+
+def given(inbound: Inbound) -> tuple[str, str] | None:
+    """Returns the command, with its arguments, that a person typed or pressed a button for; None for anything else.
+
+    A forwarded command does not count: somebody else typed it, if anybody did.
+    """
+    if inbound.pressed is not None:
+        return parse(inbound.pressed.removeprefix(RUN)) if inbound.pressed.startswith(RUN) else None
+    return None if inbound.forwarded else parse(inbound.text)
+
+
+def find(name: str) -> Command | None:
+    return _BY_NAME.get(name)
+
+
+def specs(language: Language) -> list[CommandSpec]:
+    """Returns all commands as channels offer them, in `language` and with translations into the others."""
+    texts = Texts(language)
+    return [
+        CommandSpec(
+            name=command.name,
+            help=texts(f"help.{command.name}"),
+            usage=command.usage,
+            translated=_translated(f"help.{command.name}"),
+            options=tuple(
+                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+            ),
+            admin=command.admin,
+            private=command.private,
+            shared=command.shared,
+            forms=command.forms,
+        )
+        for command in TABLE
+    ]
+
+
+def _described(option: Option, key: str, texts: Texts) -> Option:
+    return replace(option, help=texts(key), translated=_translated(key))
+
+
+def _translated(key: str) -> Mapping[str, str]:
+    english = CATALOGUE["en"][key]
+    return {code: texts[key] for code, texts in CATALOGUE.items() if code == "en" or texts[key] != english}
+
+
+def unknown(name: str, texts: Texts) -> str:
+    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use."""
+    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
+    hint = texts("command.hint", name=near[0]) if near else ""
+    return texts("command.unknown", name=name, hint=hint)
+
+
+async def run(call: Call, name: str) -> None:
+    """Answers the command called `name`."""
+    command = find(name)
+    if command is None or (command.admin and not call.admin):
+        await call.say(unknown(name, call.texts))
+    else:
+        beside = call.inbound.pressed is None and call.inbound.attachments
+        aside = call.texts("command.file") if beside else ""
+        await command.run(replace(call, usage=command.usage, discreet=command.discreet, aside=aside))
+
+
+async def suggestions(
+    store: Service, context: Context, texts: Texts, name: str, option: str, typed: str, arguments: str = ""
+) -> Sequence[Suggestion]:
+    """Returns completions for `option` of the command `name`, best first.
+
+    Ids come with the text of their memory; other options have other values. `typed` may be the beginning of an id or
+    words of the memory; among equals the newest come first. Only memories the person could act on are offered.
+    `arguments` is everything typed after the command so far.
+    """
+    command = find(name)
+    if command is None or not any(one.name == option and one.suggests for one in command.options):
+        return ()
+    if name == "help":
+        begun = typed.removeprefix("/").lower()
+        known = [one for one in TABLE if not one.admin and one.name.startswith(begun)]
+        return [Suggestion(value=one.name, label=f"/{one.name}: {texts(f'help.{one.name}')}") for one in known]
+    return await suggest.completions(store, context, texts, name, typed, arguments)
+
+
+async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
+    """Returns the form for a command that lacks its last argument; None where the command itself has the answer."""
+    return await suggest.form(store, context, texts, name, arguments)
+
+
+async def press(call: Call, data: str) -> bool:
+    """Handles a button that belongs to no question; False when the button is for something else."""
+    return await listing.press(call, data)
+
+
+async def answer(call: Call, question: Question, taken: str) -> None:
+    """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
+    act = _ANSWERS.get(question.purpose)
+    if taken == questions.UNSURE:
+        words = " / ".join(call.texts(name) for name in question.choices)
+        again = questions.buttons(question, call.texts, alone=True)
+        await call.do(lambda _edits: Asking(text=call.texts("answer.unsure", choices=words), buttons=again))
+    elif act is None:  # another version has asked
+        await call.say(call.texts("answer.over"))
+    else:
+        await act(call, question, taken)
+
+
+async def bare_code(call: Call) -> bool:
+    """Takes a message that holds only a code that links accounts; False when the message is ordinary talk."""
+    return await people.bare_code(call)
+
+
+async def told_before(call: Call) -> bool:
+    """Gives the receipt of what this message had erased before the process ended; False if there is no receipt."""
+    receipt = await call.memory.forgetting.receipt(call.inbox_id)
+    if receipt is None:
+        return False
+    await (privacy if receipt.what == "me" else forget).hand_out(call, receipt)
+    return True
+
+
+async def _help(call: Call) -> None:
+    """Lists the commands, or explains one."""
+    named, _, action = call.arguments.removeprefix("/").lower().partition(" ")
+    shown = [command for command in TABLE if call.admin or not command.admin]
+    command = next((command for command in shown if command.name == named), None)
+    if not named:
+        lines = [f"{each.usage} – {call.texts(f'help.{each.name}')}" for each in shown]
+        await call.say("\n".join([call.texts("help.head"), *lines, call.texts("help.how")]))
+    elif command is None:
+        await call.say(unknown(excerpt(named), call.texts))
+    else:
+        await call.say(explain.explained(call.texts, command, action.strip()))
+
+
+def _option(name: str, *, required: bool = False, choices: tuple[str, ...] = (), suggests: bool = False) -> Option:
+    return Option(name=name, help="", required=required, choices=choices, suggests=suggests)
+
+
+TABLE: tuple[Command, ...] = (
+    Command(name="start", usage="/start", run=session.start, at_once=True),
+    Command(
+        name="help", usage="/help [command]", run=_help, options=(_option("command", suggests=True),), at_once=True,
+    ),
+    Command(name="new", usage="/new", run=session.new, shared=True),
+    Command(name="stop", usage="/stop", run=session.stop, at_once=True, shared=True),
+    Command(name="retry", usage="/retry", run=session.retry, shared=True),
+    Command(name="undo", usage="/undo", run=session.undo, shared=True),
+    Command(name="task", usage="/task [<text>|done]", run=session.task, options=(_option("text"),), shared=True),
+    Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
+    Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
+    Command(
+        name="memory", usage=memory.USAGE, run=memory.look, forms=True,
+        options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
+    ),
+    Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
+    Command(
+        name="correct", usage="/correct <id> <new value>", run=memory.correct, forms=True,
+        options=(_option("id", required=True, suggests=True), _option("value")),
+    ),
+    Command(
+        name="forget", usage="/forget <id|words|topic:…|about:…|time|here|all>", run=forget.forget,
+        options=(_option("what", suggests=True),),
+    ),
+    Command(
+        name="profile", usage=f"/profile [{'|'.join(profile.WHAT)}] …", run=profile.profile, private=True,
+        options=(_option("what", choices=profile.WHAT), _option("value", suggests=True)),
+    ),
+    Command(
+        name="why", usage="/why [all]", run=why.explain, options=(_option("what", choices=("all",)),), discreet=True,
+    ),
+    Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
+    Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
+    Command(
+        name="privacy", usage="/privacy [out|in|about off|about on|looks [page]|delete]", run=privacy.privacy,
+        discreet=True, options=(
+            _option("action", choices=("out", "in", "about", "looks", "delete")),
+            _option("state", choices=("on", "off")), _option("page"),
+        ),
+    ),
+    Command(
+        name="admin", usage="/admin memory <user or group id> [list|search|show|forget] …", run=oversight.oversee,
+        admin=True, private=True, options=(
+            _option("what", required=True, choices=("memory",)), _option("who", required=True),
+            _option("action", choices=("list", "search", "show", "forget")), _option("rest"),
+        ),
+    ),
+    Command(name="allow", usage="/allow <user id>|here", run=admin.allow, options=(_option("who"),), admin=True),
+    Command(name="block", usage="/block <user id>|here", run=admin.block, options=(_option("who"),), admin=True),
+    Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
+    Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
+    Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
+    Command(
+        name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True, options=(
+            _option("action", choices=("run",)), _option("job", choices=jobs.NAMES), _option("agent"),
+        ),
+    ),
+    Command(
+        name="dead", usage="/dead [purge]", run=admin.dead, admin=True, private=True,
+        options=(_option("action", choices=("purge",)),),
+    ),
+)  # fmt: skip
+
+_BY_NAME = {command.name: command for command in TABLE}
+
+#: Handlers of the answers to questions, by the question's purpose.
+_ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
+    FORGET: forget.answer,
+    oversight.FORGET: oversight.answer,
+    people.JOIN: people.answer_join,
+    people.LINK: people.answer_link,
+    people.UNLINK: people.answer_unlink,
+    privacy.DELETE: privacy.answer_delete,
+}

@@ -1,0 +1,88 @@
+"""The catalogue in one person's language and timezone, with dates as they are written there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, get_args
+from zoneinfo import ZoneInfo
+
+from babel.dates import format_date
+
+from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.phrases import Language
+from gateway.pipeline.attachments import plain_name
+from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours
+from memory.service import language_of
+
+#: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
+_MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_LANGUAGES: Final[dict[str, Language]] = {code: code for code in get_args(Language)}
+#: The form of a date in a sentence; English months are short.
+_DATE: Final = {"en": "d MMM y"}
+
+
+def spoken(own: str | None, default: Language) -> Language:
+    """Returns the person's own language ("fr", "zh-CN") if the catalogue has it, else `default`."""
+    return _LANGUAGES.get((own or "").partition("-")[0].lower(), default)
+
+
+def written_in(text: str, default: Language) -> Language:
+    """Returns the language `text` is written in; `default` where that is not clear."""
+    return _LANGUAGES.get(language_of(text) or "", default)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The catalogue in one person's language and timezone: `texts("new.done")`."""
+
+    language: Language
+    timezone: str = "UTC"
+
+    def __call__(self, key: str, /, **fields: Any) -> str:
+        return CATALOGUE[self.language][key].format(**fields)
+
+    def refusal(self, short_id: str, error: MemoryFault) -> str:
+        """Returns the reason why nothing was done to the memory called `short_id`."""
+        match error:
+            case NotYours():
+                return self("memory.not_yours", id=short_id)
+            case NotCurrent():
+                return self("correct.replaced", id=short_id)
+            case NotWished():
+                return self("correct.unwished", id=short_id)
+            case Derived():
+                return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
+            case _:
+                return self("memory.unknown_id", id=short_id)
+
+    def attachment(self, kind: str, name: str) -> str:
+        """Returns the name of an attachment, freed of Markdown; if it has no name, its kind."""
+        return _UNDERSCORE.sub("＿", plain_name(name).translate(_MARKS)) or self(f"attach.{kind}")
+
+    def date(self, moment: int) -> str:
+        """Returns a moment (milliseconds UTC) as a date in the person's timezone."""
+        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        return format_date(day, _DATE.get(self.language, "long"), locale=self.language)
+
+    def day(self, moment: int, now: int) -> str:
+        """Returns the day of a moment as told in a sentence: "today", "yesterday" or "on 3 Nov 2026"."""
+        date = self.date(moment)
+        if date == self.date(now):
+            return self("day.today")
+        if date == self.date(now - 86_400_000):
+            return self("day.yesterday")
+        return self("day.on", date=date)
+
+    def moment(self, moment: int) -> str:
+        """Returns a moment (milliseconds UTC) as date and time in the person's timezone."""
+        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        return f"{self.date(moment)} {day:%H:%M}"
+
+    def span(self, start: int, end: int) -> tuple[str, str]:
+        """Returns two moments as dates, or with their times if both fall on one day."""
+        if self.date(start) != self.date(end):
+            return self.date(start), self.date(end)
+        return self.moment(start), self.moment(end)

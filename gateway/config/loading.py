@@ -1,0 +1,632 @@
+"""Finds config.yaml, its .env and the agents' files, and turns them into one frozen `Config`.
+
+Invariants: a mistake in any file stops the start, is never replaced by a default, and is reported together with all
+others: file, line, option, value, what is wrong, what to do. Unknown options are mistakes. Secrets are never printed.
+Relative paths are relative to the folder of config.yaml. The environment and the home folder are passed in.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from dotenv.parser import parse_stream
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from agents.spec import (
+    AGENT_NAME,
+    REFUSED,
+    AgentSpec,
+)
+from channels.base import Place
+from gateway.config.settings import BotSettings, Settings, TelegramSettings
+from gateway.config.strict_yaml import (
+    MAX_BYTES,
+    MAX_PROBLEMS,
+    Document,
+    KeyPath,
+    Problem,
+    key_text,
+    nearest,
+    parse,
+    value_text,
+)
+
+__all__ = [
+    "CONFIG_NAME",
+    "EX_CONFIG",
+    "Config",
+    "ConfigError",
+    "Problem",
+    "data_here",
+    "find",
+    "home_folder",
+    "is_reference",
+    "load",
+    "misplaced",
+    "reference",
+]
+
+#: The exit code for a wrong configuration, as in BSD's sysexits.h.
+EX_CONFIG = 78
+CONFIG_NAME = "config.yaml"
+#: Words that commands and the terminal already use where an agent's name could stand.
+RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
+
+
+class ConfigError(Exception):
+    """Raised when the configuration can't be used. `str()` is every problem, one a line, ready for the operator."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The whole configuration, checked as a whole; all paths are absolute.
+
+    `source` is None when there is no config.yaml and all settings are defaults. `default_agent` names the agent that
+    answers where no rule says otherwise: the agent with `routing.default`, else the one in the settings.
+    """
+
+    source: Path | None
+    settings: Settings
+    data_dir: Path
+    agents_dir: Path
+    log_file: Path | None
+    default_agent: str
+    agents: dict[str, AgentSpec]
+
+
+def reference() -> Path:
+    """Returns the path of the shipped config.yaml, in the installed package or in the source tree."""
+    inside = Path(str(resources.files("gateway"))) / CONFIG_NAME
+    return inside if inside.is_file() else inside.parents[1] / CONFIG_NAME
+
+
+def home_folder(home: Path) -> Path:
+    """Returns the folder of the configuration that is used from everywhere."""
+    return home / ".config" / "remora"
+
+
+def find(explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path) -> Path | None:
+    """Returns the path of the configuration to use, or None when there is none.
+
+    The first of these that is given or exists: `explicit` (--config), $REMORA_CONFIG, ./config.yaml,
+    `home`/.config/remora/config.yaml. A ./config.yaml that is the shipped reference, unchanged, comes last. Raises
+    `ConfigError` when a named file is missing: a person who names a file never means the defaults.
+    """
+    named = explicit, "given with --config"
+    if explicit is None and env.get("REMORA_CONFIG"):
+        named = Path(env["REMORA_CONFIG"]), "named by the environment variable REMORA_CONFIG"
+    path, origin = named
+    if path is not None:
+        path = _resolved(str(path), cwd, home)
+        if not _exists(path):
+            raise ConfigError(
+                [_about_file(path, f"this file, {origin}, does not exist", "correct the path or create the file")]
+            )
+        return path
+    here, at_home = cwd / CONFIG_NAME, home_folder(home) / CONFIG_NAME
+    if not _exists(here):
+        return at_home if _exists(at_home) else None
+    return at_home if _exists(at_home) and is_reference(here, env, home) else here
+
+
+def is_reference(path: Path, env: Mapping[str, str], home: Path) -> bool:
+    """Returns whether the file is the shipped reference, beside the shipped agent: all options, and none changed."""
+    try:
+        config = load(path, env, home)
+    except ConfigError:
+        return False
+    defaults = Settings()
+    states_all = config.settings.model_fields_set == set(Settings.model_fields)
+    shipped = {defaults.default_agent: AgentSpec(name=defaults.default_agent)}
+    return states_all and config.settings == defaults and config.agents == shipped
+
+
+def data_here(env: Mapping[str, str], cwd: Path, home: Path) -> Path | None:
+    """Returns the folder of the databases that the reference in `cwd` has used so far, for a new configuration."""
+    file = cwd / CONFIG_NAME
+    if not _exists(file) or not is_reference(file, env, home):
+        return None
+    folder = cwd / Settings().data_dir
+    return folder if any(folder.glob("*.db")) else None
+
+
+def misplaced(config: Config, cwd: Path, home: Path) -> list[str]:
+    """Returns a sentence for each file or folder that looks like configuration but is not read."""
+    found = []
+    for folder in dict.fromkeys((config.source.parent if config.source else cwd, cwd, home_folder(home))):
+        other = folder / "config.yml"
+        if _exists(other) and not _exists(folder / CONFIG_NAME):
+            found.append(f"{other} is not read. If it is Remora's, rename it to {CONFIG_NAME}.")
+    if _holds(Path.is_dir, config.agents_dir) and not any(config.agents_dir.glob("[!.]*.yaml")):
+        found.append(
+            f"{config.agents_dir} holds no .yaml file, so the agent that ships with Remora answers. "
+            "`remora init` writes one to change."
+        )
+    return found
+
+
+def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
+    """Reads the configuration at `path` with its .env and agents.
+
+    With `path` None all settings are defaults, based in `home`/.config/remora. If the agents' folder is missing or
+    holds no agent, the shipped agent serves. Variables in `env` win over those of the .env beside the file. Raises
+    `ConfigError` with the problems of all files.
+    """
+    path = path.absolute() if path is not None else None
+    folder = path.parent if path is not None else home_folder(home)
+    loader = _Loader(folder=folder, env=env, home=home)
+    settings = loader.settings(path)
+    agents_dir = _resolved(settings.agents_dir, folder, home)
+    data_dir = _resolved(settings.data_dir, folder, home)
+    log_file = _resolved(settings.log.file, folder, home) if settings.log.file is not None else None
+    agents = loader.agents(agents_dir)
+    loader.check_names(agents)
+    loader.check_routes(agents)
+    loader.check_bots(settings)
+    loader.check_webhooks(settings)
+    loader.check_targets(data_dir, log_file)
+    default_agent = loader.default_agent(settings, agents)
+    if loader.problems:
+        files = list(dict.fromkeys(problem.file for problem in loader.problems))
+        raise ConfigError(sorted(loader.problems, key=lambda p: (files.index(p.file), p.line or 0)))
+    return Config(
+        source=path,
+        settings=settings,
+        data_dir=data_dir,
+        agents_dir=agents_dir,
+        log_file=log_file,
+        default_agent=default_agent,
+        agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
+    )
+
+
+_Part = TypeVar("_Part", bound=BaseModel)
+
+# Names of options whose values are secrets in every section.
+_SECRET_KEY = re.compile(r"(?i)key|token$|secret|password")
+_ROUTES = ("people", "threads", "chats", "channels")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A file that was read, and its content."""
+
+    file: Path
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Agent:
+    """An agent's file. `spec` is None when it has problems; `name` is then the best guess."""
+
+    read: _Read
+    spec: AgentSpec | None
+    name: str
+
+
+class _Loader:
+    """The files of one configuration while they are read, with the problems met so far."""
+
+    def __init__(self, *, folder: Path, env: Mapping[str, str], home: Path) -> None:
+        self._folder = folder
+        self._env_file = folder / ".env"
+        self._main: _Read | None = None
+        self.problems: list[Problem] = []
+        self._variables = {**self._dotenv(), **env}
+
+    def settings(self, path: Path | None) -> Settings:
+        """Returns the settings at `path`; parts with problems keep their defaults, so that checking can go on."""
+        raw = self._bytes(path) if path is not None else None
+        if path is None or raw is None:
+            return Settings()
+        self._main = self._parse(raw, path)
+        data = self._main.document.data
+        if data is None:
+            return Settings()
+        settings = self._validated(Settings, self._main)
+        if settings is None:
+            # Top-level options do not depend on each other, so the correct ones hold without the faulty ones.
+            settings = Settings.model_validate({k: v for k, v in data.items() if _fits({k: v})})
+        return settings
+
+    def agents(self, folder: Path) -> list[_Agent]:
+        """Returns the agents in `folder`, or the shipped agent if it holds none."""
+        if not self._sound("agents_dir"):
+            return []
+        try:
+            files = sorted(folder.iterdir()) if folder.exists() else []
+        except (OSError, ValueError) as error:
+            message = f"the folder can't be read ({_reason(error)})"
+            self._report(self._main, ("agents_dir",), message, "name a folder that the bot's user may read")
+            return []
+        files = [f for f in files if f.suffix in (".yaml", ".yml") and not f.name.startswith(".")]
+        agents: list[_Agent] = []
+        for file in files:
+            if file.suffix == ".yml":
+                fix = f"rename it to {file.stem}.yaml, or move it elsewhere"
+                self.problems.append(_about_file(file, "an agent's file must end in .yaml", fix))
+            elif (raw := self._bytes(file)) is not None:
+                agents.append(self._agent(raw, file))
+        if not files:
+            shipped = resources.files("agents") / "assistant.yaml"
+            agents.append(self._agent(shipped.read_bytes(), Path(str(shipped))))
+        return agents
+
+    def check_names(self, agents: list[_Agent]) -> None:
+        """Reports names that two agents share, and names that a command would read as something else."""
+        first: dict[str, _Agent] = {}
+        for agent in agents:
+            if agent.spec is None:
+                continue
+            if agent.name in RESERVED_AGENT_NAMES:
+                words = ", ".join(sorted(RESERVED_AGENT_NAMES))
+                self._report(
+                    agent.read,
+                    ("name",),
+                    "is a word that commands already use",
+                    f"choose a name other than {words}",
+                )
+            other = first.setdefault(agent.name, agent)
+            if other is not agent:
+                where = f"{other.read.file.name}, line {other.read.document.line(('name',))}"
+                self._report(agent.read, ("name",), f"is already taken in {where}", "give each agent its own name")
+
+    def check_routes(self, agents: list[_Agent]) -> None:
+        """Reports rules claimed twice, and rules that would never match because they are spelled differently."""
+        claims: dict[tuple[str, str], tuple[_Agent, KeyPath]] = {}
+        for agent in agents:
+            for path, kind, rule in _rules(agent):
+                canonical = _canonical(kind, rule)
+                if canonical != rule:
+                    fix = f"write {canonical}" if canonical else "copy the key from /status"
+                    self._report(agent.read, path, "would never match, since keys are escaped", fix)
+                    continue
+                other, there = claims.setdefault((kind, rule), (agent, path))
+                if there != path or other is not agent:
+                    line = other.read.document.line(there)
+                    message = f"is already claimed by {other.name} ({other.read.file.name}, line {line})"
+                    self._report(agent.read, path, message, "leave it in one place only")
+
+    def check_bots(self, settings: Settings) -> None:
+        """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""
+        ids: dict[str, str] = {"console": "the terminal's"}
+        tokens: dict[str, str] = {}
+        for bot, here in _bots(settings):
+            if bot.id in ids:
+                at = (*here, "id") if "id" in bot.model_fields_set else here
+                fix = f"give each bot its own id, such as id: {bot.platform}-2"
+                self._report(self._main, at, f"has the id {bot.id}, which is already {ids[bot.id]}", fix, show=False)
+            if (token := bot.token.get_secret_value()) in tokens:
+                maker = "with @BotFather" if bot.platform == "telegram" else "on Discord's developer page"
+                fix = f"keep the bot in one place, or create another {maker}"
+                self._report(self._main, (*here, "token"), f"is already the token of {tokens[token]}", fix)
+            ids.setdefault(bot.id, f"that of {key_text(here)}")
+            tokens.setdefault(token, key_text(here))
+
+    def check_webhooks(self, settings: Settings) -> None:
+        """Reports webhooks without an HTTP server that takes them."""
+        for bot, here in _bots(settings):
+            if isinstance(bot, TelegramSettings) and bot.webhook is not None and not settings.http.enabled:
+                message = "needs the HTTP server, which http.enabled: false turns off"
+                fix = "write http: {enabled: true}, or remove the webhook so that the bot polls Telegram for messages"
+                self._report(self._main, (*here, "webhook"), message, fix, show=False)
+
+    def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
+        """Returns the name of the agent that answers where no rule says otherwise."""
+        name = settings.default_agent
+        if not self._sound("default_agent") or not agents:
+            return name
+        written = "default_agent" in settings.model_fields_set
+        claiming = next((a for a in agents if a.spec is not None and a.spec.routing.default), None)
+        if claiming is not None and not written:
+            return claiming.name
+        if claiming is not None and claiming.name != name:
+            message = f"but the agent {claiming.name} has routing.default: true in {claiming.read.file.name}"
+            fix = f"write default_agent: {claiming.name}, or remove routing.default there"
+            self._report(self._main, ("default_agent",), message, fix)
+            return name
+        known = sorted({agent.name for agent in agents})
+        if name not in known:
+            meant = nearest(name, known) or known[0]
+            which = "of this name" if written else f"called {name}"
+            message = f"there is no agent {which} (known: {', '.join(known)})"
+            self._report(self._main, ("default_agent",), message, f"write default_agent: {meant}")
+        return name
+
+    def check_targets(self, data_dir: Path, log_file: Path | None) -> None:
+        """Reports a file where the data folder is to be, and a folder where the log file is to be."""
+        if _holds(Path.is_file, data_dir):
+            self._report(self._main, ("data_dir",), "is a file, not a folder", "name a folder")
+        if log_file is not None and _holds(Path.is_dir, log_file):
+            self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
+
+    def _sound(self, option: str) -> bool:
+        """Returns whether a top-level option is correct in config.yaml or absent from it.
+
+        Only then can it be checked further.
+        """
+        if self._main is None:
+            return True
+        data = self._main.document.data
+        if data is None:
+            # The file says nothing, but most people keep their agents in the usual folder.
+            return option == "agents_dir"
+        if any(path[:1] == (option,) for path in self._main.document.faulty):
+            return False
+        return option not in data or _fits({option: data[option]})
+
+    def _agent(self, raw: bytes, file: Path) -> _Agent:
+        read = self._parse(raw, file)
+        spec = self._validated(AgentSpec, read)
+        if spec is not None:
+            return _Agent(read=read, spec=spec, name=spec.name)
+        named = (read.document.data or {}).get("name")
+        likely = isinstance(named, str) and re.match(AGENT_NAME, named) and not read.document.interpolated
+        return _Agent(read=read, spec=None, name=str(named) if likely else file.stem)
+
+    def _parse(self, raw: bytes, file: Path) -> _Read:
+        document = parse(raw, file=file, variables=self._variables, env_file=self._env_file)
+        self.problems.extend(document.problems)
+        return _Read(file=file, document=document)
+
+    def _validated(self, model: type[_Part], read: _Read) -> _Part | None:
+        """Returns the file as a value of `model`, or None with its problems noted."""
+        document = read.document
+        if document.data is None:
+            return None
+        try:
+            return model.model_validate(document.data)
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)
+        for detail in details[:MAX_PROBLEMS]:
+            path = detail["loc"]
+            context = detail.get("ctx", {})
+            if path in document.faulty:
+                continue
+            if detail["type"] == REFUSED:
+                at = (*path, context["at"]) if context["at"] else path
+                self._report(read, at, context["message"], context["fix"])
+            elif detail["type"] == "extra_forbidden":
+                # The value is not shown: it may be a secret under a misspelled name.
+                self._report(read, path, "unknown option", _known_instead(model, path), show=False)
+            elif detail["type"] == "missing":
+                _, rule, example = _rule(model, path)
+                fix = f"add {key_text(path[-1:])}: {example}" if example else "add it"
+                self._report(read, path, f"is missing; it must be {rule}", fix, show=False)
+            elif detail["type"] == "too_long" and get_origin(_rule(model, path)[0]) is tuple:
+                most = context["max_length"]
+                self._report(read, path, f"has more than {most} items", f"keep at most {most}")
+            else:
+                self._report(
+                    read,
+                    path,
+                    f"must be {_rule(model, path)[1]}",
+                    _fix(model, path, _at(document.data, path), detail["type"]),
+                )
+        return None
+
+    def _report(self, read: _Read | None, path: KeyPath, message: str, fix: str, *, show: bool = True) -> None:
+        """Notes a problem at `path` of a file; without a file the problem concerns the missing config.yaml."""
+        file, line, value = self._folder / CONFIG_NAME, None, None
+        if read is not None:
+            file, line = read.file, read.document.line(path)
+        if read is not None and show and path in read.document.lines:
+            secret = path in read.document.interpolated or any(
+                isinstance(step, str) and _SECRET_KEY.search(step) for step in path
+            )
+            value = "***" if secret else value_text(_at(read.document.data, path))
+        self.problems.append(Problem(file=file, line=line, key=key_text(path), value=value, message=message, fix=fix))
+
+    def _dotenv(self) -> dict[str, str]:
+        """Returns the variables of the .env file, taken literally: no variable is put into another."""
+        if not _holds(Path.is_file, self._env_file):
+            return {}
+        raw = self._bytes(self._env_file)
+        if raw is None:
+            return {}
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            self._env_problem(raw.count(b"\n", 0, error.start) + 1, "is not UTF-8 text", "save it as UTF-8")
+            return {}
+        if len(raw) > MAX_BYTES:
+            self._env_problem(1, f"has more than {MAX_BYTES // 1024} KB", "check that it is the right file")
+            return {}
+        variables: dict[str, str] = {}
+        for binding in parse_stream(io.StringIO(text)):
+            if binding.error:
+                said = binding.original.string
+                line = binding.original.line + said[: len(said) - len(said.lstrip())].count("\n")
+                self._env_problem(line, "is not NAME=value", "correct the line or put # before it")
+            elif binding.key is not None and binding.value is not None:
+                variables[binding.key] = binding.value
+        return variables
+
+    def _env_problem(self, line: int, message: str, fix: str) -> None:
+        self.problems.append(Problem(file=self._env_file, line=line, key="", value=None, message=message, fix=fix))
+
+    def _bytes(self, path: Path) -> bytes | None:
+        """Returns the file's bytes, cut just above the accepted size.
+
+        Returns None when the file can't be read, and notes the problem.
+        """
+        try:
+            if path.is_dir():
+                fix = "remove the folder, or name another file"
+                self.problems.append(_about_file(path, "this is a folder, not a file", fix))
+                return None
+            with path.open("rb") as stream:
+                return stream.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            fix = "check that it exists and that the bot's user can read it"
+            self.problems.append(_about_file(path, f"the file can't be read ({_reason(error)})", fix))
+            return None
+
+
+def _bots(settings: Settings) -> Iterable[tuple[BotSettings, KeyPath]]:
+    """Yields every bot with its path in config.yaml."""
+    for platform in ("telegram", "discord"):
+        for i, bot in enumerate(getattr(settings.channels, platform)):
+            yield bot, ("channels", platform, i)
+
+
+def _rules(agent: _Agent) -> Iterable[tuple[KeyPath, str, str]]:
+    """Yields every routing rule of an agent: its path, its kind, its text."""
+    if agent.spec is None:
+        return
+    for kind in _ROUTES:
+        for i, rule in enumerate(getattr(agent.spec.routing, kind)):
+            yield ("routing", kind, i), kind, rule
+    if agent.spec.routing.default:
+        yield ("routing", "default"), "default", "true"
+
+
+def _canonical(kind: str, rule: str) -> str:
+    """Returns the rule as session keys spell it; empty when no session key can look like it."""
+    if kind not in ("threads", "chats"):
+        return rule
+    suffix = ":-" if kind == "chats" else ""
+    try:
+        return Place.from_session_key(rule + suffix).session_key.removesuffix(suffix)
+    except ValueError:
+        return ""
+
+
+def _rule(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
+    """Returns the rule for the option at `path`: its type, the words that follow "must be", and an example or ''."""
+    annotation: Any = model
+    field: FieldInfo | None = None
+    for step in path:
+        annotation = _bare(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            field = annotation.model_fields[str(step)]
+            annotation = field.annotation
+        else:
+            annotation = get_args(annotation)[0]
+            field = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, FieldInfo)), None)
+    annotation = _bare(annotation)
+    example: object = None
+    if field is not None:
+        example = field.examples[0] if field.examples else field.default
+    text = example if isinstance(example, str) and "\n" not in example else ""
+    if isinstance(example, bool | int | float):
+        text = json.dumps(example).removesuffix(".0")
+    if field is not None and field.description:
+        return annotation, field.description, text
+    if annotation is bool:
+        return annotation, "true or false", text
+    if get_origin(annotation) is Literal:
+        return annotation, "one of " + ", ".join(get_args(annotation)), text
+    if get_origin(annotation) is tuple:
+        return annotation, "a list: one item a line, each beginning with '- '", ""
+    return annotation, "a section: its options below it, one a line, indented", ""
+
+
+def _bare(annotation: Any) -> Any:
+    """Returns the type without its constraints and without None."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif get_origin(annotation) in (Union, UnionType):
+            annotation = next(arm for arm in get_args(annotation) if arm is not NoneType)
+        else:
+            return annotation
+
+
+def _fix(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> str:
+    annotation, _, example = _rule(model, path)
+    name = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
+    if get_origin(annotation) is Literal:
+        choices = list(get_args(annotation))
+        return f"write {name} {nearest(str(value), choices) or example or choices[0]}"
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return "put the value in quotes"
+    if example:
+        return f"write for example {name} {example}"
+    if get_origin(annotation) is tuple:
+        return "write the items below it, or [] for none"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"write its options below it, such as {next(iter(annotation.model_fields))}"
+    return "correct the value, or remove the line"
+
+
+def _known_instead(model: type[BaseModel], path: KeyPath) -> str:
+    """Returns the fix for an unknown option: the nearest option here, the same option elsewhere, or all known here."""
+    word = str(path[-1])
+    section = _rule(model, path[:-1])[0] if path[:-1] else model
+    here = list(section.model_fields)
+    meant = nearest(word, here)
+    if meant is not None:
+        return f"write {meant} instead"
+    elsewhere = [place for place in _options(model) if place.endswith(f".{word}")]
+    if elsewhere:
+        return f"move it to {elsewhere[0]}"
+    other, where = (AgentSpec, "an agent's file") if model is Settings else (Settings, CONFIG_NAME)
+    if word in other.model_fields:
+        return f"move it to {where}, where it belongs"
+    return f"remove it; known here: {', '.join(here)}"
+
+
+def _options(model: type[BaseModel], before: str = "") -> Iterable[str]:
+    """Yields every option of a model as a dotted path, items of lists as `[]`."""
+    for name, field in model.model_fields.items():
+        yield before + name
+        annotation, inside = _bare(field.annotation), "."
+        if get_origin(annotation) is tuple:
+            annotation, inside = _bare(get_args(annotation)[0]), "[]."
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from _options(annotation, before + name + inside)
+
+
+def _fits(data: dict[str, Any]) -> bool:
+    try:
+        Settings.model_validate(data)
+    except ValidationError:
+        return False
+    return True
+
+
+def _at(data: Any, path: KeyPath) -> Any:
+    """Returns the value at a path known to exist in plain data."""
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _about_file(path: Path, message: str, fix: str) -> Problem:
+    return Problem(file=path, line=None, key="", value=None, message=message, fix=fix)
+
+
+def _resolved(text: str, folder: Path, home: Path) -> Path:
+    if text == "~" or text.startswith("~/"):
+        return home / text[2:]
+    return folder / text
+
+
+def _exists(path: Path) -> bool:
+    # A dangling link is chosen too, so that loading it says what is wrong instead of taking the defaults.
+    return _holds(Path.exists, path) or _holds(Path.is_symlink, path)
+
+
+def _holds(test: Callable[[Path], bool], path: Path) -> bool:
+    try:
+        return test(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

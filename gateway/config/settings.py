@@ -1,0 +1,421 @@
+"""The models of config.yaml: every option with its type, bounds, default and description.
+
+Invariants: an unknown option or a value of the wrong type is a mistake. Defaults are defined only here. Secrets are
+never printed. The `config` package checks the rules that span several files.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Callable
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+
+from agents.spec import AGENT_NAME, AGENT_NAME_RULE, Number, Section, Whole, refused, seconds, whole
+
+_OLLAMA = "http://localhost:11434"
+#: The bot's number, a colon and 35 characters: the form of the tokens that @BotFather has issued for years.
+TELEGRAM_TOKEN = re.compile(r"[0-9]{5,16}:[A-Za-z0-9_-]{35}")
+TELEGRAM_URL = "https://api.telegram.org"
+#: The bot's number in base64, the time the token was made, and a signature. Discord does not guarantee the lengths,
+#: which have grown once. These bounds only tell a token from an id, a client secret or half of a token.
+DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0-9_-]{10,128}")
+DISCORD_URL = "https://discord.com/api/v10"
+_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+_URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
+
+
+class LogSettings(Section):
+    """The log's content, format and destination. `file` is relative to config.yaml; null means the terminal."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    format: Literal["console", "json"] = "console"
+    file: str | None = Field(
+        default=None, min_length=1, max_length=1000, description="the path of a file", examples=["remora.log"]
+    )
+
+
+class ConsoleSettings(Section):
+    """The chat in the terminal."""
+
+    enabled: bool = True
+
+
+def _number(pattern: str) -> Callable[[Any], str]:
+    """Returns a validator for a platform's id: exact digits, so that no two texts mean the same person."""
+    canonical = re.compile(pattern)
+
+    def number(value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | str) or not canonical.fullmatch(str(value)):
+            raise ValueError("a number is needed")
+        return str(value)
+
+    return number
+
+
+PersonNumber = Annotated[
+    str,
+    BeforeValidator(_number("[1-9][0-9]{0,15}")),
+    Field(
+        description="a person's number on Telegram, such as 123456789 (a @name can be taken over by someone else)",
+        examples=["123456789"],
+    ),
+]
+GroupNumber = Annotated[
+    str,
+    BeforeValidator(_number("-[1-9][0-9]{0,15}")),
+    Field(description="a group's negative number on Telegram", examples=["-1001234567890"]),
+]
+# The upper bits of Discord's ids count milliseconds since 2015, so no id ever had fewer than 15 digits.
+_snowflake = _number("[1-9][0-9]{14,19}")
+DiscordPerson = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a person's id on Discord, 15 to 20 digits (Developer Mode on, right-click the name, Copy User ID)",
+        examples=["123456789012345678"],
+    ),
+]
+DiscordServer = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a server's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Server ID)",
+        examples=["234567890123456789"],
+    ),
+]
+DiscordChannelNumber = Annotated[
+    str,
+    BeforeValidator(_snowflake),
+    Field(
+        description="a channel's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Channel ID)",
+        examples=["345678901234567890"],
+    ),
+]
+
+
+class WebhookSettings(Section):
+    """A webhook, to which a platform delivers updates instead of being polled.
+
+    `secret` proves that a request comes from the platform. `url` is the address of the HTTP server as seen from
+    outside; the channel appends its own path.
+    """
+
+    url: str = Field(
+        max_length=1000, description="the address the platform delivers to", examples=["https://bot.example.org"]
+    )
+    # The default is validated too: without a secret, anyone who finds the address could impersonate anyone.
+    secret: SecretStr = Field(default=SecretStr(""), validate_default=True)
+
+    @field_validator("url")
+    @classmethod
+    def _reaches_us(cls, url: str) -> str:
+        example = "write for example url: https://bot.example.org"
+        if not _URL.fullmatch(url):
+            raise refused("is not a plain address with at most a path of letters, digits, -, . and _", example)
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+            raise refused("is not https, so others on the network could read the messages", example)
+        return url
+
+    @field_validator("secret")
+    @classmethod
+    def _can_not_be_guessed(cls, secret: SecretStr) -> SecretStr:
+        value = secret.get_secret_value()
+        make = (
+            'python3 -c "import secrets; print(secrets.token_urlsafe(32))" prints one. Add it to .env as '
+            "TELEGRAM_WEBHOOK_SECRET and write secret: ${TELEGRAM_WEBHOOK_SECRET}"
+        )
+        if not value:
+            raise refused("is missing; without it, anyone could write to the bot in someone else's name", make)
+        if not _WEBHOOK_SECRET.fullmatch(value):
+            raise refused("is not a secret of 16 to 256 letters A-Z and a-z, digits, _ and -", make)
+        return secret
+
+
+class TelegramSettings(Section):
+    """A bot on Telegram, and who may talk to it: people in `allow` and `admins` in private, and groups in `groups`.
+
+    `group_members` says which members of such a group are answered, and `mention` whether they must call the bot.
+    `stream` says how a growing answer is shown. Without `webhook`, Telegram is polled for updates.
+    """
+
+    platform: ClassVar[Literal["telegram"]] = "telegram"
+    id: str = Field(default="telegram", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    token: SecretStr = Field(description="the bot's token from @BotFather", examples=["${TELEGRAM_TOKEN}"])
+    base_url: str = Field(
+        default=TELEGRAM_URL,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the address of a Bot API server",
+    )
+    allow: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    admins: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=1000)
+    groups: tuple[GroupNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    mention: bool = True
+    stream: Literal["edit", "draft"] = "edit"
+    webhook: WebhookSettings | None = None
+
+    @property
+    def number(self) -> str:
+        """The bot's number, with which its token begins."""
+        return self.token.get_secret_value().partition(":")[0]
+
+    @field_validator("token")
+    @classmethod
+    def _looks_like_a_token(cls, token: SecretStr) -> SecretStr:
+        if not TELEGRAM_TOKEN.fullmatch(token.get_secret_value()):
+            raise refused(
+                "is not a bot token, which has digits, a colon and 35 more characters",
+                "copy all of it from @BotFather, who shows it again under /mybots",
+            )
+        return token
+
+
+class DiscordSettings(Section):
+    """A bot on Discord, and who may talk to it.
+
+    People in `allow` and `admins` may talk to it in private, and others in all channels of `servers` and in the
+    channels `groups`. `group_members` says who is answered there, and `mention` whether they must call the bot.
+    """
+
+    platform: ClassVar[Literal["discord"]] = "discord"
+    id: str = Field(default="discord", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    token: SecretStr = Field(description="the bot's token from its Bot page on Discord", examples=["${DISCORD_TOKEN}"])
+    base_url: str = Field(
+        default=DISCORD_URL,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the address of Discord's API",
+    )
+    allow: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=10_000)
+    admins: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=1000)
+    servers: tuple[DiscordServer, ...] = Field(default_factory=tuple, max_length=10_000)
+    groups: tuple[DiscordChannelNumber, ...] = Field(default_factory=tuple, max_length=10_000)
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    mention: bool = True
+
+    @property
+    def number(self) -> str:
+        """The bot's id, with which its token begins. Empty if it can't be read."""
+        return discord_number(self.token.get_secret_value())
+
+    @field_validator("token")
+    @classmethod
+    def _looks_like_a_token(cls, token: SecretStr) -> SecretStr:
+        if not DISCORD_TOKEN.fullmatch(token.get_secret_value()):
+            raise refused(
+                "is not a bot token, which has three parts of letters, digits, - and _ separated by dots",
+                "copy all of it from the Bot page at https://discord.com/developers/applications, where Reset Token "
+                "shows a new one",
+            )
+        return token
+
+
+#: The settings of a bot on any platform.
+BotSettings: TypeAlias = TelegramSettings | DiscordSettings
+
+
+def discord_number(token: str) -> str:
+    """Returns the bot's id from the first part of its Discord token, which is base64. Empty if it holds no id."""
+    head = token.partition(".")[0]
+    try:
+        number = urlsafe_b64decode(head + "=" * (-len(head) % 4)).decode("ascii")
+    except ValueError:
+        return ""
+    return number if re.fullmatch("[1-9][0-9]{14,19}", number) else ""
+
+
+class ChannelsSettings(Section):
+    """The chat platforms."""
+
+    console: ConsoleSettings = Field(default_factory=ConsoleSettings)
+    telegram: tuple[TelegramSettings, ...] = Field(default_factory=tuple, max_length=100)
+    discord: tuple[DiscordSettings, ...] = Field(default_factory=tuple, max_length=100)
+
+    @property
+    def bots(self) -> tuple[BotSettings, ...]:
+        """The bots on all platforms."""
+        return (*self.telegram, *self.discord)
+
+
+class HttpSettings(Section):
+    """The HTTP server on which `remora serve` reports its health and receives webhooks.
+
+    After `exit_after_minutes` of bad health the process exits, so that it can be restarted (0: never).
+    """
+
+    enabled: bool = True
+    host: str = Field(
+        default="127.0.0.1", min_length=1, max_length=255, description="an address of this machine to listen at"
+    )
+    port: Whole = whole(8765, "port", 1, 65_535)
+    exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
+
+
+class LimitSettings(Section):
+    """Bounds on turns and messages.
+
+    `concurrent_turns` applies to each agent. `message_chars` is the number of characters of one message that the model
+    sees (the head and tail of a longer message). `queue` is the number of messages of one session that may wait. A
+    person may send `person_burst` messages at once and `person_messages_per_minute` in the long run. Messages that
+    waited longer than `stale_hours` for the bot to start are answered only on request. An answer that takes longer than
+    `placeholder_seconds` is shown as it grows.
+    """
+
+    concurrent_turns: Whole = whole(8, "turns", 1, 1000)
+    turn_seconds: Number = seconds(180.0, 3600)
+    burst_seconds: Number = seconds(1.0, 60, zero=True)
+    message_chars: Whole = whole(32_000, "characters", 200, 1_000_000)
+    queue: Whole = whole(50, "messages", 1, 10_000)
+    person_messages_per_minute: Whole = whole(30, "messages", 1, 10_000)
+    person_burst: Whole = whole(10, "messages", 1, 1000)
+    stale_hours: Number = Field(default=2.0, gt=0, le=168, description="a number of hours greater than 0, at most 168")
+    placeholder_seconds: Number = seconds(1.5, 60, zero=True)
+
+
+class AttachmentSettings(Section):
+    """The limits for reading files and pictures.
+
+    `max_bytes` applies to each of them (0: none is read), and `fetch_seconds` to all attachments of a message together.
+    A prompt holds at most `text_tokens` tokens of their text, and the model sees the last `pictures` of a session.
+    """
+
+    # Telegram gives bots files of at most 20 MB, and all files are held in memory while they are read.
+
+    max_bytes: Whole = whole(10_000_000, "bytes", 0, 20_000_000)
+    fetch_seconds: Number = seconds(20.0, 600)
+    text_tokens: Whole = whole(8000, "tokens", 0, 200_000)
+    # Each request carries these pictures, of up to 5 MB each.
+    pictures: Whole = whole(4, "pictures", 0, 10)
+
+
+class TranscriberSettings(Section):
+    """A server that transcribes voice messages through OpenAI's API (/audio/transcriptions)."""
+
+    base_url: str = Field(
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        description="the server's address, before /audio/transcriptions",
+        examples=["https://api.openai.com/v1"],
+    )
+    model: str = Field(
+        min_length=1, max_length=200, description="the model's name on its server", examples=["whisper-1"]
+    )
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    timeout: Number = seconds(60.0, 600)
+    language: str | None = Field(
+        default=None, pattern=r"^[a-z]{2,3}$", description="a language's code of two or three letters", examples=["de"]
+    )
+
+
+class MemorySettings(Section):
+    """The moments when messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit.
+
+    With `admins_read`, a channel's admins see what is remembered about its people and groups; without it they can only
+    count and forget memories. Messages older than `transcript_days` lose their text (null: never), but what was learned
+    from them stays.
+    """
+
+    quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
+    extract_tokens: Whole = whole(2000, "tokens", 100, 100_000)
+    extract_messages: Whole = whole(30, "messages", 1, 1000)
+    exit_seconds: Number = seconds(20.0, 600, zero=True)
+    admins_read: bool = True
+    transcript_days: Whole | None = whole(None, "days", 1, 36_500)
+
+
+class RecallSettings(Section):
+    """The search mode of memory: `hybrid` searches by words and meaning, `classic` by words alone."""
+
+    mode: Literal["hybrid", "classic"] = "hybrid"
+
+
+class EmbeddingSettings(Section):
+    """The embedding models for search by meaning.
+
+    `local` uses two models inside this process: a multilingual one, and an English one that tells words apart. `small`
+    and `english` use only one of the two. The other choices are a server with OpenAI's or Ollama's API, or none.
+    """
+
+    provider: Literal["local", "small", "english", "openai", "ollama", "none"] = "local"
+    base_url: str = Field(default="", max_length=1000, description="the server's address", examples=[_OLLAMA])
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    model: str = Field(default="", max_length=200, description="the model's name on its server")
+    dimension: Whole | None = Field(default=None, ge=8, le=8192, description="the number of values in a vector")
+    timeout: Number = seconds(30.0, 600)
+    batch: Whole = whole(64, "texts", 1, 2048)
+
+    @model_validator(mode="after")
+    def _a_server_is_named(self) -> EmbeddingSettings:
+        if self.provider in ("openai", "ollama"):
+            if not self.base_url:
+                raise refused(f"{self.provider} needs a base_url", f"add base_url, such as {_OLLAMA}")
+            if not self.model:
+                raise refused(f"{self.provider} needs a model", "add the name of an embedding model")
+        return self
+
+
+class RerankSettings(Section):
+    """A server that reranks the best few findings, through the API of Jina, Cohere and others."""
+
+    base_url: str = Field(min_length=1, max_length=1000, description="the server's address, before /rerank")
+    model: str = Field(min_length=1, max_length=200, description="the model's name on its server")
+    key: SecretStr | None = Field(default=None, max_length=1000)
+    top_n: Whole = whole(8, "findings", 2, 100)
+    timeout: Number = seconds(1.5, 60)
+
+
+class BackupSettings(Section):
+    """The backup settings: the folder, the days for which a backup is kept, and whether a backup is made each day."""
+
+    folder: str = Field(
+        default="backups",
+        min_length=1,
+        max_length=1000,
+        description="the path of a folder, inside data_dir unless it begins with /",
+    )
+    keep_days: Whole = whole(14, "days", 1, 3650)
+    daily: bool = True
+
+    def within(self, data_dir: Path) -> Path:
+        """Returns the backup folder for data in `data_dir`."""
+        return data_dir / self.folder
+
+
+class Settings(Section):
+    """The content of config.yaml as written. Its paths are not resolved yet (see `Config`)."""
+
+    data_dir: str = Field(default="data", min_length=1, max_length=1000, description="the path of a folder")
+    agents_dir: str = Field(
+        default="agents",
+        min_length=1,
+        max_length=1000,
+        description="the path of the folder with the agents' .yaml files",
+    )
+    default_agent: str = Field(default="assistant", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    durability: Literal["process", "power-loss"] = "process"
+    log: LogSettings = Field(default_factory=LogSettings)
+    channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
+    http: HttpSettings = Field(default_factory=HttpSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
+    transcriber: TranscriberSettings | None = None
+    memory: MemorySettings = Field(default_factory=MemorySettings)
+    recall: RecallSettings = Field(default_factory=RecallSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    rerank: RerankSettings | None = None
+    backup: BackupSettings = Field(default_factory=BackupSettings)
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"

@@ -1,0 +1,296 @@
+"""The clock of the night jobs: one worker per store, woken at the agents' times, runs the jobs that are due.
+
+Invariants: APScheduler only wakes. Only the record of runs decides what is due, so a wake too many, too late or
+missing changes only when a job runs. The jobs of a store run one after the other in the order of the night, and a job
+that fails holds up no other. In the first seconds after a start people talk undisturbed. On a damaged store nothing
+runs. A run that is stopped in the middle goes on at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from agents.spec import AgentSpec, JobsSpec
+from gateway.ops import schedule
+from gateway.ops.schedule import DueTime
+from memory.errors import StorageError
+from memory.jobs.runner import Run
+from memory.service import Service
+
+log = structlog.get_logger(__name__)
+
+#: The job that belongs to a store and not to an agent: it runs for the first agent of the store, after all others.
+TIDY: Final = "tidy"
+#: Seconds after a start in which no job runs: the person who starts the bot wants to talk.
+_SETTLED: Final = 30.0
+#: Minutes after which a worker checks by itself what is due: nothing wakes it after the machine slept or its clock was
+#: changed.
+_LOOKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timetable:
+    """The times of one agent's jobs: those that are switched on, in the order of the night, in the agent's timezone.
+
+    `has` names these jobs and also the ones that are only switched off, which may be run by hand.
+    """
+
+    agent: str
+    zone: ZoneInfo
+    jobs: tuple[schedule.ScheduledJob, ...]
+    has: frozenset[str]
+
+    def job(self, name: str) -> schedule.ScheduledJob | None:
+        """Returns the job of this name, or None where it is switched off."""
+        return next((job for job in self.jobs if job.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The next run of a job for an agent, in milliseconds UTC; None where the job is switched off."""
+
+    agent: str
+    job: str
+    at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A run that is to be made. `period` names it in the record."""
+
+    agent: str
+    job: str
+    period: str
+
+
+def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
+    """Returns the timetables of one store's agents; the first also has the store's own job."""
+    made = []
+    for n, (name, spec) in enumerate(specs.items()):
+        has = frozenset(
+            job
+            for job in JobsSpec.model_fields
+            if (n == 0 if job == TIDY else spec.memory.enabled and (job != "manner" or spec.memory.manner))
+        )
+        jobs = tuple(
+            schedule.ScheduledJob(name=job, at=when.at, weekday=when.weekday)
+            for job, when in spec.jobs.times.items()
+            if job in has
+        )
+        made.append(Timetable(agent=name, zone=ZoneInfo(spec.timezone), jobs=jobs, has=has))
+    return tuple(made)
+
+
+class Worker:
+    """Runs the night jobs of one store. `work` is its main loop; call `wake` when something may be due."""
+
+    def __init__(
+        self,
+        memory: Service,
+        agents: Sequence[Timetable],
+        *,
+        now: Callable[[], int],
+    ) -> None:
+        """`now` gives milliseconds UTC."""
+        self.agents = tuple(agents)
+        self._memory = memory
+        self._now = now
+        self._woken = asyncio.Event()
+        self._asked: list[_Wanted] = []
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The names of all jobs, in the order of the night."""
+        return (*self._memory.jobs.names, TIDY)
+
+    async def wake(self) -> None:
+        """Has the worker check what is due."""
+        self._woken.set()
+
+    def ask(self, agent: str, job: str) -> str:
+        """Has a job run for an agent as soon as the job under way is done; returns the period that names the run.
+
+        The agent must have the job in its timetable's `has`.
+        """
+        wanted = self._by_hand(agent, job)
+        self._asked.append(wanted)
+        self._woken.set()
+        return wanted.period
+
+    async def run(self, agent: str, job: str) -> Run | None:
+        """Runs a job that the agent `has` now; None while it is under way.
+
+        Raises `StorageError` when the store fails.
+        """
+        return await self._run(self._by_hand(agent, job))
+
+    def missing(self, agent: str, job: str) -> str | None:
+        """Returns the setting in an agent's file because of which it lacks this job; None if it has the job."""
+        has = next(one.has for one in self.agents if one.agent == agent)
+        if job == TIDY or job in has:
+            return None
+        return "memory.manner" if has - {TIDY} else "memory.enabled"
+
+    def planned(self, agents: Collection[str]) -> list[Planned]:
+        """Returns the next run of each job for these agents, in the order of the night."""
+        now = self._now()
+        return [one for agent in self.agents if agent.agent in agents for one in planned(agent, self.jobs, now=now)]
+
+    async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Runs what is due whenever woken; first, once the start has settled, what was missed. Never ends."""
+        await sleep(_SETTLED)
+        while True:
+            await self.work_off()
+            await self._woken_or(sleep(60.0 * _LOOKS))
+
+    async def work_off(self) -> list[Run]:
+        """Runs all jobs asked for and all that are due by now, one after the other; returns the runs that ended."""
+        ran: list[Run] = []
+        try:
+            damage = (await self._memory.stats.health(())).damage
+            if damage is not None:
+                log.error("jobs.put_off", reason=damage)
+                return ran
+        except StorageError as exc:
+            log.error("jobs.put_off", error=str(exc), again_in_minutes=_LOOKS)
+            return ran
+        for job in self.jobs:
+            for agent in self.agents:
+                # Before each job: a person waits for the run they asked for, and a night may take hours.
+                ran += await self._run_asked()
+                ran += await self._alone(self._run_due(agent, job), agent.agent, job)
+        return ran + await self._run_asked()
+
+    async def _run_asked(self) -> list[Run]:
+        ran: list[Run] = []
+        while self._asked:
+            wanted = self._asked.pop(0)
+            ran += await self._alone(self._run(wanted), wanted.agent, wanted.job)
+        return ran
+
+    async def _alone(self, act: Awaitable[Run | None], agent: str, job: str) -> list[Run]:
+        """Runs one job of an agent; an error is logged and holds up no other job."""
+        try:
+            run = await act
+        except StorageError as exc:
+            log.error("jobs.put_off", agent=agent, job=job, error=str(exc), again_in_minutes=_LOOKS)
+        except Exception:  # a fault in one job must not end the night jobs of all
+            log.exception("jobs.put_off", agent=agent, job=job, again_in_minutes=_LOOKS)
+        else:
+            return [] if run is None else [run]
+        return []
+
+    async def _run_due(self, agent: Timetable, job: str) -> Run | None:
+        # Asked anew for each job: the jobs before it may have taken hours.
+        wanted = await self._wanted(agent, job)
+        return None if wanted is None else await self._run(wanted)
+
+    async def _woken_or(self, late: Awaitable[None]) -> None:
+        # A monotonic clock, which nobody can set: a scheduler that uses the machine's time would wait for days after
+        # that time was put back by days.
+        waits: list[asyncio.Future[object]] = [asyncio.ensure_future(self._woken.wait()), asyncio.ensure_future(late)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+        self._woken.clear()
+
+    async def _wanted(self, agent: Timetable, name: str) -> _Wanted | None:
+        """Returns the run of a job that is due, that broke off or that may be begun again.
+
+        If the job is switched off by now, only a run that somebody asked for goes on.
+        """
+        job = agent.job(name)
+        if job is not None and (slot := await self._due(agent, job)) is not None:
+            return _Wanted(agent=agent.agent, job=name, period=slot.period.isoformat())
+        for run in await self._memory.jobs.unfinished(agent.agent) if name in agent.has else ():
+            if run.job == name and (job is not None or run.is_by_hand):
+                return _Wanted(agent=agent.agent, job=name, period=run.period)
+        return None
+
+    async def _due(self, agent: Timetable, job: schedule.ScheduledJob) -> DueTime | None:
+        jobs, now = self._memory.jobs, self._now()
+        until = schedule.latest(job, agent.zone, now).until
+        last = await jobs.last(agent.agent, job.name, until=until.isoformat())
+        return schedule.due(
+            job,
+            agent.zone,
+            None if last is None else date.fromisoformat(last),
+            now,
+            since=await jobs.since(agent.agent),
+        )
+
+    def _by_hand(self, agent: str, job: str) -> _Wanted:
+        # A store is tidied for its first agent, whichever agent is asked.
+        one = self.agents[0] if job == TIDY else next(one for one in self.agents if one.agent == agent)
+        return _Wanted(agent=one.agent, job=job, period=by_hand(one.zone, self._now()))
+
+    async def _run(self, wanted: _Wanted) -> Run | None:
+        jobs = self._memory.jobs
+        if wanted.job == TIDY:
+            return await jobs.once(wanted.agent, TIDY, wanted.period, self._memory.housekeeping.tidy)
+        return await jobs.run(wanted.agent, wanted.job, wanted.period)
+
+
+def planned(agent: Timetable, names: Sequence[str], *, now: int) -> list[Planned]:
+    """Returns the next run of each of these jobs for an agent, as of `now`, milliseconds UTC."""
+    return [
+        Planned(agent=agent.agent, job=name, at=None if job is None else schedule.following(job, agent.zone, now).at)
+        for name in names
+        for job in [agent.job(name)]
+    ]
+
+
+def by_hand(zone: ZoneInfo, now: int) -> str:
+    """Returns the period of a run asked for at `now` (milliseconds UTC): that second in the agent's timezone."""
+    return datetime.fromtimestamp(now / 1000, UTC).astimezone(zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+@asynccontextmanager
+async def ticking(
+    workers: Sequence[Worker], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> AsyncIterator[None]:
+    """Runs the workers while the block runs.
+
+    At its end they are stopped where they are; the next start goes on from there.
+    """
+    # Imported here: only a long-running process needs a scheduler.
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
+    from apscheduler.triggers.cron import CronTrigger
+
+    # By default APScheduler drops a job that is a second late; here it only wakes, so late is as good as in time.
+    defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+    scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
+    for worker in workers:
+        for agent in worker.agents:
+            for job in agent.jobs:
+                at = CronTrigger(
+                    day_of_week=job.weekday, hour=job.at.hour, minute=job.at.minute, second=0, timezone=agent.zone
+                )
+                scheduler.add_job(worker.wake, at)
+    scheduler.start()
+    tasks = [asyncio.create_task(worker.work(sleep)) for worker in workers]
+    for task in tasks:
+        task.add_done_callback(_log_end)
+    try:
+        yield
+    finally:
+        scheduler.shutdown(wait=False)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _log_end(task: asyncio.Task[None]) -> None:
+    """Logs that a worker ended without being stopped: no night job runs any more, and the operator must know."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("jobs.ended", exc_info=error)

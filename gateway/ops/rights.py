@@ -1,0 +1,48 @@
+"""Closes Remora's files to other users where an earlier version or another program has left them open.
+
+New files are closed by the umask that the command line sets. Files that the operator writes (config.yaml, agents) and
+folders that already existed stay as they are.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import structlog
+
+from gateway.cli.backup_files import Stores
+from gateway.config.loading import Config
+
+log = structlog.get_logger(__name__)
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def close_to_others(config: Config, default: str) -> None:
+    """Removes other users' rights to Remora's files. `default` is the database of agents that don't name one."""
+    for path in _kept(config, Stores.of(config, default)):
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & _OTHERS:
+                path.chmod(mode & ~_OTHERS)
+        except OSError as error:
+            log.warning("file.open_to_others", path=str(path), error=error.strerror, fix="make Remora's user its owner")
+
+
+def _kept(config: Config, stores: Stores) -> Iterator[Path]:
+    """Yields the databases with the files beside them, backups, exports, logs and .env, but no links."""
+    within = [
+        (stores.folder, stores.names),
+        (stores.retention.folder, [f"{Path(name).stem}-" for name in stores.names]),
+        (stores.folder / "exports", [""]),
+    ]
+    if config.log_file is not None:
+        within.append((config.log_file.parent, [config.log_file.name]))
+    if config.source is not None:
+        within.append((config.source.parent, [".env"]))
+    for folder, beginnings in within:
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.name.startswith(tuple(beginnings)) and path.is_file() and not path.is_symlink():
+                yield path

@@ -1,0 +1,355 @@
+"""`remora serve`: every channel receives until the process is told to stop, and a health page reports how that goes.
+
+Invariants: one channel's trouble never ends another channel. At shutdown receiving stops first, then messages that were
+taken are answered, then messages are read for memories, each within its time. Nothing is lost if that is cut short,
+because everything taken is committed and the next start continues with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import random
+import signal
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
+from types import FrameType
+from typing import Any
+
+import structlog
+
+from channels.base import Channel, Health
+from channels.supervision import supervise
+from gateway import app
+from gateway.config.loading import Config
+from gateway.ops import http
+from gateway.ops.night_clock import ticking
+from memory.errors import StorageError
+from memory.service import Service, StoreHealth
+
+log = structlog.get_logger(__name__)
+
+#: Seconds without contact after which a channel is in trouble. An empty poll ends after 30 s.
+SILENCE = 120
+#: Seconds beyond a turn's own deadline that a message may wait for its answer, or an answer for its delivery.
+GRACE = 60
+#: Seconds between two checks of the process's own health.
+_WATCH = 15.0
+#: Seconds that a store gets to report its health.
+_STORE_PATIENCE = 5.0
+#: Seconds for which a failure to open files is reported: long enough for the watch to see it.
+_STARVED = 2 * _WATCH
+
+
+async def serve(
+    config: Config,
+    channels: Mapping[str, Channel],
+    *,
+    stop: asyncio.Event,
+    say: Callable[[str], None],
+    warnings: Sequence[str] = (),
+    now: Callable[[], int] = app.now,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> int:
+    """Serves `channels` until `stop` is set or all of them have ended. Returns the exit code.
+
+    The exit code is 0, or 1 if health was bad for longer than `http.exit_after_minutes`. `say` is called with a few
+    lines for the operator, among them `warnings`. Raises `memory.errors.StorageError` if a store can't be opened, and
+    `http.AddressUnusable`.
+    """
+    began = monotonic()
+    # Read once, because it is a file, and the process may later be unable to open files.
+    running = version()
+    hearing = asyncio.Event()
+    files = _Files(monotonic)
+    hooks = {name: hook for name, channel in channels.items() if (hook := channel.hook()) is not None}
+    async with AsyncExitStack() as stack:
+        stack.enter_context(files.counted(asyncio.get_running_loop()))
+        parts = await stack.enter_async_context(app.opened(config, channels, now=now))
+        memories = {
+            spec.database or app.DEFAULT_DATABASE: parts.roster.stores[name].memory
+            for name, spec in config.agents.items()
+        }
+
+        async def report() -> http.Report:
+            return judge(
+                channels={name: _felt(channel) for name, channel in channels.items()},
+                stores={name: await _asked(memory, channels) for name, memory in memories.items()},
+                process=files.trouble(),
+                now=now(),
+                uptime=monotonic() - began,
+                turn_seconds=config.settings.limits.turn_seconds,
+                version=running,
+            )
+
+        page = None
+        if config.settings.http.enabled:
+            page = await stack.enter_async_context(
+                http.serving(
+                    report,
+                    host=config.settings.http.host,
+                    port=config.settings.http.port,
+                    hooks=tuple(hooks.values()),
+                    hearing=hearing.is_set,
+                )
+            )
+        # Entered after the page, so that the page reports health until all is answered and puts off late requests.
+        router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
+        say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks.items()}))
+        for warning in warnings:
+            say(f"Warning: {warning}")
+
+        async def receive() -> None:
+            hearing.set()
+            async with asyncio.TaskGroup() as group:
+                for channel in channels.values():
+                    group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
+
+        await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
+
+        async def stopped() -> None:
+            await stop.wait()
+            hearing.clear()
+
+        code = await _first(
+            receive(),
+            stopped(),
+            _watch(report, minutes=config.settings.http.exit_after_minutes, monotonic=monotonic, sleep=sleep),
+        )
+        hearing.clear()
+        say("Ending: what was taken is answered first. Ctrl-C once more ends at once; the next start then goes on.")
+    return code
+
+
+def judge(
+    *,
+    channels: Mapping[str, Health],
+    stores: Mapping[str, StoreHealth | str],
+    now: int,
+    uptime: float,
+    turn_seconds: float,
+    version: str,
+    process: str = "",
+) -> http.Report:
+    """Returns the health of the process, in numbers and reasons.
+
+    `now` is in milliseconds UTC, `uptime` in seconds. `process` says what is wrong with the process itself. For a store
+    that could not report its health, `stores` holds the reason as a text.
+    """
+    reasons = [process] if process else []
+    polls: dict[str, http.ChannelReport] = {}
+    for name, health in channels.items():
+        silent = _age(health.contact, now)
+        polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble=health.trouble)
+        if health.trouble:
+            reasons.append(f"{name}: {health.trouble}")
+        elif (uptime if silent is None else silent) > SILENCE:
+            since = "since the start" if silent is None else f"for {silent} s"
+            reasons.append(f"{name}: no contact with the platform {since}.")
+    states: list[http.StoreReport] = []
+    for name, store in stores.items():
+        if isinstance(store, str):
+            reasons.append(f"{name}: {store}")
+            states.append(
+                http.StoreReport(
+                    name=name, oldest_inbox_seconds=None, oldest_outbox_seconds=None, damage=store, wal_bytes=None
+                )
+            )
+            continue
+        inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
+        states.append(
+            http.StoreReport(
+                name=name,
+                oldest_inbox_seconds=inbox,
+                oldest_outbox_seconds=outbox,
+                damage=store.damage,
+                wal_bytes=store.wal_bytes,
+                words_only=store.words_only,
+            )
+        )
+        if store.damage:
+            reasons.append(f"{name}: {store.damage}")
+        if inbox is not None and inbox > turn_seconds + GRACE:
+            reasons.append(f"{name}: a message has waited for its answer for {inbox} s.")
+        if outbox is not None and outbox > turn_seconds + GRACE:
+            reasons.append(f"{name}: an answer could not be delivered for {outbox} s.")
+    return http.Report(
+        reasons=tuple(reasons),
+        channels=polls,
+        stores=tuple(states),
+        version=version,
+        uptime_seconds=int(uptime),
+    )
+
+
+@contextmanager
+def signals(stop: asyncio.Event) -> Iterator[None]:
+    """Makes the first SIGINT or SIGTERM set `stop`, and the second end the process at once (exit 130 or 143).
+
+    Must be entered in the main thread with the loop running.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            # The signal's default effect is not used: it has none in a container, where this is the first process.
+            os._exit(128 + number)
+        asked = True
+        loop.call_soon_threadsafe(stop.set)
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def version() -> str:
+    """Returns the version of the installed package."""
+    try:
+        return package_version("remora")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def describe(config: Config, name: str) -> str:
+    """Returns an agent's description in one clause: its name and the models it uses."""
+    models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in config.agents[name].models)
+    chosen = " (default)" if name == config.default_agent and len(config.agents) > 1 else ""
+    return f"{name}{chosen}: {models or 'offline, no language model'}"
+
+
+async def _first(receiving: Awaitable[None], stopping: Awaitable[object], watching: Awaitable[None]) -> int:
+    """Waits until one of the three has ended and ends the others. Returns the exit code or raises the first's error."""
+    tasks = [asyncio.ensure_future(each) for each in (receiving, stopping, watching)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+    return 1 if tasks[2] in done else 0
+
+
+async def _watch(
+    report: Callable[[], Awaitable[http.Report]],
+    *,
+    minutes: float,
+    monotonic: Callable[[], float],
+    sleep: Callable[[float], Awaitable[None]],
+) -> None:
+    """Logs changes of health. Returns once it has been bad for longer than `minutes`, unless `minutes` is 0."""
+    red_since: float | None = None
+    while True:
+        await sleep(_WATCH)
+        reasons = (await report()).reasons
+        if not reasons:
+            if red_since is not None:
+                log.warning("health.green", after_seconds=int(monotonic() - red_since))
+            red_since = None
+        elif red_since is None:
+            red_since = monotonic()
+            log.error("health.red", reasons=reasons)
+        elif minutes and monotonic() - red_since > minutes * 60:
+            log.critical("health.gave_up", reasons=reasons, minutes=minutes)
+            return
+
+
+def _felt(channel: Channel) -> Health:
+    try:
+        return channel.health()
+    # A boundary: one part that can't report its health must not end the watch over all parts.
+    except Exception as error:  # noqa: BLE001 - told by its name and place
+        return Health(trouble=_untold(error))
+
+
+async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
+    try:
+        async with asyncio.timeout(_STORE_PATIENCE):
+            return await memory.stats.health(list(channels))
+    except TimeoutError:
+        return f"the database did not answer within {_STORE_PATIENCE:g} s."
+    except StorageError as error:
+        return str(error)
+    # The same boundary.
+    except Exception as error:  # noqa: BLE001 - told by its name and place
+        return _untold(error)
+
+
+def _untold(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"it can't be told how it is: {type(error).__name__} at {place.filename}:{place.lineno}."
+
+
+class _Files:
+    """Notices when the process can open no more files and connections."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._refused: float | None = None
+
+    @contextmanager
+    def counted(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Notes connections that can't be accepted for lack of files.
+
+        `loop` retries each second and would log every try.
+        """
+
+        def unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            if getattr(context.get("exception"), "errno", None) in (errno.EMFILE, errno.ENFILE):
+                self._refused = self._monotonic()
+            else:
+                loop.default_exception_handler(context)
+
+        before = loop.get_exception_handler()
+        loop.set_exception_handler(unhandled)
+        try:
+            yield
+        finally:
+            loop.set_exception_handler(before)
+
+    def trouble(self) -> str:
+        """The trouble, for the operator. Empty if files can be opened now and could be opened lately."""
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            self._refused = self._monotonic()
+        if self._refused is None or self._monotonic() - self._refused > _STARVED:
+            return ""
+        return (
+            "The process can open no more files and connections. If that lasts, raise its limit (LimitNOFILE= of "
+            "systemd, --ulimit nofile= of Docker, ulimit -n)."
+        )
+
+
+def _age(at: int | None, now: int) -> int | None:
+    """Returns the whole seconds from `at` to `now`, both in milliseconds."""
+    return None if at is None else max(0, (now - at) // 1000)
+
+
+def _greeting(
+    config: Config, running: str, channels: Mapping[str, Channel], page: str | None, hooks: Mapping[str, str]
+) -> str:
+    """Returns the greeting. `running` is the program's version, `hooks` are the paths of webhooks by channel."""
+    agents = "; ".join(describe(config, name) for name in config.agents)
+    lines = [
+        f"Remora {running} serves {', '.join(channels)}. Ctrl-C ends it.",
+        f"  agents: {agents}",
+        f"  data:   {config.data_dir}",
+        f"  health: {page or 'not served (http.enabled is false)'}",
+    ]
+    if hooks:
+        at = f"{config.settings.http.host}:{config.settings.http.port}"
+        lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")
+    return "\n".join(lines)

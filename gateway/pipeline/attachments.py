@@ -1,0 +1,444 @@
+"""Reads attachments: pictures to be shown, texts to be read, voices to be heard.
+
+Invariants: a picture is recognised by its bytes, never by its name. An attachment that is not understood is named,
+with the reason, and never stops the message. Files are read in bounded time and memory, those of a few messages at
+once and PDFs in a process of their own, and one person's files hold up no other's. Kept text is masked and has at
+most `text_chars` characters. A label is one line that no file name can end, and no part of it looks like another
+label. The text of a file is other people's words and belongs inside a fence; a transcript is the person's own words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from agents.llm import ModelError
+from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
+from gateway.pipeline.shares import Shares
+from memory.service import Attached, AttachedState
+
+log = structlog.get_logger(__name__)
+
+#: Reasons why an attachment is only named: code → its words in the label.
+REASONS = {
+    "off": "not looked at",
+    "too_large": "too large",
+    "no_reader": "of a kind that can't be read",
+    "unreadable": "damaged or not readable",
+    "unreachable": "could not be fetched",
+    "no_transcriber": "nobody can listen to it",
+    "not_transcribed": "could not be listened to",
+    "empty": "nothing in it",
+    "locked": "locked with a password",
+}
+
+#: Messages whose files are read at the same time: each message may hold twice `max_bytes`.
+_MESSAGES_AT_ONCE = 4
+#: Models refuse larger pictures (Anthropic's take 5 MB) or are slow at them, and a picture goes with each request for
+#: as long as it stays in the window.
+_PICTURE_BYTES = 5_000_000
+#: Seconds after which a PDF is given up; the process that reads it stops by itself at half of that if it can.
+_PDF_SECONDS = 20.0
+#: PDFs read at the same time, by processes of up to 512 MB.
+_PDFS_AT_ONCE = 2
+#: Seconds to wait before a second try at fetching where the platform does not say.
+_PAUSE = 1.0
+#: Masks can't recognise a secret that the end of the kept text cuts in two, so this many characters before the end go
+#: as well.
+_TORN = 4_096
+_CUT = "\n[the rest of the file is left out]"
+_NAME_CHARS = 60
+#: Fewer tokens of a file are of no use.
+_LEAST_TOKENS = 50
+
+_PDF = "application/pdf"
+_PDF_MARK = re.compile(r"\[page \d{1,6} of (\d{1,6})\]\n")
+#: Share of control characters above which bytes are no text; text with terminal colour codes has some.
+_MOST_CONTROL = 0.05
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f\x7f]")
+_HIGH = re.compile(rb"[\x80-\xff]{1,4096}")
+_PAIR = re.compile(rb"[\x81-\xfe][\x40-\xfe]")
+#: GB 2312's first plane: the 3,755 commonest characters, which make up nearly all of any Chinese text.
+_COMMON_HANZI = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
+#: Environment variables the system may need to start Python; no others are passed on, because the environment holds
+#: keys.
+_NEEDED_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+class Transcribe(Protocol):
+    """Transcribes a recording. Raises `ModelError`."""
+
+    def __call__(self, data: bytes, *, name: str, media_type: str) -> Awaitable[str]: ...
+
+
+class Attachments:
+    """Understands the attachments of messages, one message at a time or many at once.
+
+    `max_bytes` bounds one attachment, twice that all attachments of one message; with 0 none is read. `fetch_seconds`
+    is the time for fetching and reading all attachments of one message, `transcribe_seconds` the additional time for
+    transcribing them. `text_chars` bounds the text kept of one attachment, in characters. Without `transcribe` no
+    voice message is transcribed. `mask` makes text fit to be kept; it is called in a thread. `sleep` waits for
+    seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int,
+        fetch_seconds: float,
+        text_chars: int,
+        transcribe: Transcribe | None,
+        mask: Callable[[str], str],
+        sleep: Callable[[float], Awaitable[None]],
+        transcribe_seconds: float = 60.0,
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._fetch_seconds = fetch_seconds
+        self._text_chars = text_chars
+        self._transcribe = transcribe
+        self._mask = mask
+        self._sleep = sleep
+        self._transcribe_seconds = transcribe_seconds
+        self._at_once = Shares(_MESSAGES_AT_ONCE)
+        self._pdfs = Shares(_PDFS_AT_ONCE)
+
+    async def understand(self, channel: Channel, inbound: Inbound) -> tuple[Attached, ...]:
+        """Returns the attachments of `inbound`, in its order. Raises nothing of its own: `why` tells what went wrong.
+
+        The states: "text": `text` is the file's text, masked. "picture": `data` is the picture's bytes, and the media
+        type is taken from them. "spoken": `text` is the transcript, masked. "named": there is no content; `why` is
+        one of `REASONS`, or empty where there is nothing to read (a sticker, a poll).
+        """
+        person = f"{inbound.platform}:{inbound.author_id}"
+        async with self._at_once.place(person):
+            clock = asyncio.get_running_loop().time
+            until, listening = clock() + self._fetch_seconds, self._transcribe_seconds
+            left = 2 * self._max_bytes
+            made: list[Attached] = []
+            for attachment in inbound.attachments:
+                data, why = b"", self._needless(attachment)
+                if not why and attachment.kind != "other":
+                    limit = min(self._most(attachment), left)
+                    data, why = await self._fetched(channel, inbound, attachment, limit=limit, until=until)
+                left -= len(data)
+                if not data:
+                    made.append(_attached(attachment, "named", why=why))
+                elif attachment.spoken and self._transcribe is not None:
+                    began = clock()
+                    made.append(await self._heard(self._transcribe, attachment, data, seconds=listening))
+                    spent = clock() - began
+                    until, listening = until + spent, listening - spent
+                elif _is_pdf(data):
+                    began = clock()
+                    async with self._pdfs.place(person):
+                        # Others' files must not use up the time of this one.
+                        until += clock() - began
+                        made.append(await self._read(attachment, data, until=until))
+                else:
+                    made.append(await self._read(attachment, data, until=until))
+            return tuple(made)
+
+    def _needless(self, attachment: Attachment) -> str:
+        """Returns why there is no use in fetching an attachment.
+
+        It is empty if there is a use, and for an attachment whose name already says everything.
+        """
+        if attachment.kind == "other":
+            return ""
+        if attachment.kind in ("audio", "video") and not attachment.spoken:
+            return "no_reader"
+        if self._max_bytes <= 0:
+            return "off"
+        if attachment.spoken and self._transcribe is None:
+            return "no_transcriber"
+        if not attachment.reference:
+            return "unreachable"
+        return "too_large" if (attachment.size or 0) > self._most(attachment) else ""
+
+    def _most(self, attachment: Attachment) -> int:
+        """Returns the largest size of an attachment, in bytes."""
+        return min(self._max_bytes, _PICTURE_BYTES) if attachment.kind == "image" else self._max_bytes
+
+    async def _fetched(
+        self, channel: Channel, inbound: Inbound, attachment: Attachment, *, limit: int, until: float
+    ) -> tuple[bytes, str]:
+        """Returns the bytes, and the reason if there are none."""
+        if limit <= 0:
+            return b"", "too_large"
+        try:
+            async with asyncio.timeout_at(until):
+                try:
+                    data = await channel.fetch(inbound, attachment, limit=limit)
+                except ChannelError as error:
+                    if not error.retryable:
+                        raise
+                    await self._sleep(_PAUSE if error.retry_after is None else error.retry_after)
+                    data = await channel.fetch(inbound, attachment, limit=limit)
+        except TooLarge:
+            return b"", "too_large"
+        except (ChannelError, OSError) as error:  # a TimeoutError is an OSError
+            log.warning("attachment.unreachable", channel=channel.id, error=str(error) or "took too long")
+            return b"", "unreachable"
+        return data, "" if data else "empty"
+
+    async def _read(self, attachment: Attachment, data: bytes, *, until: float) -> Attached:
+        try:
+            async with asyncio.timeout_at(until):
+                return await self._made_out(attachment, data)
+        except TimeoutError:
+            log.warning("attachment.unreachable", error="reading it took too long")
+            return _attached(attachment, "named", why="unreachable")
+
+    async def _made_out(self, attachment: Attachment, data: bytes) -> Attached:
+        picture = picture_type(data)
+        if picture is not None:
+            seen = replace(attachment, kind="image", media_type=picture)
+            if len(data) > _PICTURE_BYTES:
+                return _attached(seen, "named", why="too_large")
+            return _attached(seen, "picture", data=data)
+        if _is_pdf(data):
+            told = await _pdf(data, chars=self._text_chars + 1)
+            if isinstance(told, str):
+                return _attached(attachment, "named", why=told)
+            attachment = replace(attachment, media_type=_PDF)
+            text, cut = told
+        else:
+            found = await asyncio.to_thread(decoded, data, chars=self._text_chars + 1)
+            if found is None:
+                why = "unreadable" if _claims_text(attachment) else "no_reader"
+                return _attached(attachment, "named", why=why)
+            text, cut = found, False
+        text = await self._kept(text, cut=cut)
+        return _attached(attachment, "text", text=text) if text else _attached(attachment, "named", why="empty")
+
+    async def _heard(self, transcribe: Transcribe, attachment: Attachment, data: bytes, *, seconds: float) -> Attached:
+        try:
+            async with asyncio.timeout(seconds):
+                said = await transcribe(data, name=attachment.name, media_type=attachment.media_type)
+        except (ModelError, TimeoutError) as error:
+            log.warning("attachment.not_transcribed", error=str(error) or "took too long")
+            return _attached(attachment, "named", why="not_transcribed")
+        text = await self._kept(said.strip(), cut=False)
+        return _attached(attachment, "spoken", text=text) if text else _attached(attachment, "named", why="empty")
+
+    async def _kept(self, text: str, *, cut: bool) -> str:
+        """Returns `text` masked and short enough to be kept; empty if it has no words.
+
+        `cut` is True if the file had more text.
+        """
+        kept = await asyncio.to_thread(self._mask, text[: self._text_chars])
+        if len(text) > self._text_chars:
+            kept = kept[: -min(_TORN, self._text_chars // 4)]
+            cut = True
+        return kept.strip() and f"{kept.rstrip()}{_CUT if cut else ''}"
+
+
+def label(attached: Attached) -> str:
+    """Returns the line for history: `[picture: cat.jpg]`, `[file: report.pdf, 12 pages]`, `[voice message]`."""
+    name = plain_name(attached.name)
+    if attached.state == "spoken" or attached.why in ("no_transcriber", "not_transcribed"):
+        named = "voice message"
+    elif attached.kind == "other":
+        named = name or "something without words"
+    else:
+        what = "picture" if attached.kind == "image" else attached.kind
+        named = f"{what}: {name}" if name else what
+    pages = _PDF_MARK.match(attached.text) if attached.media_type == _PDF else None
+    if pages:
+        named += f", {pages[1]} page{'' if pages[1] == '1' else 's'}"
+    if attached.why:
+        named += f"; {REASONS.get(attached.why, attached.why)}"
+    return f"[{named}]"
+
+
+def plain_name(name: str) -> str:
+    """Returns a name that fits between other words: short, on one line, without brackets or invisible characters."""
+    name = " ".join("".join(map(_harmless, name[:1_000])).split())
+    if len(name) > _NAME_CHARS:
+        # The ending tells what kind of file it is.
+        name = f"{name[: _NAME_CHARS - 13]}…{name[-12:]}"
+    return name
+
+
+def excerpt(text: str, tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Returns `text` in at most `tokens` tokens.
+
+    A longer text is cut to its head and tail, with a line between that says what is left out; to "" when not even
+    that line would fit. `count_tokens` must not fall when text grows.
+    """
+    if count_tokens(text) <= tokens:
+        return text
+
+    def cut(kept: int) -> str:
+        # The beginning of a text mostly says what it is about, its end how it came out.
+        tail = kept // 3
+        head = kept - tail
+        gap = f"\n[… {len(text) - kept} characters left out …]\n"
+        return f"{text[:head].rstrip()}{gap}{text[len(text) - tail :].lstrip()}"
+
+    least, most = 0, len(text)
+    while most - least > 1:
+        middle = (least + most) // 2
+        if count_tokens(cut(middle)) <= tokens:
+            least = middle
+        else:
+            most = middle
+    return cut(least) if least else ""
+
+
+def inline(kept: Sequence[tuple[int, str]], budget_tokens: int, count_tokens: Callable[[str], int]) -> tuple[str, ...]:
+    """Returns the part of each of the `kept` texts that is shown; empty where there is no room left.
+
+    `kept` holds (message id, text) in the order of the conversation. The newest message comes first. The texts of one
+    message share the room, so that a long text leaves room for a short one. Once too few tokens are left to be of
+    use, older texts are not even counted.
+    """
+    shown = [""] * len(kept)
+    left = budget_tokens
+    newest_first = reversed(list(enumerate(kept)))
+    for _, group in groupby(newest_first, key=lambda item: item[1][0]):
+        if left < _LEAST_TOKENS:
+            break
+        costs = sorted((count_tokens(text), index) for index, (_, text) in group)
+        for waiting, (cost, index) in zip(range(len(costs), 0, -1), costs, strict=True):
+            share = left // waiting
+            if cost <= share:
+                shown[index] = kept[index][1]
+                left -= cost
+            elif share >= _LEAST_TOKENS:
+                shown[index] = excerpt(kept[index][1], share, count_tokens)
+                left -= count_tokens(shown[index])
+    return tuple(shown)
+
+
+def picture_type(data: bytes) -> str | None:
+    """Returns the media type of a picture that models take, by its first bytes; None for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
+
+
+def decoded(data: bytes, *, chars: int) -> str | None:
+    """Returns at least the first `chars` characters of `data` if it is text, else None.
+
+    Text is UTF-8, UTF-16 with its byte order mark, or data that plausibly is Chinese GBK or Western cp1252.
+    """
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\x00" in data and not marked:
+        return None
+    # No character takes more than four bytes; decoding all of 20 MB would hold up everybody for half a second.
+    whole = len(data) <= 4 * chars
+    data = data[: 4 * chars]
+    if data.startswith(b"{\\rtf"):  # decodes as text, but its words are lost among formatting commands
+        return None
+    encodings = ("utf-16",) if marked else ("utf-8-sig", _legacy(data))
+    text = next((text for encoding in encodings if (text := _decoded(data, encoding, whole=whole)) is not None), None)
+    if text is None or "\x00" in text:
+        return None
+    return None if len(text) - len(_CONTROL.sub("", text)) > _MOST_CONTROL * len(text) else text
+
+
+def _decoded(data: bytes, encoding: str, *, whole: bool) -> str | None:
+    """Returns `data` as text; if `data` is not `whole`, a last character that was cut in two is left out."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(data, final=whole) if encoding else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _legacy(data: bytes) -> str:
+    """Returns the older encoding that bytes which are no UTF-8 plausibly have; empty when none is plausible.
+
+    Chinese has its high bytes in pairs, most of them common characters. Western languages have few, mostly alone
+    between plain letters. Anything else is left unread, because a wrong guess would be nonsense told as text.
+    """
+    runs = [match.group() for match in _HIGH.finditer(data)]
+    high = sum(map(len, runs))
+    alone = sum(len(run) == 1 for run in runs)
+    pairs = _PAIR.findall(data)
+    common = list(filter(_COMMON_HANZI.fullmatch, pairs))
+    # Korean fills the first half of the same codes; Chinese has 的, 是 and 我 on either side.
+    late = sum(pair >= b"\xc9" for pair in common)
+    if alone < 0.1 * high and len(common) > 0.6 * len(pairs) and late > 0.15 * len(common):
+        return "gb18030"
+    letters = sum(map(str.isalpha, b"".join(runs).decode("cp1252", "replace")))
+    return "cp1252" if high < 0.3 * len(data) and alone > 0.6 * len(runs) and letters > 0.6 * high else ""
+
+
+def _is_pdf(data: bytes) -> bool:
+    return data[:1024].lstrip().startswith(b"%PDF-")
+
+
+def _claims_text(attachment: Attachment) -> bool:
+    return attachment.media_type.startswith("text/") or attachment.name.lower().endswith((".txt", ".md", ".csv"))
+
+
+def _attached(
+    attachment: Attachment, state: AttachedState, *, text: str = "", data: bytes | None = None, why: str = ""
+) -> Attached:
+    return Attached(
+        kind=attachment.kind,
+        name=attachment.name,
+        media_type=attachment.media_type,
+        size=attachment.size,
+        state=state,
+        why=why,
+        text=text,
+        data=data,
+    )
+
+
+async def _pdf(data: bytes, *, chars: int) -> tuple[str, bool] | str:
+    """Returns a PDF's text and whether it is cut, or the reason why there is no text."""
+    environment = {name: os.environ[name] for name in _NEEDED_TO_START if name in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    try:
+        # -P keeps this folder out of its path: there is an http.py in it.
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", str(Path(__file__).with_name("pdf.py")), str(chars),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,  # Ctrl-C at the terminal is for the chat alone
+        )  # fmt: skip
+    except OSError as error:
+        log.warning("attachment.no_process", error=str(error))
+        return "unreadable"
+    try:
+        async with asyncio.timeout(_PDF_SECONDS):
+            said, _ = await process.communicate(data)
+    except TimeoutError:
+        return "unreadable"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        return "unreadable"
+    told = json.loads(said)
+    return str(told["why"]) if "why" in told else (str(told["text"]), bool(told["cut"]))
+
+
+def _harmless(char: str) -> str:
+    category = unicodedata.category(char)
+    if category == "Ps" or char == "<":
+        return "("
+    if category == "Pe" or char == ">":
+        return ")"
+    # The joiner stays: families and flags of emoji are made with it.
+    return " " if category[0] in "CZ" and char != "\u200d" else char

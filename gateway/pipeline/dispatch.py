@@ -1,0 +1,243 @@
+"""Passes messages that are meant for the bot itself (commands, presses, typed answers) to their handlers.
+
+Invariants: a forwarded message asks for nothing, because somebody else said it. An outdated press says so. An erasure
+that a message began before the process ended is not begun again, but gets its receipt. A person who may not speak is
+offered nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from channels.base import Channel, Form, Inbound, Suggestion
+from gateway.commands import plain, table
+from gateway.commands.call import Call
+from gateway.commands.people import LINK
+from gateway.commands.texts import Texts, spoken, written_in
+from gateway.pipeline import questions
+from gateway.pipeline.delivery import AGAIN, pieces
+from gateway.pipeline.limits import Buckets
+from gateway.pipeline.policy import Policy, code_in
+from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.pipeline.turn import Agent
+from gateway.pipeline.waiting import Waiting
+from memory.errors import StorageError
+from memory.service import Access, Context, Question
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A command that is being typed, with its author and place."""
+
+    name: str
+    arguments: str
+    context: Context
+    texts: Texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speakers:
+    """The rules on who may speak, and how much.
+
+    `access` knows who was let in or shut out in chats, for all stores. `new_code` makes an unguessable code that lets a
+    person in.
+    """
+
+    access: Access
+    policy: Policy
+    buckets: Buckets
+    new_code: Callable[[], str]
+
+
+class Dispatch:
+    """Finds and calls the handler of a message that is not for the model."""
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        channels: Mapping[str, Channel],
+        speakers: Speakers,
+        stop: Callable[[Store, Inbound], Awaitable[bool]],
+    ) -> None:
+        """Takes `stop`, which ends the running answer in the place of a message."""
+        self._roster = roster
+        self._channels = channels
+        self._access = speakers.access
+        self._policy = speakers.policy
+        self._new_code = speakers.new_code
+        self._stop = stop
+
+    async def answered(self, waiting: Waiting) -> bool:
+        """Handles a command, a press, or the person's answer to a question. Returns False for ordinary talk."""
+        if waiting.late and await self._told_before(waiting):
+            return True
+        pressed = waiting.heard.inbound.pressed
+        if pressed is None:
+            return await self._said(waiting)
+        await self._pressed(waiting, pressed)
+        return True
+
+    async def suggest(
+        self, inbound: Inbound, store: Store, served: Agent, option: str, typed: str
+    ) -> Sequence[Suggestion]:
+        """Returns suggestions that complete `option` of the command being typed, which `served` would answer."""
+        begun = await self._begun(inbound, store, served)
+        if begun is None:
+            return ()
+        try:
+            return await table.suggestions(
+                store.memory, begun.context, begun.texts, begun.name, option, typed, begun.arguments
+            )
+        except StorageError as exc:
+            log.warning("suggest.unread", error=str(exc))
+            return ()
+
+    async def form(self, inbound: Inbound, store: Store, served: Agent) -> Form | None:
+        """Returns the form to fill in before the command being typed is given; None if the command needs no form."""
+        begun = await self._begun(inbound, store, served)
+        if begun is None:
+            return None
+        try:
+            return await table.form(store.memory, begun.context, begun.texts, begun.name, begun.arguments)
+        except StorageError as exc:
+            log.warning("form.unread", error=str(exc))
+            return None
+
+    async def _said(self, waiting: Waiting) -> bool:
+        """Handles a typed message. Returns False for ordinary talk."""
+        inbound, memory = waiting.heard.inbound, waiting.store.memory
+        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec.name), who_said(inbound)
+        typed = table.given(inbound)
+        question = None if typed is not None else await memory.question(where, who)
+        served = self._roster.agents[waiting.agent]
+        own = not (inbound.attachments or inbound.forwarded)
+        asked = plain.requested(inbound.text, modelless=served.offline) if own and typed is None else None
+        coded = typed is None and code_in(inbound.text) is not None
+        if typed is None and question is None and asked is None and not coded:
+            return False
+        if coded and await table.bare_code(await self._call(waiting)):
+            return True
+        taken = self._typed_answer(question, inbound) if question is not None else None
+        if question is not None and taken is None:
+            # The question whether to link accounts comes unprompted, whatever the person is talking about.
+            if question.purpose != LINK:
+                await memory.cancel(question)
+            question = None
+        if typed is None and question is None and asked is None:
+            return False
+        call = await self._call(waiting, arguments=typed[1] if typed else "")
+        if typed is None and question is None:
+            # What is asked in plain words is answered in their language, as in a turn.
+            call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
+        if question is None and asked is not None:
+            return await plain.offer(call, asked)
+        if question is not None and taken is not None:
+            await table.answer(call, question, taken)
+            return True
+        await table.run(call, typed[0] if typed is not None else "")
+        return True
+
+    def _typed_answer(self, question: Question, inbound: Inbound) -> str | None:
+        """Returns the choice that a message makes, or None if it is no answer.
+
+        A forwarded message is no answer, because somebody else said it. An unprompted question is answered only by its
+        button, because a typed "yes" may be meant for something else.
+        """
+        channel = self._channels.get(inbound.channel)
+        by_button = question.purpose == LINK and channel is not None and channel.capabilities.buttons
+        return None if inbound.forwarded or by_button else questions.typed(question, inbound.text)
+
+    async def _pressed(self, waiting: Waiting, data: str) -> None:
+        """Does what a button stands for. An outdated button says so."""
+        heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
+        inbound = heard.inbound
+        if data.startswith(AGAIN) and data.removeprefix(AGAIN).isdecimal():
+            texts = Texts(served.spec.language)
+            (gone, *_) = pieces(self._channels.get(inbound.channel), texts("again.gone"))
+            row = int(data.removeprefix(AGAIN)[:18])
+            await store.memory.mailbox.show_again(inbound.place.session_key, row, inbox_id=heard.inbox_id, gone=gone)
+            return
+        call = await self._call(waiting)
+        if (typed := table.given(inbound)) is not None:
+            await table.run(replace(call, arguments=typed[1]), typed[0])
+            return
+        if await table.press(call, data):
+            return
+        where, who = where_said(inbound, served.spec.name), who_said(inbound)
+        taken, question = questions.pressed(data), await store.memory.question(where, who)
+        if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
+            await call.say(call.texts("answer.over"))
+        else:
+            await table.answer(call, question, taken[1])
+
+    async def _told_before(self, waiting: Waiting) -> bool:
+        """Gives the receipt for what the message erased before the process ended. Returns False without any."""
+        if not await waiting.store.memory.forgetting.has_erased(waiting.heard.inbox_id):
+            return False
+        return await table.told_before(await self._call(waiting))
+
+    async def _call(self, waiting: Waiting, *, arguments: str = "") -> Call:
+        heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
+        inbound = heard.inbound
+        context = await store.memory.context(where_said(inbound, served.spec.name), who_said(inbound))
+        return Call(
+            arguments=arguments,
+            inbox_id=heard.inbox_id,
+            inbound=inbound,
+            channel=self._channels.get(inbound.channel),
+            context=context,
+            memory=store.memory,
+            agent=served,
+            texts=_texts(served, context, inbound),
+            access=self._access,
+            admin=self._policy.is_admin(inbound),
+            trusted=self._policy.is_admin(inbound) or self._policy.trusts(inbound.channel),
+            stop=partial(self._stop, store, inbound),
+            new_code=self._new_code,
+            is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
+            ids=self._policy.ids(inbound.channel),
+            wake=store.delivery.wake,
+            rerun=partial(self._rerun, waiting),
+            agents=tuple(self._roster.agents.values()),
+            default_agent=self._roster.default,
+            nights=store.nights,
+        )
+
+    async def _rerun(self, waiting: Waiting, turn_id: int) -> None:
+        """Answers again the messages that were put into a turn of their own."""
+        inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
+        where, who = where_said(inbound, served.spec.name), who_said(inbound)
+        # Text after the command is not a message.
+        heard = replace(waiting.heard, original=None)
+        await waiting.store.turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
+
+    async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
+        """Returns the command being typed; None if its author may not speak or is not known yet."""
+        typed = table.parse(inbound.text)
+        if typed is None:
+            return None
+        try:
+            if not await self._policy.may_speak(inbound, self._access.state):
+                return None
+            context = await store.memory.known(where_said(inbound, served.spec.name), who_said(inbound))
+        except StorageError as exc:
+            log.warning("suggest.unread", error=str(exc))
+            return None
+        if context is None:
+            return None
+        return _Begun(
+            name=typed[0], arguments=typed[1], context=context, texts=_texts(served, context, replace(inbound, text=""))
+        )
+
+
+def _texts(served: Agent, context: Context, inbound: Inbound) -> Texts:
+    """Returns the texts in the person's own language, else in that which they write or use on the platform."""
+    written = written_in(inbound.text, spoken(inbound.language, served.spec.language))
+    return Texts(spoken(context.speaker.language, written), context.timezone)

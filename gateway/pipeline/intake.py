@@ -1,0 +1,227 @@
+"""Commits messages to the inbox, applies edits and deletions to them, and holds old messages until asked for.
+
+Invariants: no unmasked text is written anywhere. A committed message is queued by the caller, held for a press, or
+known already. No message can be edited into a command. A message that is deleted before its turn gets no turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import structlog
+
+from channels.base import Button, Channel, Inbound, Place
+from gateway.commands import table
+from gateway.commands.texts import Texts, written_in
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.lanes import Lanes
+from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.pipeline.turn import Agent, Heard, in_words
+from gateway.pipeline.waiting import Waiting
+from memory.errors import StorageError
+from memory.service import InboxRow, Part
+
+log = structlog.get_logger(__name__)
+
+#: The data of the button "answer now".
+NOW: Final = "now"
+#: Texts longer than this many characters are masked in a thread, so that a huge message does not delay the others.
+_LONG = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mask:
+    """Makes a text fit to be kept: `clean` removes what no text may hold, and `redact` masks secrets."""
+
+    clean: Callable[[str], str]
+    redact: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        return self.redact(self.clean(text))
+
+
+class Intake:
+    """The handling of a message, its edits and its deletion before its turn."""
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        channels: Mapping[str, Channel],
+        lanes: Lanes[Waiting],
+        mask: Mask,
+        now: Callable[[], int],
+        stale_hours: float,
+    ) -> None:
+        """Takes the clock `now` (milliseconds UTC) and the `lanes` in which messages wait for their turn.
+
+        A message older than `stale_hours` is held until somebody asks for its answer.
+        """
+        self._roster = roster
+        self._channels = channels
+        self._lanes = lanes
+        self._mask = mask
+        self._now = now
+        self._stale_ms = int(stale_hours * 3_600_000)
+
+    async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
+        """Commits a message.
+
+        Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
+        `StorageError`.
+        """
+        heard = await self._masked(inbound)
+        stale = self._is_stale(inbound)
+        key = inbound.place.session_key
+        inbox_id = await store.memory.mailbox.receive(
+            platform=inbound.platform,
+            bot_id=inbound.bot_id,
+            update_key=inbound.update_key,
+            session_key=key,
+            payload=heard.inbound.to_json(),
+            held=_late_notice(self._channels.get(inbound.channel), texts) if stale else None,
+        )
+        if inbox_id is None:
+            log.info("inbound.repeated", session=key)
+            return "repeated"
+        if stale:
+            store.delivery.wake(key)
+            return "held"
+        return replace(heard, inbox_id=inbox_id)
+
+    async def set_aside(self, store: Store, row: InboxRow) -> bool:
+        """Sets aside an inbox row that an earlier run left, if it is not to be answered now. Returns whether it did.
+
+        A row is set aside if it can't be read, or is so old that somebody must ask for its answer.
+        """
+        inbound = _parsed(row.payload)
+        if inbound is None:
+            log.error("inbox.unreadable", row=row.id, kept="set aside as dead")
+            await store.memory.mailbox.dead_letter(row.id, error="unreadable")
+            return True
+        if row.turn_id is not None or not self._is_stale(inbound):
+            return False
+        texts = Texts(written_in(inbound.text, self._roster.agent_for(inbound).spec.language))
+        await store.memory.mailbox.hold(row, _late_notice(self._channels.get(inbound.channel), texts))
+        store.delivery.wake(row.session_key)
+        return True
+
+    async def release(self, store: Store, pressed: Heard, texts: Texts) -> Sequence[InboxRow]:
+        """Releases the inbox rows held in the place where somebody has `pressed` "answer now". Returns these rows."""
+        inbound = pressed.inbound
+        (gone, *_) = pieces(self._channels.get(inbound.channel), texts("late.gone"))
+        return await store.memory.mailbox.release(inbound.place.session_key, inbox_id=pressed.inbox_id, gone=gone)
+
+    async def edit(self, waiting: Waiting, served: Agent) -> None:
+        """Applies an edit: before its turn it replaces the message, after the turn it only corrects memory.
+
+        A message can't be edited into a command, because edits have no rights, and can't be edited into an empty one.
+        """
+        heard, store = waiting.heard, waiting.store
+        edit, key = heard.inbound, heard.inbound.place.session_key
+        if table.parse(edit.text) is not None or not edit.text.strip():
+            await store.memory.mailbox.dismiss(heard.inbox_id)
+            return
+
+        def changed(payload: str) -> str | None:
+            said = _parsed(payload)
+            if said is None or said.edited or (said.message_id, said.author_id) != (edit.message_id, edit.author_id):
+                return None
+            return replace(said, text=edit.text).to_json()
+
+        reworded = await store.memory.mailbox.reword(key, changed)
+        if reworded is not None and (
+            reworded.held or self._lanes.replace(key, _reworded(store, reworded, heard.original))
+        ):
+            await store.memory.mailbox.dismiss(heard.inbox_id)
+            return
+        # The turn is over, or has begun with the original text.
+        await self._lanes.idle(key)
+        where, who = where_said(edit, served.spec.name), who_said(edit)
+        await store.memory.amend(
+            where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
+        )
+
+    async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
+        """Takes back deleted messages.
+
+        Messages that wait for their turn get none. Other messages lose their text and what was learned from them.
+        """
+        key = place.session_key
+
+        def is_deleted(payload: str) -> bool:
+            said = _parsed(payload)
+            return said is not None and said.pressed is None and said.message_id in message_ids
+
+        gone = await store.memory.mailbox.withdraw(key, is_deleted)
+        self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
+        await store.memory.retract(self._channels[place.channel].platform, key, message_ids)
+
+    async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
+        """Removes what a running turn learns from deleted messages, once the turn is over."""
+        key = place.session_key
+        await self._lanes.idle(key)
+        try:
+            await store.memory.retract(self._channels[place.channel].platform, key, message_ids)
+        except StorageError as exc:
+            log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
+
+    async def _masked(self, inbound: Inbound) -> Heard:
+        """Returns the message with its secrets masked. The original text stays beside it, in RAM only."""
+        text = inbound.text
+        if len(text) > _LONG:
+            clean = await asyncio.to_thread(self._mask.clean, text)
+            masked = await asyncio.to_thread(self._mask.redact, clean)
+        else:
+            clean = self._mask.clean(text)
+            masked = self._mask.redact(clean)
+        safe = replace(
+            inbound,
+            text=masked,
+            author_name=self._mask(inbound.author_name),
+            attachments=tuple(
+                replace(
+                    one,
+                    name=self._mask(one.name),
+                    media_type=self._mask(one.media_type),
+                    reference=self._mask.clean(one.reference),
+                )
+                for one in inbound.attachments
+            ),
+            chat_title=self._mask(inbound.chat_title),
+        )
+        return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
+
+    def _is_stale(self, inbound: Inbound) -> bool:
+        """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""
+        said = inbound.pressed is None and not inbound.edited
+        channel = self._channels.get(inbound.channel)
+        asked_for = channel is not None and channel.capabilities.buttons
+        return said and asked_for and self._now() - inbound.sent_at > self._stale_ms
+
+
+def _parsed(payload: str) -> Inbound | None:
+    """Returns a stored message; None if this version can't read it."""
+    try:
+        return Inbound.from_json(payload)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _reworded(store: Store, row: InboxRow, original: str | None) -> Callable[[Waiting], Waiting | None]:
+    """Returns a function that puts the text of `row` into its waiting message; `original` is it before masking."""
+    heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload), original=original)
+
+    def in_place(waiting: Waiting) -> Waiting | None:
+        same = waiting.store is store and waiting.heard.inbox_id == row.id
+        return replace(waiting, heard=heard) if same else None
+
+    return in_place
+
+
+def _late_notice(channel: Channel | None, texts: Texts) -> Part:
+    (notice, *_) = pieces(channel, texts("late.ask"), buttons=(Button(label=texts("late.button"), data=NOW),))
+    return notice

@@ -1,0 +1,219 @@
+"""The policy: who may speak, and who is an admin.
+
+Invariants: people, groups and servers are known by exact ids, never by a name, a part or another spelling of an id.
+An empty list lets nobody in. A channel without rules takes nothing. Admins come from the configuration alone, each
+for one channel, and an anonymous, forwarded or edited message never counts as an admin's. Nothing is stored of a
+message that is not taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from channels.base import Inbound
+from channels.ids import NUMERIC, IdFormat
+from gateway.pipeline.limits import Buckets
+
+#: "stranger": tell the person once how to get in; "pairing": the text is a code, see `code_in`.
+Verdict: TypeAlias = Literal["take", "ignore", "stranger", "pairing"]
+#: Looks a "person" or "group" of a channel up in the store: (channel, subject, id) → "allowed", "blocked" or None.
+Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
+
+#: Letters and digits of a code: no two look alike, and without vowels no word of eight letters is a code.
+CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The configuration's rules for one channel.
+
+    `allow` and `admins` are user ids, `groups` chat ids. `servers` are larger places; every group of a server counts
+    as listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are
+    let in. `open_to_all` is for the terminal: whoever sits at the machine may speak, for they could as well read the
+    files.
+
+    Raises `ValueError` for anything but sets of ids as the platform writes them.
+    """
+
+    allow: frozenset[str] = frozenset()
+    admins: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    servers: frozenset[str] = frozenset()
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    open_to_all: bool = False
+    ids: IdFormat = NUMERIC
+
+    def __post_init__(self) -> None:
+        for name, ids, fits in (
+            ("allow", self.allow, self.ids.is_person),
+            ("admins", self.admins, self.ids.is_person),
+            ("groups", self.groups, self.ids.is_chat),
+            ("servers", self.servers, self.ids.is_person),
+        ):
+            # With a plain string, `in` would match every part of it.
+            if not isinstance(ids, frozenset):
+                raise ValueError(f"{name} must be a set of ids")
+            for one in ids:
+                if not fits(one):
+                    raise ValueError(f"{name}: {one!r} is no id of its platform")
+
+
+class Policy:
+    """Judges messages by the rules of their channel (by its configured id) and by what admins decided in chats."""
+
+    def __init__(self, rules: Mapping[str, Rules], *, monotonic: Callable[[], float]) -> None:
+        """`monotonic` gives seconds; it limits how often a stranger is told how to get in, to once an hour."""
+        self._rules = dict(rules)
+        self._strangers = Buckets(per_minute=1 / 60, burst=1, monotonic=monotonic)
+
+    def ids(self, channel: str) -> IdFormat:
+        """Returns the format of a channel's ids of people and chats."""
+        return self._rules[channel].ids if channel in self._rules else NUMERIC
+
+    def is_admin(self, inbound: Inbound) -> bool:
+        """Returns whether this message has an admin's rights on its channel."""
+        rules = self._rules.get(inbound.channel)
+        if rules is None or inbound.forwarded or inbound.edited:
+            return False
+        return inbound.author_id in rules.admins
+
+    def trusts(self, channel: str) -> bool:
+        """Returns whether everybody who speaks on this channel may speak without limits."""
+        rules = self._rules.get(channel)
+        return rules is not None and rules.open_to_all
+
+    def lists_admin(self, channel: str, user_id: str) -> bool:
+        """Returns whether this is an admin's id; an admin can't be blocked."""
+        rules = self._rules.get(channel)
+        return rules is not None and user_id in rules.admins
+
+    def admins(self, channel: str) -> Sequence[str]:
+        """Returns the ids of a channel's admins."""
+        rules = self._rules.get(channel)
+        return () if rules is None else tuple(sorted(rules.admins))
+
+    def lists_group(self, channel: str, chat: str) -> bool:
+        """Returns whether the configuration names this very group as one to speak in."""
+        rules = self._rules.get(channel)
+        return rules is not None and chat in rules.groups
+
+    async def judge(self, inbound: Inbound, access: Access) -> Verdict:
+        """Returns the verdict on a message.
+
+        Raises what `access` raises: a person who can't be looked up is not let in.
+        """
+        verdict = await self._verdict(inbound, access)
+        if verdict != "stranger" or self._strangers.take((inbound.channel, inbound.author_id)) == "ok":
+            return verdict
+        return "ignore"
+
+    async def may_speak(self, inbound: Inbound, access: Access) -> bool:
+        """Returns whether a message would be taken, without any effect. Raises what `access` raises."""
+        return await self._verdict(inbound, access) == "take"
+
+    async def _verdict(self, inbound: Inbound, access: Access) -> Verdict:
+        """Returns the verdict on a message, regardless of how often a stranger was told.
+
+        A block beats the lists of the configuration, because it was decided later. Admins can't be blocked, since an
+        admin who blocked themselves could never undo it.
+        """
+        rules = self._rules.get(inbound.channel)
+        if rules is None or not admits(inbound):
+            return "ignore"
+        if rules.open_to_all:
+            return "take"
+        if not rules.ids.is_person(inbound.author_id):
+            return "ignore"
+        if inbound.chat_kind == "private":
+            return await self._in_private(inbound, rules, access)
+        return await self._in_group(inbound, rules, access)
+
+    async def _in_private(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
+        author = inbound.author_id
+        if author in rules.admins:
+            return "take"
+        state = await access(inbound.channel, "person", author)
+        if state == "blocked":
+            return "ignore"
+        if state == "allowed" or author in rules.allow:
+            return "take"
+        if inbound.edited:
+            return "ignore"
+        if code_in(inbound.text) is not None:
+            return "pairing"
+        return "stranger"
+
+    async def _in_group(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
+        # An admin's command opens a group, so it must be heard in a group that is not open yet.
+        if self.is_admin(inbound) and (inbound.pressed is not None or _COMMAND.match(inbound.text)):
+            return "take"
+        group = await access(inbound.channel, "group", inbound.chat)
+        listed = inbound.chat in rules.groups or inbound.server in rules.servers
+        if group == "blocked" or not (group == "allowed" or listed):
+            return "ignore"
+        if inbound.author_id in rules.admins:
+            return "take"
+        person = await access(inbound.channel, "person", inbound.author_id)
+        if person == "blocked":
+            return "ignore"
+        known = person == "allowed" or inbound.author_id in rules.allow
+        return "take" if known or rules.group_members == "everyone" else "ignore"
+
+
+def admits(inbound: Inbound) -> bool:
+    """Returns whether a message comes from a person and is meant for the bot; if not, nobody's rights matter.
+
+    An edit may take the bot's name out of a message that was meant for it; an edit of any other message changes
+    nothing.
+    """
+    return (inbound.addressed or inbound.edited) and bool(inbound.author_id)
+
+
+def warnings(rules: Mapping[str, Rules]) -> list[str]:
+    """Returns warnings for the operator at the start: channels that nobody can use or look after."""
+    said = []
+    for channel, own in rules.items():
+        if own.open_to_all or own.admins:
+            continue
+        if not (own.allow or own.groups or own.servers):
+            said.append(
+                f"{channel}: nobody may talk to it, except people let in earlier: allow and admins are empty. Add your "
+                f"numeric user id to both, under channels in config.yaml, at the bot with the id {channel}, and "
+                "restart."
+            )
+        else:
+            said.append(
+                f"{channel}: it has no admin, so nobody can let others in or open a group from the chat. Add your "
+                f"numeric user id to admins, under channels in config.yaml, at the bot with the id {channel}."
+            )
+    return said
+
+
+def new_code(choose: Callable[[str], str]) -> str:
+    """Returns a new code, XXXX-XXXX, of 36 bits.
+
+    In the ten minutes a code lives, a person gets three guesses, all people together a hundred. `choose` picks one
+    character of a text; where security matters it is `secrets.choice`.
+    """
+    letters = "".join(choose(CODE_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def code_in(text: str) -> str | None:
+    """Returns the pairing code of a message that is nothing but a code, alone or after /start or /pair; else None.
+
+    The code is in the form that `new_code` writes.
+    """
+    match = _CODE.fullmatch(text.strip())
+    return None if match is None else f"{match[1]}-{match[2]}".upper()
+
+
+_COMMAND = re.compile(r"\s{0,20}/[a-z][a-z0-9_]{0,31}(?:@\w{1,64})?(?:\s|\Z)", re.ASCII | re.IGNORECASE)
+# Only ASCII letters match, also without regard to case: the Kelvin sign is no K. Phones make a dash of a hyphen.
+_CODE = re.compile(
+    rf"(?:/(?:start|pair)(?:@\w{{1,64}})?\s{{1,20}})?([{CODE_LETTERS}]{{4}})[-–—－ ]?([{CODE_LETTERS}]{{4}})",
+    re.ASCII | re.IGNORECASE,
+)

@@ -1,0 +1,462 @@
+"""The pipeline: admit → mask → inbox → command, or lane → turn → delivery.
+
+Invariants: `on_inbound` returns only after the message is committed, or refused with its own answer. Every inbox row
+reaches an end that a person can see, even if the process dies on the way. An unforeseen error ends one message, never
+the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
+from gateway.commands import table
+from gateway.commands.texts import Texts, written_in
+from gateway.pipeline.attachments import Attachments
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.dispatch import Dispatch, Speakers
+from gateway.pipeline.fetching import Fetching
+from gateway.pipeline.intake import NOW, Intake, Mask
+from gateway.pipeline.lanes import LaneFull, Lanes
+from gateway.pipeline.policy import code_in
+from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.pipeline.turn import Agent, Heard
+from gateway.pipeline.waiting import Waiting
+from memory.errors import StorageError
+from memory.service import InboxRow
+
+log = structlog.get_logger(__name__)
+
+#: A message that took longer than this to arrive, in milliseconds, was said while the process was not listening.
+_PROMPT_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """The limits on concurrency and the waiting times of the pipeline.
+
+    Messages of one author within `burst_seconds` form a batch. An agent runs at most `concurrent_turns` turns at once.
+    At most `queue` messages of a session wait. Messages older than `stale_hours` are answered only on request. A store
+    that has failed is tried again after `retry_seconds`.
+    """
+
+    burst_seconds: float
+    concurrent_turns: int
+    queue: int
+    stale_hours: float
+    retry_seconds: float = 30.0
+
+
+class Router:
+    """Implements `channels.base.Host`."""
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        channels: Mapping[str, Channel],
+        speakers: Speakers,
+        attachments: Attachments,
+        mask: Mask,
+        flow: Flow,
+        now: Callable[[], int],
+    ) -> None:
+        """Takes the parts of the pipeline. `now` returns milliseconds UTC."""
+        self._roster = roster
+        self._channels = channels
+        self._access = speakers.access
+        self._policy = speakers.policy
+        self._buckets = speakers.buckets
+        self._flow = flow
+        self._now = now
+        self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=flow.concurrent_turns, limit=flow.queue)
+        self._at_once: dict[str, set[asyncio.Task[None]]] = {}
+        self._retries: set[asyncio.Task[None]] = set()
+        self._taking: set[asyncio.Task[None]] = set()
+        self._told_unsaved: set[int] = set()
+        self._closing = False
+        self._intake = Intake(
+            roster=roster, channels=channels, lanes=self._lanes, mask=mask, now=now, stale_hours=flow.stale_hours
+        )
+        self._fetching = Fetching(channels, attachments)
+        self._dispatch = Dispatch(roster=roster, channels=channels, speakers=speakers, stop=self._stop)
+
+    @property
+    def commands(self) -> Sequence[CommandSpec]:
+        return table.specs(self._roster.agents[self._roster.default].spec.language)
+
+    async def take_up(self) -> None:
+        """Answers what an earlier run left unanswered and delivers what it left undelivered. Called at start."""
+        for store in self._roster.each_store:
+            await store.delivery.take_up()
+            unanswered = await store.memory.mailbox.unanswered()
+            rows = [row for row in unanswered if not await self._intake.set_aside(store, row)]
+            # All rows are queued at once: the messages of an interrupted turn must stay together.
+            for row in rows:
+                self._queue_row(store, row)
+
+    # What channels say ------------------------------------------------------------------------------------------
+
+    async def on_inbound(self, inbound: Inbound) -> None:
+        texts = Texts(written_in(inbound.text, self._roster.agent_for(inbound).spec.language))
+        try:
+            verdict = await self._policy.judge(inbound, self._access.state)
+            if verdict in ("take", "pairing") and not self._within_rate(inbound, texts):
+                return
+            match verdict:
+                case "take":
+                    # Commit and queueing are one step: a caller that is cancelled in between must not leave a
+                    # message committed but not queued.
+                    taking = asyncio.create_task(self._take(inbound, self._roster.store_for(inbound), texts))
+                    self._taking.add(taking)
+                    taking.add_done_callback(self._taking.discard)
+                    await asyncio.shield(taking)
+                case "pairing":
+                    code = code_in(inbound.text) or ""
+                    taken = await self._access.take_pairing(inbound.channel, inbound.author_id, code)
+                    answers = {"allowed": "pair.welcome", "no_tries_left": "pair.locked"}
+                    self._answer_unadmitted(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
+                case "stranger":
+                    self._answer_unadmitted(inbound, texts("stranger", id=inbound.author_id))
+                case "ignore" if inbound.ticket and inbound.pressed is None:
+                    # Without an answer, a command given in place would look pending for a quarter of an hour.
+                    self._answer_unadmitted(inbound, texts("not_here"))
+        except StorageError as exc:
+            raise NotTaken(texts("error.storage", reason=str(exc))) from exc
+
+    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
+        configured = self._policy.lists_group(channel, chat)
+        try:
+            await self._access.move_group(channel, chat, new_chat, configured=configured)
+            for store in self._roster.each_store:
+                await store.delivery.move(self._channels[channel], chat, new_chat)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
+        try:
+            for store in self._roster.each_store:
+                platform, named = self._channels[channel].platform, Place(channel=channel, chat=chat).session_key
+                await store.memory.mailbox.presence(platform, named.partition(":")[0], chat, present=present)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    def admins(self, channel: str) -> Sequence[str]:
+        return self._policy.admins(channel)
+
+    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
+        store, agent = self._roster.store_for(inbound), self._roster.agent_for(inbound)
+        return await self._dispatch.suggest(inbound, store, agent, option, typed)
+
+    async def form(self, inbound: Inbound) -> Form | None:
+        return await self._dispatch.form(inbound, self._roster.store_for(inbound), self._roster.agent_for(inbound))
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        try:
+            return await self._access.kept(channel, prefix)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        try:
+            await self._access.keep(channel, values)
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
+        try:
+            for store in self._roster.each_store:
+                await self._intake.take_back(store, place, message_ids)
+                # What a running turn learns from the messages is removed too.
+                self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
+        except StorageError as exc:
+            raise NotTaken(str(exc)) from exc
+
+    async def stop(self, place: Place) -> bool:
+        stopped = [store.turns.stop(place.session_key) for store in self._roster.each_store]
+        return any(stopped)
+
+    async def settled(self, place: Place) -> None:
+        key = place.session_key
+        while tasks := self._at_once.get(key):
+            await asyncio.wait(set(tasks))
+        await self._lanes.idle(key)
+        for store in self._roster.each_store:
+            await store.delivery.settled(key)
+
+    async def drain(self, *, seconds: float) -> None:
+        """Ends the running work. Turns get `seconds` to finish; what is left is taken up at the next start."""
+        self._closing = True
+        for retry in self._retries:
+            retry.cancel()
+        await asyncio.gather(*self._retries, *self._taking, return_exceptions=True)
+        await self._fetching.drain()
+        at_once = [task for tasks in self._at_once.values() for task in tasks]
+        if not await self._lanes.drain(seconds=seconds):
+            log.warning("stop.unfinished", kept="for the next start")
+        # These tasks are short, and some wait for their lane.
+        if at_once:
+            _, late = await asyncio.wait(at_once, timeout=1.0)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        for store in self._roster.each_store:
+            await store.delivery.drain(seconds=min(seconds, 5.0))
+
+    # Into the inbox ---------------------------------------------------------------------------------------------
+
+    def _within_rate(self, inbound: Inbound, texts: Texts) -> bool:
+        """Returns False if the person exceeds the rate. They are told once, and under each command given in place.
+
+        Messages count by the platform's time, so that those that piled up while nobody listened don't seem faster than
+        they were. A press has no such time and counts as made now.
+        """
+        if self._policy.trusts(inbound.channel):
+            return True
+        said_at = (self._now() if inbound.pressed is not None else min(inbound.sent_at, self._now())) / 1000
+        admission = self._buckets.take(self._whose(inbound), at=said_at)
+        if admission == "tell" or (admission != "ok" and inbound.ticket):
+            self._answer_unadmitted(inbound, texts("bad.rate"))
+        return admission == "ok"
+
+    def _uncount(self, inbound: Inbound) -> None:
+        """Takes a message out of the person's rate, because it was not taken and comes again, or was taken before."""
+        if not self._policy.trusts(inbound.channel):
+            self._buckets.give_back(self._whose(inbound))
+
+    def _whose(self, inbound: Inbound) -> tuple[str, ...]:
+        """Returns the key of the rate: the author, and for late messages the place too.
+
+        Late messages arrive in order only within one place.
+        """
+        late = inbound.pressed is None and self._now() - inbound.sent_at > _PROMPT_MS
+        return (inbound.channel, inbound.author_id, *((inbound.place.session_key,) if late else ()))
+
+    async def _take(self, inbound: Inbound, store: Store, texts: Texts) -> None:
+        try:
+            taken = await self._intake.take(inbound, store, texts)
+        except StorageError:
+            self._uncount(inbound)
+            raise
+        if isinstance(taken, Heard):
+            await self._taken(taken, store, texts)
+        elif taken == "repeated":
+            self._uncount(inbound)
+
+    async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
+        """Handles a message whose inbox row is committed."""
+        waiting = self._waiting(heard, store)
+        if _is_aside(heard.inbound):
+            self._start(heard.inbound.place.session_key, self._handle(heard.inbound.place.session_key, [waiting]))
+            return
+        self._fetching.begin(waiting)
+        try:
+            self._queue_up(waiting)
+        except LaneFull:
+            try:
+                await self._refuse(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
+            except StorageError as exc:
+                await self._unsaved(heard.inbound.place.session_key, [waiting], exc)
+
+    def _queue_row(self, store: Store, row: InboxRow) -> None:
+        """Queues an unanswered row of a store."""
+        heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload))
+        waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
+        if _is_aside(heard.inbound):
+            self._start(row.session_key, self._handle(row.session_key, [waiting]))
+        else:
+            self._fetching.begin(waiting)
+            self._queue_up(waiting, limited=False)
+
+    # Through the lane -------------------------------------------------------------------------------------------
+
+    def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None, late: bool = False) -> Waiting:
+        agent = self._roster.route(heard.inbound)
+        if self._roster.stores[agent] is not store:
+            # The routing has changed since. The agent that was asked answers, because text must not cross stores.
+            agent = next(name for name, own in self._roster.stores.items() if own is store)
+        channel = self._channels.get(heard.inbound.channel)
+        own = channel.capabilities.burst_seconds if channel is not None else None
+        burst = self._flow.burst_seconds if own is None else own
+        return Waiting(
+            heard=heard,
+            agent=agent,
+            store=store,
+            burst_seconds=0.0 if turn_id is not None else burst,
+            late=late or self._now() - heard.inbound.sent_at > _PROMPT_MS,
+            turn_id=turn_id,
+        )
+
+    def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
+        key = waiting.heard.inbound.place.session_key
+        inbound = waiting.heard.inbound
+        typed = table.given(inbound)
+        command = table.find(typed[0]) if typed is not None else None
+        # The answer to a question, or another page, need not wait for the model.
+        pressed = inbound.pressed is not None and typed is None
+        if pressed or (command is not None and command.at_once):
+            self._start(key, self._handle(key, [waiting]))
+        else:
+            self._lanes.put(key, waiting, limited=limited)
+
+    def _start(self, key: str, work: Coroutine[None, None, None]) -> None:
+        """Starts `work` for a session, outside its lane."""
+        task = asyncio.create_task(work)
+        tasks = self._at_once.setdefault(key, set())
+        tasks.add(task)
+        task.add_done_callback(lambda done: self._over(key, done))
+
+    def _over(self, key: str, task: asyncio.Task[None]) -> None:
+        tasks = self._at_once[key]
+        tasks.discard(task)
+        if not tasks:
+            del self._at_once[key]
+
+    async def _handle(self, key: str, batch: list[Waiting]) -> None:
+        """Handles one batch of a lane to its end. As the pipeline's boundary, it lets no error out."""
+        store = batch[0].store
+        served = self._roster.agents[batch[0].agent]
+        texts = Texts(served.spec.language)
+        try:
+            await self._answer(store, served, batch)
+            store.delivery.wake(key)
+            self._told_unsaved.difference_update(waiting.heard.inbox_id for waiting in batch)
+        except StorageError as exc:
+            await self._unsaved(key, batch, exc)
+        except Exception:
+            log.exception("turn.broken", session=key)
+            try:
+                heard = [waiting.heard for waiting in batch]
+                await self._refuse(store, heard, texts("error.internal"), "internal", keep_words=True)
+            except StorageError as exc:
+                await self._unsaved(key, batch, exc)
+
+    async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
+        first = batch[0]
+        inbound = first.heard.inbound
+        if _is_aside(inbound):
+            if inbound.edited:
+                await self._intake.edit(first, served)
+            else:
+                unreadable = Texts(served.spec.language)("bad.unreadable")
+                await self._refuse(store, [first.heard], unreadable, "unreadable")
+            return
+        if first.turn_id is None and inbound.pressed == NOW:
+            for row in await self._intake.release(store, first.heard, Texts(served.spec.language)):
+                self._queue_row(store, row)
+            return
+        if first.turn_id is None and await self._dispatch.answered(first):
+            if len(batch) > 1:
+                await self._answer(store, served, batch[1:])
+            return
+        where, who, heard = where_said(inbound, served.spec.name), who_said(inbound), [one.heard for one in batch]
+        try:
+            async with store.turns.deadline(where.session_key):
+                await self._fetching.done(batch)
+        except TimeoutError:
+            stopped = store.turns.was_stopped(where.session_key)
+            texts = Texts(served.spec.language)
+            told = texts("stop.done") if stopped else texts("error.fetch")
+            await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
+            return
+        channel = self._channels.get(inbound.channel)
+        await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id)
+
+    async def _stop(self, store: Store, inbound: Inbound) -> bool:
+        """Stops the running answer in a place and the person's waiting messages there. Returns False without any."""
+        key = inbound.place.session_key
+        under_way = store.turns.stop(key)
+        waiting = self._lanes.take_out(
+            key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
+        )
+        if waiting:
+            texts = Texts(self._roster.agents[waiting[0].agent].spec.language)
+            await self._refuse(store, [item.heard for item in waiting], texts("stop.done"), "stopped", keep_words=True)
+        return under_way or bool(waiting)
+
+    # When something is in the way -------------------------------------------------------------------------------
+
+    async def _refuse(
+        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
+    ) -> None:
+        inbound = heard[0].inbound
+        key = inbound.place.session_key
+        ids = [one.inbox_id for one in heard]
+        (notice, *_) = pieces(self._channels.get(inbound.channel), text)
+        await store.memory.mailbox.refuse(ids, key, notice, error=code, keep_words=keep_words)
+        store.delivery.wake(key)
+
+    async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
+        """Handles a failed store: tells the person if that needs no store, and tries again after a while."""
+        log.error("turn.unsaved", session=key, error=str(error), again_in=self._flow.retry_seconds)
+        texts = Texts(self._roster.agents[batch[0].agent].spec.language)
+        first = batch[0].heard
+        if first.inbox_id not in self._told_unsaved:
+            self._told_unsaved.add(first.inbox_id)
+            await self._tell(first, texts("error.storage", reason=str(error)))
+        if self._closing:
+            return
+        task = asyncio.create_task(self._again(batch))
+        self._retries.add(task)
+        task.add_done_callback(self._retries.discard)
+
+    async def _again(self, batch: list[Waiting]) -> None:
+        store = batch[0].store
+        ids = {waiting.heard.inbox_id for waiting in batch}
+        while True:
+            await asyncio.sleep(self._flow.retry_seconds)
+            try:
+                for row in [one for one in await store.memory.mailbox.unanswered() if one.id in ids]:
+                    self._queue_row(store, row)
+            except StorageError as exc:
+                log.error("store.failing", error=str(exc), again_in=self._flow.retry_seconds)
+            else:
+                return
+
+    async def _tell(self, heard: Heard, text: str) -> None:
+        """Sends a text that can't be stored. The inbox row stays open and is taken up again."""
+        inbound = heard.inbound
+        channel = self._channels.get(inbound.channel)
+        if channel is None or not channel.reachable(inbound.place):
+            return
+        if channel.capabilities.stream == "append":
+            await channel.append(inbound.place, -heard.inbox_id, text + "\n")
+        else:
+            self._answer_unadmitted(inbound, text)
+
+    def _answer_unadmitted(self, inbound: Inbound, text: str) -> None:
+        """Answers a person about whom nothing is stored. The answer is not stored either, so it may get lost."""
+
+        async def say() -> None:
+            channel = self._channels.get(inbound.channel)
+            if channel is None:
+                return
+            try:
+                for n, chunk in enumerate(channel.chunks(text, markdown=False)):
+                    await channel.send(
+                        Outbound(
+                            id=0,
+                            place=inbound.place,
+                            text=chunk.text,
+                            markup=chunk.markup,
+                            ticket=inbound.ticket,
+                            chunk=n,
+                            made_at=self._now(),
+                        )
+                    )
+            except ChannelError as exc:
+                log.info("unadmitted.untold", channel=inbound.channel, code=exc.code)
+            except Exception:  # the channel's boundary, as in the sending of outbox rows
+                log.exception("unadmitted.broken", channel=inbound.channel)
+
+        self._start(inbound.place.session_key, say())
+
+
+def _is_aside(inbound: Inbound) -> bool:
+    """Returns whether no turn answers the message, because it is an edit or has no content."""
+    empty = not inbound.text.strip() and not inbound.attachments
+    return inbound.edited or (inbound.pressed is None and empty)

@@ -1,0 +1,69 @@
+"""A store as the pipeline sees it: a database, the parts that run on it, and the place and author of its messages.
+
+`Roster` says which agents answer, and on which store.
+
+Invariant: memory learns no more about a message's place and author than `where_said` and `who_said` return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from channels.base import Inbound
+from gateway.ops.night_clock import Worker
+from gateway.pipeline.delivery import Delivery
+from gateway.pipeline.turn import Agent, TurnRunner
+from memory.service import Service, Where, Who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A database and the parts that run on it. `nights` runs the night jobs, if there are any."""
+
+    memory: Service
+    turns: TurnRunner
+    delivery: Delivery
+    nights: Worker | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The agents by name, each with its store.
+
+    `route` returns the name of the agent that answers a message: `default`, unless a rule says otherwise.
+    """
+
+    agents: Mapping[str, Agent]
+    stores: Mapping[str, Store]
+    route: Callable[[Inbound], str]
+    default: str
+
+    def agent_for(self, inbound: Inbound) -> Agent:
+        return self.agents[self.route(inbound)]
+
+    def store_for(self, inbound: Inbound) -> Store:
+        return self.stores[self.route(inbound)]
+
+    @property
+    def each_store(self) -> list[Store]:
+        """Every store once, even if several agents work on it."""
+        return list({id(store): store for store in self.stores.values()}.values())
+
+
+def where_said(inbound: Inbound, agent: str) -> Where:
+    """Returns the place of a message that `agent` answers, in memory's terms."""
+    return Where(
+        session_key=inbound.place.session_key,
+        platform=inbound.platform,
+        chat=inbound.chat,
+        chat_kind=inbound.chat_kind,
+        chat_title=inbound.chat_title,
+        thread=inbound.thread,
+        agent=agent,
+    )
+
+
+def who_said(inbound: Inbound) -> Who:
+    """Returns the author of a message, in memory's terms."""
+    return Who(platform=inbound.platform, user_id=inbound.author_id, name=inbound.author_name)

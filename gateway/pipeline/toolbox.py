@@ -1,0 +1,205 @@
+"""The tools that an agent gets in one turn, built over memory for one scope.
+
+Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
+if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory: it can
+only have the person asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, Field
+
+from agents.tools import Run, Tool, ToolError
+from gateway.commands import phrases
+from gateway.commands.texts import Texts
+from memory.errors import MemoryFault
+from memory.service import Edits, Entity, Hit, Memory, Selection, Service, Turn, excerpt
+
+#: The purpose of the stored question about forgetting a memory.
+FORGET = "forget"
+#: The most results of one search.
+_FOUND = 8
+#: The beginning of the result of forget_fact. The question that the person is shown follows it.
+_ASKED = "Nothing is forgotten yet. The person is being asked, and decides: "
+
+
+class NoArguments(BaseModel):
+    """No arguments."""
+
+
+class SearchArguments(BaseModel):
+    query: str = Field(description="what to look for, in the person's own words", min_length=1, max_length=500)
+
+
+class RememberArguments(BaseModel):
+    text: str = Field(description="one statement to keep, as short as it can be", min_length=1, max_length=2_000)
+    key: str = Field(default="", description="what it is about, such as home, allergy, likes", max_length=128)
+
+
+class FactArguments(BaseModel):
+    id: str = Field(description="the id of the memory, such as m_7k2pq4", min_length=1, max_length=20)
+
+
+class CorrectArguments(FactArguments):
+    value: str = Field(description="what holds instead, as short as it can be", min_length=1, max_length=2_000)
+
+
+class EntityArguments(BaseModel):
+    name: str = Field(description="a person, place, project or organisation", min_length=1, max_length=200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """The tools of one turn. `asked` collects the questions that must reach the person with the reply."""
+
+    memory: Service
+    turn: Turn
+    texts: Texts
+    now: Callable[[], int]
+    asked: list[str] = field(default_factory=list)
+
+    def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
+        """Returns the tools called `names`, in that order."""
+        offered: dict[str, tuple[str, type[BaseModel], Run]] = {
+            "now": ("The date and time where the person lives.", NoArguments, self.tell_time),
+            "search_memory": (
+                "Look something up in what this person has told you and in what was said, with dates.",
+                SearchArguments,
+                self.search_memory,
+            ),
+            "remember_fact": (
+                "Keep one statement about the person because they asked you to remember it.",
+                RememberArguments,
+                self.remember_fact,
+            ),
+            "correct_fact": (
+                "Put something else in the place of a memory because the person says it is wrong or has changed.",
+                CorrectArguments,
+                self.correct_fact,
+            ),
+            "confirm_fact": (
+                "Mark a memory as confirmed because the person says it is right; it then never fades.",
+                FactArguments,
+                self.confirm_fact,
+            ),
+            "forget_fact": (
+                "Ask the person whether a memory shall be forgotten, because they want it gone.",
+                FactArguments,
+                self.forget_fact,
+            ),
+            "memory_stats": ("How much is remembered here, and of which kinds.", NoArguments, self.memory_stats),
+            "get_entity_info": (
+                "What is known of a person, place, project or organisation by name.",
+                EntityArguments,
+                self.get_entity_info,
+            ),
+        }
+        return tuple(
+            Tool(name=name, description=description, arguments=arguments, run=run)
+            for name, (description, arguments, run) in ((name, offered[name]) for name in names)
+        )
+
+    async def tell_time(self, _n: int, _i: int, _arguments: NoArguments) -> str:
+        return f"{self.texts.moment(self.now())} ({self.texts.timezone})"
+
+    async def search_memory(self, n: int, i: int, arguments: SearchArguments) -> str:
+        hits = await self.memory.search(self.turn.context, arguments.query, limit=_FOUND)
+        if not hits:
+            return "Nothing in memory matches."
+        lines = "\n".join(f"- {self._found(hit, arguments.query)}" for hit in hits)
+        ids = [hit.memory.id for hit in hits if hit.memory is not None]
+
+        def act(edits: Edits) -> str:
+            edits.use(ids)
+            return lines
+
+        return await self.memory.turns.act(self.turn, n, i, "search_memory", act)
+
+    async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
+        def act(edits: Edits) -> str:
+            kept = edits.remember(arguments.text, key=arguments.key or None)
+            if not kept and not self.turn.context.speaker.learning:
+                return "Not saved: this person wants nothing learned. What they type behind /remember is kept."
+            if not kept:
+                return "Not saved: there is nothing in it to keep."
+            return "Saved: " + "; ".join(f"{_said(m)} [{m.short_id}]" for m in kept)
+
+        return await self.memory.turns.act(self.turn, n, i, "remember_fact", act)
+
+    async def correct_fact(self, n: int, i: int, arguments: CorrectArguments) -> str:
+        def act(edits: Edits) -> str:
+            old, new = edits.correct(arguments.id, arguments.value)
+            if old is new:
+                return f"Nothing changed: {arguments.id} says just that."
+            return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}."
+
+        return await self._on(arguments.id, n, i, "correct_fact", act)
+
+    async def confirm_fact(self, n: int, i: int, arguments: FactArguments) -> str:
+        def act(edits: Edits) -> str:
+            return f"Confirmed: {_said(edits.confirm(arguments.id))}. It will not fade."
+
+        return await self._on(arguments.id, n, i, "confirm_fact", act)
+
+    async def forget_fact(self, n: int, i: int, arguments: FactArguments) -> str:
+        if self.asked:
+            raise ToolError("The person is already being asked about a memory. Ask again when they have answered.")
+
+        def act(edits: Edits) -> str:
+            memory = edits.may_forget(arguments.id)
+            meant = Selection(what="memories", memory_ids=(memory.id,))
+            edits.ask(FORGET, meant.fields(), choices=("words", "memory", "no"), preset="words")
+            said = phrases.tell(memory, self.turn.context, language=self.texts.language)
+            return _ASKED + self.texts("forget.one", id=memory.short_id, said=said)
+
+        result = await self._on(arguments.id, n, i, "forget_fact", act)
+        # The question is asked even if the call already ran before a crash, as the person has not seen it yet.
+        self.asked.append(result.removeprefix(_ASKED))
+        return result
+
+    async def memory_stats(self, _n: int, _i: int, _arguments: NoArguments) -> str:
+        stats = await self.memory.stats.stats(self.turn.context)
+        kinds = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in stats.kinds.items())
+        lines = [f"Current: {kinds or 'nothing'}. Replaced or archived: {stats.past}. Messages: {stats.messages}."]
+        if stats.since is not None:
+            lines.append(f"The oldest was told {self.texts.date(stats.since)}.")
+        return " ".join(lines)
+
+    async def get_entity_info(self, _n: int, _i: int, arguments: EntityArguments) -> str:
+        found = await self.memory.browse.entity(self.turn.context, arguments.name)
+        if found is None:
+            return f"Nothing is known here of {arguments.name!r}."
+        return "\n".join([_headed(found.entity), *(f"- {self._line(memory)}" for memory in found.memories)])
+
+    async def _on(self, short_id: str, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
+        """Applies `act` to one memory. Tells the model if that can't be done."""
+        try:
+            return await self.memory.turns.act(self.turn, n, i, tool, act)
+        except MemoryFault as exc:
+            raise ToolError(Texts("en", self.texts.timezone).refusal(short_id, exc)) from exc
+
+    def _found(self, hit: Hit, query: str) -> str:
+        if hit.memory is not None:
+            return self._line(hit.memory)
+        assert hit.passage is not None
+        quoted = phrases.quote(hit.passage.message, self.turn.context, excerpt(hit.passage, query), language="en")
+        outdated = ", no longer true" if hit.passage.outdated else ""
+        return f"{quoted} ({self.texts.date(hit.passage.message.said_at)}{outdated})"
+
+    def _line(self, memory: Memory) -> str:
+        until = f", until {self.texts.date(memory.valid_until)}" if memory.valid_until is not None else ""
+        told = f"told {self.texts.date(memory.learned_at)}{until}"
+        return f"{memory.key}: {memory.value} ({told}) [{memory.short_id}]"
+
+
+def _said(memory: Memory) -> str:
+    return phrases.say(memory.key, memory.value, language="en")
+
+
+def _headed(entity: Entity) -> str:
+    aliases = f", also called {', '.join(entity.aliases)}" if entity.aliases else ""
+    times = "once" if entity.mentions == 1 else f"{entity.mentions} times"
+    return f"{entity.name} ({entity.type}{aliases}), mentioned {times}:"

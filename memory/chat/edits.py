@@ -1,0 +1,406 @@
+"""Edits that a person, or a tool on their behalf, may make to memory: one request, one transaction with its answer.
+
+Invariants: every operation takes its rows through the scope it was opened with. The answer is queued and the request
+closed in the transaction that holds the change. So "saved" is said only of what is saved, and a request taken up again
+after a crash either happened with its answer or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from memory import dates, keys
+from memory.chat import retry
+from memory.chat.retry import UndoneTurn
+from memory.context import Context
+from memory.errors import NotCurrent, NotWished
+from memory.forgetting import blanking, choose, erase
+from memory.forgetting.choose import Asker
+from memory.jobs import style
+from memory.learn import extract, keep
+from memory.store import (
+    attachments,
+    erasure,
+    extractions,
+    history,
+    job_runs,
+    mailbox,
+    memories,
+    people,
+    questions,
+)
+from memory.store.attachments import Attached
+from memory.store.database import Transaction
+from memory.store.fading import half_life, left
+from memory.store.job_runs import Run
+from memory.store.memories import Draft, Memory, Source
+from memory.store.people import Session
+from memory.store.questions import Question
+from memory.text.guard import injection_flags
+from memory.text.words import tokens
+
+#: The kinds of derived memories that are not rebuilt whenever their sources change.
+_DERIVED: Final = ("fact", "style", "event", "reflection")
+#: Builds the text that history keeps of a message, from its words and its attachments.
+Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A memory as a person sees it: with its sources, the memories it is made from and all its versions.
+
+    `made_by` is the run of the night job that made it. For an archived memory, `made_into` are the memories that were
+    made from it and hold now, and `set_aside_by` is the run that archived it. `left` is the remaining share of its
+    strength (0 to 1); it never changes unless the memory `fades`.
+    """
+
+    memory: Memory
+    sources: tuple[Source, ...]
+    versions: tuple[Memory, ...]
+    made_of: tuple[Memory, ...] = ()
+    made_by: Run | None = None
+    made_into: tuple[Memory, ...] = ()
+    set_aside_by: Run | None = None
+    left: float = 1.0
+    fades: bool = False
+
+
+def may_change(memory: Memory, context: Context) -> bool:
+    """Returns whether the speaker may change or erase a memory: it is theirs alone, or said by or about them."""
+    return choose.may_change(memory, context.scope)
+
+
+class Edits:
+    """The edits that `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        context: Context,
+        *,
+        now: int,
+        new_id: Callable[[], str],
+        source_ids: Sequence[int] = (),
+    ) -> None:
+        """`source_ids` are the messages in which the request was made, if there are any."""
+        self._tx = tx
+        self._context = context
+        self._now = now
+        self._new_id = new_id
+        self._source_ids = source_ids
+
+    def remember(self, text: str, *, key: str | None = None) -> list[Memory]:
+        """Keeps what a person asked to have kept. Returns the memories, or none if there is nothing in it to keep.
+
+        Without a key, patterns find the kind of statement; what they can't read is kept as a note.
+        """
+        scope = self._context.scope
+        if key:
+            drafts = [self._told(key=keys.normalise_key(key), value=text)]
+        else:
+            drafts = extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
+            drafts = [_as_told(draft) for draft in drafts] or [self._told(key="note", value=text)]
+        kept = []
+        for draft in drafts:
+            if not extract.worth_keeping(draft):
+                continue
+            memory_id = keep.keep(
+                self._tx, scope, self._as_said(draft), source_ids=self._source_ids, now=self._now, new_id=self._new_id
+            )
+            if memory_id is not None:  # a person concerned may not want it learned
+                kept.append(self._row(memory_id))
+        return kept
+
+    def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
+        """Replaces what a memory says by `value`. Returns the old memory and the new one.
+
+        The old memory keeps its dates, and what was derived from it ends with it, unless a person has pinned or
+        confirmed that. The same value again changes nothing and returns the memory twice. Raises `NotFound`,
+        `NotYours`, `NotCurrent`, `Derived`, and `NotWished` if somebody concerned wants nothing of the kind kept.
+        """
+        scope = self._context.scope
+        old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
+        if old.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        if keys.normalise_value(old.value) == keys.normalise_value(value):
+            return old, old
+        draft = Draft(
+            kind=old.kind,
+            owner_id=old.owner_id,
+            # The first author stays the author: a correction must not move a row into another scope.
+            author_id=old.author_id,
+            subject_id=old.subject_id,
+            subject=old.subject,
+            agent_id=old.agent_id,
+            category=old.category,
+            topic=old.topic,
+            key=old.key,
+            value=value[: keys.VALUE_LIMIT],
+            flags=injection_flags(value),
+            importance=old.importance,
+            confidence=1.0,
+            origin="told",
+            learned_at=self._now,
+            local_date=self._today(),
+            confirmed=True,
+        )
+        by_speaker = replace(draft, author_id=scope.speaker_id)
+        if not keep.may_be_kept(self._tx, by_speaker, self._source_ids, now=self._now):
+            raise NotWished(f"The new value of {short_id} is not to be kept.")
+        new_id = memories.insert(self._tx, draft, new_id=self._new_id, now=self._now)
+        memories.add_sources(self._tx, new_id, self._source_ids)
+        memories.supersede(self._tx, old.id, new_id, at=self._now)
+        self._after_change(old, *memories.outdate(self._tx, old, kinds=_DERIVED, by=new_id, at=self._now))
+        return old, self._row(new_id)
+
+    def confirm(self, short_id: str) -> Memory:
+        """Marks a memory as sure: it never fades and, if it had been merged, stands by itself again.
+
+        Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`.
+        """
+        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        memories.confirm(self._tx, memory.id, at=self._now)
+        if memory.archived_at is not None:
+            self._after_change(memory, *self._part(memory))
+        return self._row(memory.id)
+
+    def pin(self, short_id: str, *, pinned: bool) -> Memory:
+        """Makes a memory never fade and lead the known facts, or ends that. Raises the same errors as `confirm`."""
+        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
+        memories.pin(self._tx, memory.id, pinned=pinned)
+        self._after_change(memory, *(self._part(memory) if pinned else ()))
+        return self._row(memory.id)
+
+    def set_learning(self, on: bool) -> None:
+        """Switches learning from this chat on or off. The caller checks who may do so."""
+        people.set_learning(self._tx, self._context.session, on)
+
+    def set_language(self, language: str | None) -> None:
+        """Sets this person's language by its code; None leaves it to what they write."""
+        people.set_language(self._tx, self._context.speaker, language)
+
+    def set_timezone(self, timezone: str | None) -> None:
+        """Sets this person's timezone, a name of the IANA list; None leaves it to the agent's."""
+        people.set_timezone(self._tx, self._context.speaker, timezone)
+
+    def set_manner(self, text: str) -> Memory | None:
+        """Sets the manner that this person, or here this group, wants, in their own words, and switches learning it on.
+
+        Returns the memory; None if the text is empty or too long. The caller checks who may do so for a group.
+        """
+        scope, today = self._context.scope, self._today()
+        made = style.set_by_person(self._tx, scope, text, now=self._now, local_date=today, new_id=self._new_id)
+        if made is None:
+            return None
+        people.set_manner(self._tx, self._context.session, self._context.speaker, True)
+        self._show_manner()
+        return self._row(made)
+
+    def leave_manner(self) -> bool:
+        """Has the manner learned again instead of set by the person. Returns whether any was set."""
+        was_set = style.leave_to_learning(self._tx, self._context.scope, now=self._now)
+        self._show_manner()
+        return was_set
+
+    def learn_manner(self, on: bool) -> None:
+        """Switches learning a manner of talking to this person, or here to this group, on or off.
+
+        When off, the learned manner is closed, and neither it nor any style stands in a prompt; what the person set
+        waits.
+        """
+        people.set_manner(self._tx, self._context.session, self._context.speaker, on)
+        if not on:
+            style.close_learned(self._tx, self._context.scope, now=self._now)
+        self._show_manner()
+
+    def use(self, memory_ids: Sequence[int]) -> None:
+        """Marks memories as used: they were looked up on purpose, which keeps them fresh."""
+        for memory in memories.by_ids(self._tx, self._context.scope, memory_ids):
+            memories.use(self._tx, memory.id, at=self._now)
+
+    def amend(self, platform_ref: str, text: str, *, compose: Compose, count_tokens: Callable[[str], int]) -> bool:
+        """Applies this person's edit of a message: its words change, and what it alone had taught is learned anew.
+
+        `compose` builds what history keeps of the new words and the attachments. Returns False if the person sent no
+        such message here, or if it says that already.
+        """
+        session = self._context.session
+        said = history.said_by(self._tx, session.id, self._context.speaker.id, platform_ref)
+        if said is None:
+            return False
+        text = compose(text, attachments.of_messages(self._tx, [said.id]).get(said.id, ()))
+        if said.text == text:
+            return False
+        history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
+        blanking.clear_traffic(self._tx, [said.id], now=self._now)
+        under_way = blanking.running_turns(self._tx, [said.id])
+        found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        # What the person has confirmed since is kept on their word.
+        taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
+        # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
+        what = erase.gone([said.id], taught, what="edited", traffic=under_way)
+        erasure.record(self._tx, None, what, "{}", now=self._now)
+        memories.retract(self._tx, [memory.id for memory in taught])
+        self._after_change(*taught)
+        extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
+        return True
+
+    def may_forget(self, short_id: str) -> Memory:
+        """Returns the memory if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
+        return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+
+    def show(self, short_id: str) -> Shown:
+        """Returns a memory with its sources, versions and state. Raises `NotFound`."""
+        scope = self._context.scope
+        memory = memories.by_short_id(self._tx, scope, short_id)
+        found = memories.sources(self._tx, scope, [memory.id])
+        archived = memory.archived_at is not None
+        return Shown(
+            memory=memory,
+            sources=tuple(found[memory.id]),
+            versions=tuple(memories.versions(self._tx, scope, memory)),
+            made_of=tuple(memories.parents(self._tx, scope, memory.id)),
+            made_by=job_runs.made_by(self._tx, scope, memory) if memory.origin == "derived" else None,
+            made_into=tuple(memories.made_into(self._tx, scope, memory.id)) if archived else (),
+            set_aside_by=job_runs.set_aside_by(self._tx, scope, memory) if archived else None,
+            left=left(memory, now=self._now),
+            fades=half_life(memory) is not None,
+        )
+
+    def start_window(self) -> None:
+        """Begins an empty window. What was said before can still be recalled, and is read for memories."""
+        session = self._context.session
+        extractions.schedule(self._tx, session.id, "session ended", now=self._now)
+        people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
+
+    def undo(self, turn_id: int | None = None) -> UndoneTurn | None:
+        """Undoes this person's last turn here, with what it alone has taught; None if there is none.
+
+        With `turn_id`, only if that is the last turn.
+        """
+        context = self._context
+        return retry.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
+
+    def set_task(self, task: str | None) -> None:
+        """Notes the active task of this session; None clears it."""
+        people.set_task(self._tx, self._context.session.id, task)
+
+    def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
+        """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
+        return questions.ask(
+            self._tx,
+            session_id=self._context.session.id,
+            asker_id=self._context.speaker.id,
+            purpose=purpose,
+            payload=json.dumps(dict(payload)),
+            choices=choices,
+            preset=preset,
+            now=self._now,
+        )
+
+    def purge_dead(self, channel: str) -> int:
+        """Deletes messages of a channel (as in session keys) that could not be delivered. Returns how many."""
+        return mailbox.purge(self._tx, channel)
+
+    def settle(self, question: Question, answer: str | None) -> bool:
+        """Closes a question with the choice taken. Returns False if that was done already."""
+        return questions.settle(self._tx, question.id, answer)
+
+    def _as_said(self, draft: Draft) -> Draft:
+        """Keeps a draft that a model wants kept in a group as the person's own word only if it is in their words.
+
+        Such rows follow people into their private chats, and others may have talked the model into it.
+        """
+        if self._context.scope.private or not self._source_ids or draft.subject_id is None:
+            return draft
+        said = history.between(self._tx, self._context.session.id, self._source_ids[0], self._source_ids[-1])
+        if {token for message in said for token in tokens(message.text)}.issuperset(tokens(draft.value)):
+            return draft
+        return replace(draft, subject_id=None, subject=self._context.speaker.name)
+
+    def _row(self, memory_id: int) -> Memory:
+        found = memories.by_id(self._tx, self._context.scope, memory_id)
+        assert found is not None
+        return found
+
+    def _changeable(self, memory: Memory) -> Memory:
+        """Returns a memory the person may change: their own, or in a group what they said or what is about them."""
+        asker = Asker(session=self._context.session, scope=self._context.scope, timezone=self._context.timezone)
+        choose.may_forget(self._tx, asker, memory)
+        return memory
+
+    def _part(self, memory: Memory) -> list[Memory]:
+        """Ends what a memory was merged into: it stands by itself, and must not be said twice. Returns what changed."""
+        return memories.outdate(self._tx, memory, kinds=(memory.kind,), by=None, at=self._now)
+
+    def _told(self, *, key: str, value: str) -> Draft:
+        scope = self._context.scope
+        return Draft(
+            kind="fact",
+            owner_id=scope.writes_to,
+            author_id=scope.speaker_id,
+            subject_id=scope.speaker_id,
+            category=keys.category_of(key) or "decision",
+            key=key,
+            value=value.strip()[: keys.VALUE_LIMIT],
+            importance=7,
+            confidence=1.0,
+            origin="told",
+            learned_at=self._now,
+            local_date=self._today(),
+        )
+
+    def _today(self) -> str:
+        return dates.local_date(self._now, self._context.timezone).isoformat()
+
+    def _show_manner(self) -> None:
+        """Makes a switch show at once, in every prompt's snapshot."""
+        scope = self._context.scope
+        people.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
+
+    def _after_change(self, *changed: Memory) -> None:
+        erase.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
+
+
+def retract(
+    tx: Transaction, session: Session, platform_refs: Sequence[str], *, now: int, new_id: Callable[[], str]
+) -> int:
+    """Erases messages that were deleted on the platform, by whomever, and what was learned from them alone.
+
+    What a memory drawn from them had replaced holds again. A memory that somebody has confirmed since is kept on their
+    word. The bot's answers keep their words, but nothing is learned from them and they are not recalled. Returns the
+    number of messages; unknown ones, the bot's own and those erased before are not counted.
+    """
+    deleted = history.said_here(tx, session.id, platform_refs)
+    if not deleted:
+        return 0
+    ids = [message.id for message in deleted]
+    erasure.note_said(tx, [message.id for message in deleted if message.text], now=now)
+    # This includes messages erased before: a turn that was running may have learned from them since.
+    history.erase(tx, ids, now=now)
+    taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
+    erase.unlearn_replies(tx, taught, sources=ids)
+    cleared = blanking.clear_traffic(tx, ids, now=now)
+    under_way = blanking.running_turns(tx, ids)
+    for memory in taught:
+        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+    memories.retract(tx, [memory.id for memory in taught])
+    if taught or under_way or any(message.text for message in deleted):
+        erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
+    elif cleared:
+        erasure.note_reworded(tx, now=now)
+    for author in {message.author_id for message in deleted if message.author_id is not None}:
+        erase.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+    return sum(bool(message.text) for message in deleted)
+
+
+def _as_told(draft: Draft) -> Draft:
+    """Marks a draft as said with the wish to have it kept: surer and weightier than what was overheard."""
+    return replace(draft, origin="told", confidence=1.0, importance=max(draft.importance, 7))

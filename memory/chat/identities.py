@@ -1,0 +1,103 @@
+"""Maps a speaker and a place, in the platform's terms, to the `Context` that confines what they see.
+
+Invariants: Only `enter` creates the rows of people and places, when they are first heard of, and moves a session to the
+agent that serves it now. `known` changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memory.context import Context
+from memory.learn.agents import Agents
+from memory.store import people
+from memory.store.database import Reader, Transaction
+from memory.store.people import ChatKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """The place a message comes from, in the platform's terms, and the agent that serves it."""
+
+    session_key: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    thread: str | None
+    agent: str
+    chat_title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """The person who speaks, in the platform's terms."""
+
+    platform: str
+    user_id: str
+    name: str
+
+
+class Identities:
+    """The people who speak to the agents of one store."""
+
+    def __init__(self, agents: Agents, *, now: Callable[[], int]) -> None:
+        self._agents = agents
+        self._now = now
+
+    def enter(self, tx: Transaction, where: Where, who: Who) -> Context:
+        """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
+        now = self._now()
+        agent_id = self._agents.ids[where.agent]
+        speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
+        session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
+        people.heard_in(tx, session, speaker.id)
+        if session.agent_id != agent_id:
+            session = people.reassign(tx, session, agent_id)
+        return self._context(tx, session, speaker)
+
+    def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
+        """Returns the context of a known speaker in a known place, or None."""
+        speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
+        session = people.session_by_key(reader, where.session_key)
+        if speaker is None or session is None or session.agent_id != self._agents.ids[where.agent]:
+            return None
+        return self._context(reader, session, speaker)
+
+    def person(self, reader: Reader, platform: str, user_id: str) -> Context | None:
+        """Returns the context of a person in their private chat, or None without one.
+
+        `user_id` is the platform's id of the person.
+        """
+        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+        session = None if speaker is None else people.private_session(reader, speaker.id)
+        return None if speaker is None or session is None else self._context(reader, session, speaker)
+
+    def group(self, reader: Reader, platform: str, reference: str, thread: str | None) -> Context | None:
+        """Returns the context of the last speaker in a group, or in a thread of it, or None if nobody spoke there.
+
+        `reference` is the platform's id of the group.
+        """
+        session = people.group_session(reader, platform=platform, reference=reference, thread=thread)
+        last = None if session is None else people.last_speaker(reader, session.id)
+        if session is None or last is None:
+            return None
+        return self._context(reader, session, people.speaker_by_id(reader, last))
+
+    def _context(self, reader: Reader, session: people.Session, speaker: people.Speaker) -> Context:
+        return Context(
+            session=session,
+            speaker=speaker,
+            scope=people.scope_of(reader, session, speaker.id),
+            timezone=speaker.timezone or self._agents.timezone(session.agent_id),
+        )
+
+    def _new_session(self, tx: Transaction, where: Where, agent_id: int) -> people.Session:
+        """Returns the session for an unknown key: a new session, unless the chat got another id meanwhile."""
+        now = self._now()
+        chat_id = people.chat(
+            tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title, now=now
+        )
+        return people.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or people.session(
+            tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
+        )

@@ -1,0 +1,134 @@
+"""A person's last turn: which memories it concerns, answering its messages again, and undoing it.
+
+Invariants: when a turn is answered again, its answer goes, and what its messages have taught stays: read a second time
+they teach nothing new. When it is undone, what they alone have taught goes as well, and what that had replaced holds
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory.forgetting import blanking, erase
+from memory.keys import normalise_value
+from memory.scope import Scope
+from memory.store import erasure, history, mailbox, memories, questions, recalls
+from memory.store.database import Reader, Row, Transaction
+from memory.store.memories import Memory
+from memory.store.people import Session
+
+#: The most memories offered when somebody says "that".
+_OFFERED: Final = 5
+#: Kinds of memories that people change themselves.
+_TOLD: Final = ("fact", "style", "event", "reflection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtHand:
+    """The memories and the turn that "that" may mean.
+
+    `learned` are memories from the person's last messages, `quoted` those that the answer quotes, `turn_id` is their
+    last turn; None if they have said nothing in this window.
+    """
+
+    learned: tuple[Memory, ...] = ()
+    quoted: tuple[Memory, ...] = ()
+    turn_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneTurn:
+    """A turn that was undone: when the person had said it (milliseconds UTC), and the memories that went."""
+
+    said_at: int
+    memories: tuple[Memory, ...]
+
+
+def last_said(reader: Reader, session: Session, scope: Scope) -> list[Row]:
+    """Returns the messages of the newest turn in the window in which the speaker said something, in order.
+
+    Rows of id, turn_id, role, text and said_at; messages whose words are erased are left out.
+    """
+    return history.last_exchange(reader, session.id, after=session.window_after, authors=scope.speakers)
+
+
+def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
+    """Returns what was learned from the person's last messages, and which memories the answer to them quotes."""
+    found = last_said(reader, session, scope)
+    if not found:
+        return AtHand()
+    learned = memories.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
+    answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
+    entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
+    quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
+    return AtHand(
+        learned=_offered(learned),
+        quoted=_offered(quoted),
+        turn_id=found[0]["turn_id"],
+    )
+
+
+def _offered(found: Sequence[Memory]) -> tuple[Memory, ...]:
+    return tuple([memory for memory in found if memory.live and memory.kind in _TOLD][:_OFFERED])
+
+
+def again(
+    tx: Transaction, session: Session, scope: Scope, inbox_id: int, *, failed: int | None = None, now: int
+) -> int | None:
+    """Moves the messages of the last turn into a new turn, which the inbox row waits for; None if there are none.
+
+    With `failed`, only if that is the last turn and has brought no answer.
+    """
+    found = last_said(tx, session, scope)
+    said = [row["id"] for row in found if row["role"] == "user"]
+    if not said or (failed is not None and not _has_failed(tx, failed, found)):
+        return None
+    # Blanking also removes what of the answer is still to be shown.
+    blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
+    history.drop_steps(tx, [found[0]["turn_id"]])
+    turn_id = history.begin_turn(tx, session, now=now)
+    history.move(tx, said, turn_id)
+    mailbox.claim(tx, [inbox_id], turn_id)
+    return turn_id
+
+
+def _has_failed(reader: Reader, turn_id: int, last: Sequence[Row]) -> bool:
+    return history.has_failed(reader, turn_id) and last[0]["turn_id"] == turn_id
+
+
+def undo(
+    tx: Transaction,
+    session: Session,
+    scope: Scope,
+    *,
+    turn_id: int | None = None,
+    now: int,
+    new_id: Callable[[], str],
+) -> UndoneTurn | None:
+    """Undoes the last turn, as if it had never been said; None if there is none, or if it is not `turn_id`.
+
+    What the person has pinned, or has confirmed since, is kept on their word.
+    """
+    found = last_said(tx, session, scope)
+    said = [row["id"] for row in found if row["role"] == "user"]
+    if not said or turn_id not in (None, found[0]["turn_id"]):
+        return None
+    taught = [
+        memory
+        for memory in memories.resting_on(tx, said)
+        # What the person told the bot to keep is confirmed from the start.
+        if not memory.pinned and (memory.origin == "told" or not memory.confirmed)
+    ]
+    erase.unlearn_replies(tx, taught, sources=said)
+    for memory in taught:
+        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+    memories.retract(tx, [memory.id for memory in taught])
+    ids = [row["id"] for row in found]
+    erasure.note_said(tx, ids, now=now)
+    blanking.blank(tx, ids, now=now)
+    questions.withdraw(tx, found[0]["turn_id"])
+    erasure.record(tx, None, erase.gone(ids, taught), "{}", now=now)
+    erase.show_change(tx, scope, taught, now=now, new_id=new_id)
+    return UndoneTurn(said_at=found[0]["said_at"], memories=tuple(taught))

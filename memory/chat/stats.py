@@ -1,0 +1,153 @@
+"""Figures about a scope, a session, a store and model calls, for status lines and health.
+
+Invariants: This module changes nothing and returns no remembered words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory import dates
+from memory.chat.mailbox import Mailbox
+from memory.context import Context, anew
+from memory.recall.embedding import Embedding, EmbeddingProgress
+from memory.store import extractions, history, mailbox, memories, passages, usage
+from memory.store.database import Database, Reader
+from memory.store.extractions import ReadingState
+from memory.store.usage import Used
+
+_DAY_MS = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeStats:
+    """Counts of what one scope remembers.
+
+    `kinds` counts live memories by kind, `past` the memories no longer live, and `messages` the messages. `since` is
+    the time of the oldest row.
+    """
+
+    kinds: dict[str, int]
+    past: int
+    messages: int
+    since: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreHealth:
+    """The state of a store.
+
+    `oldest_inbox` is when the oldest message that waits for its answer came, and `oldest_outbox` is when the oldest row
+    that waits to be sent was created, both in milliseconds UTC. `damage` names what is damaged and what to do.
+    `words_only` says why memory is searched by words alone at the moment; it is empty otherwise.
+    """
+
+    oldest_inbox: int | None
+    oldest_outbox: int | None
+    damage: str | None
+    wal_bytes: int
+    words_only: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The figures of the status line: about a session, and about what its scope remembers.
+
+    `unread` counts the messages that are not yet scheduled to be read; `reading` is the state of the rest. Tokens and
+    `cost` are counted since midnight in the person's timezone. `embedding` is None if memory is searched by words
+    alone.
+    """
+
+    live: int
+    total: int
+    window_messages: int
+    window_tokens: int
+    unread: int
+    reading: ReadingState
+    inbound: int
+    outbound: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    sqlite: str
+    path: Path
+    embedding: EmbeddingProgress | None
+
+
+class Stats:
+    """The figures of one store (`Service.stats`)."""
+
+    def __init__(
+        self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._mailbox = mailbox
+        self._embedding = embedding
+        self._now = now
+
+    async def stats(self, context: Context) -> ScopeStats:
+        def act(reader: Reader) -> ScopeStats:
+            scope = anew(reader, context).scope
+            live = memories.kinds(reader, scope)
+            return ScopeStats(
+                kinds=live,
+                past=memories.count(reader, scope, live_only=False) - sum(live.values()),
+                messages=passages.count(reader, scope),
+                since=memories.oldest(reader, scope),
+            )
+
+        return await self._database.read(act)
+
+    async def health(self, channels: Collection[str]) -> StoreHealth:
+        """Returns the state of the store, and what waits in it for these channels, named as in session keys."""
+        inbox, outbox = await self._mailbox.oldest(channels)
+        return StoreHealth(
+            oldest_inbox=inbox,
+            oldest_outbox=outbox,
+            damage=self._database.damage,
+            words_only="" if self._embedding is None else self._embedding.trouble,
+            wal_bytes=self._database.wal_bytes,
+        )
+
+    async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
+        """Returns what model calls used in the last `days`, by purpose and model.
+
+        Counts this session, or with `everywhere` all sessions of its agent.
+        """
+        since = self._now() - days * _DAY_MS
+        session_id = None if everywhere else context.session.id
+        return await self._database.read(
+            lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
+        )
+
+    async def status(self, context: Context) -> Status:
+        session = context.session
+        progress = None if self._embedding is None else await self._embedding.progress()
+
+        def act(reader: Reader) -> Status:
+            scope = anew(reader, context).scope
+            window = history.after(reader, session.id, session.window_after, limit=1_000)
+            inbound, outbound = mailbox.backlog(reader, session.key)
+            today = dates.midnight(self._now(), context.timezone)
+            used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
+            costs = [one.cost for one in used if one.cost is not None]
+            return Status(
+                live=memories.count(reader, scope, live_only=True),
+                total=memories.count(reader, scope, live_only=False),
+                window_messages=len(window),
+                window_tokens=sum(message.tokens for message in window),
+                unread=extractions.unread(reader, session.id).messages,
+                reading=extractions.standing(reader, session.id),
+                inbound=inbound,
+                outbound=outbound,
+                tokens_in=sum(one.input_tokens for one in used),
+                tokens_out=sum(one.output_tokens for one in used),
+                cost=sum(costs) if costs else None,
+                sqlite=str(self._database.driver),
+                path=self._database.path,
+                embedding=progress,
+            )
+
+        return await self._database.read(act)

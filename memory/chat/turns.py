@@ -1,0 +1,388 @@
+"""The life of a turn: it begins with messages, is given its prompt material, keeps steps and effects, and finishes.
+
+A turn that broke off is resumed.
+
+Invariants: Each method that writes is one transaction, confined by a `Context`. The effects of a turn's inbox rows and
+the end of these rows are committed together. An effect happens once, however often its turn is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Final
+
+from memory.chat import retry, window
+from memory.chat.edits import Edits
+from memory.chat.identities import Identities, Where, Who
+from memory.chat.mailbox import Mailbox
+from memory.chat.retry import AtHand
+from memory.chat.window import TurnMaterial, WindowSize
+from memory.context import Context, anew
+from memory.errors import Withdrawn
+from memory.learn import keep, revise
+from memory.learn.learner import Learner
+from memory.learn.revise import Revision
+from memory.recall.gate import should_search
+from memory.recall.recall import Budget
+from memory.recall.search import Hit, Search
+from memory.runtime import Runtime
+from memory.scope import Scope
+from memory.store import attachments, extractions, history, mailbox, people, questions, usage
+from memory.store.database import Database, Reader, Transaction
+from memory.store.extractions import Unread
+from memory.store.history import Message, Utterance
+from memory.store.mailbox import Outgoing, Part
+from memory.store.usage import Spent
+
+#: The result of a tool call whose request was deleted; read by the model.
+_TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One inbox row's message, ready for history. `said_at` is in milliseconds UTC."""
+
+    inbox_id: int
+    text: str
+    tokens: int
+    said_at: int
+    platform_ref: str | None
+    reply_to: str | None
+    learn: bool
+    recall: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn under way. `steps` holds the completions that an earlier attempt already got, as JSON.
+
+    `first` is True if nothing was answered in this chat before.
+    """
+
+    id: int
+    context: Context
+    inbox_ids: tuple[int, ...]
+    said: tuple[Message, ...]
+    steps: tuple[str, ...] = ()
+    attempts: int = 1
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a turn. With an `error` code there is no answer in history, only a notice to the person.
+
+    `learned` holds what the turn's own messages say and take back, if that is to be kept at once; None leaves it to a
+    quiet moment.
+    `spent` is the cost that was not booked with a step. `pieces` holds the content to show, one physical message each.
+    The newest `pictures` pictures of the session are kept.
+    """
+
+    pieces: tuple[Part, ...]
+    utterances: tuple[Utterance, ...] = ()
+    learned: Revision | None = None
+    spent: Spent | None = None
+    error: str | None = None
+    reply_to: str | None = None
+    pictures: int = 4
+
+
+class Turns:
+    """The turns of one store (`Service.turns`)."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        identities: Identities,
+        search: Search,
+        learner: Learner,
+        mailbox: Mailbox,
+        runtime: Runtime,
+        changed: Callable[[Scope], None],
+    ) -> None:
+        """`changed` is called with the scope in which a turn may have changed memory."""
+        self._database = database
+        self._identities = identities
+        self._search = search
+        self._learner = learner
+        self._mailbox = mailbox
+        self._now = runtime.now
+        self._new_id = runtime.memory_id
+        self._count_tokens = runtime.count_tokens
+        self._changed = changed
+
+    async def begin(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
+        """Claims the inbox rows of `heard` for a new turn and puts their messages into history.
+
+        Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
+        """
+
+        def act(tx: Transaction) -> Turn:
+            now = self._now()
+            waiting = mailbox.still_waiting(tx, [message.inbox_id for message in heard])
+            said = [message for message in heard if message.inbox_id in waiting]
+            if not said:
+                raise Withdrawn
+            context = self._identities.enter(tx, where, who)
+            turn_id = history.begin_turn(tx, context.session, now=now)
+            mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
+            learning = context.session.learning and context.speaker.learning
+            ids = history.record(
+                tx,
+                context.session,
+                turn_id,
+                owner_id=context.scope.writes_to,
+                utterances=[
+                    Utterance(
+                        role="user",
+                        text=message.text,
+                        tokens=message.tokens,
+                        said_at=message.said_at,
+                        learn=message.learn and learning,
+                        recall=message.recall and learning,
+                        author_id=context.speaker.id,
+                        author_name=who.name,
+                        platform_ref=message.platform_ref,
+                        reply_to=message.reply_to,
+                    )
+                    for message in said
+                ],
+                now=now,
+            )
+            for message, message_id in zip(said, ids, strict=True):
+                attachments.join(tx, message.inbox_id, message_id)
+            return Turn(
+                id=turn_id,
+                context=context,
+                inbox_ids=tuple(message.inbox_id for message in said),
+                said=tuple(history.between(tx, context.session.id, ids[0], ids[-1])),
+                first=not history.answered_before(tx, context.session.chat_id),
+            )
+
+        return await self._database.write(act)
+
+    async def resume(self, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
+        """Resumes a turn that broke off, with the model steps it already got."""
+
+        def act(tx: Transaction) -> Turn:
+            context = self._identities.enter(tx, where, who)
+            return Turn(
+                id=turn_id,
+                context=context,
+                inbox_ids=tuple(inbox_ids),
+                said=tuple(history.messages_of_turn(tx, turn_id)),
+                steps=tuple(history.steps(tx, turn_id)),
+                attempts=history.retry_turn(tx, turn_id),
+                first=not history.answered_before(tx, context.session.chat_id),
+            )
+
+        return await self._database.write(act)
+
+    async def again(self, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
+        """Has the speaker's last turn answered again, for this inbox row. Returns the new turn's id, or None.
+
+        With `failed`, only if that is the last turn and it has brought no answer.
+        """
+        return await self._database.write(
+            lambda tx: retry.again(
+                tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now()
+            )
+        )
+
+    async def at_hand(self, context: Context) -> AtHand:
+        """Returns what the speaker may mean by "that"."""
+        return await self._database.read(
+            lambda reader: retry.at_hand(reader, context.session, anew(reader, context).scope)
+        )
+
+    async def look(
+        self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int
+    ) -> TurnMaterial:
+        """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory."""
+        context = await self._database.read(lambda reader: anew(reader, turn.context))
+        query = "\n".join(message.text for message in turn.said)
+        hits: list[Hit] = []
+        if budget is not None and should_search(query):
+            hits = await self._search.find(
+                context.scope,
+                query,
+                timezone=context.timezone,
+                limit=budget.items * 2,
+                besides={message.id for message in turn.said},
+                older_reflections=False,
+            )
+        # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
+        now = self._now()
+        return await self._database.read(
+            lambda reader: window.take(
+                reader,
+                context,
+                turn.said,
+                budget,
+                hits,
+                WindowSize(tokens=window_tokens, messages=window_messages),
+                now=now,
+                count_tokens=self._count_tokens,
+            )
+        )
+
+    async def understood(self, turn: Turn) -> Revision:
+        """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing."""
+
+        def read(reader: Reader) -> Revision:
+            scope = anew(reader, turn.context).scope
+            return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone)
+
+        return await self._database.read(read)
+
+    async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
+        """Keeps a model's answer, and books its cost whatever the outcome of the turn."""
+
+        def act(tx: Transaction) -> None:
+            history.keep_step(tx, turn.id, n, completion, now=self._now())
+            self._book(tx, turn, spent)
+
+        await self._database.write(act)
+
+    async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
+        """Runs a tool's change to memory and keeps its result, as one transaction.
+
+        A call of this turn that already ran is not run again; its kept result is returned.
+        """
+
+        def once(tx: Transaction) -> str:
+            found = history.effect(tx, turn.id, n, i)
+            if found is not None and found[1] is not None:
+                return found[1]
+            said = tuple(message.id for message in turn.said)
+            if history.between(tx, turn.context.session.id, said[0], said[-1]):
+                result = act(Edits(tx, anew(tx, turn.context), now=self._now(), new_id=self._new_id, source_ids=said))
+            else:
+                result = _TAKEN_BACK
+            history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
+            return result
+
+        result = await self._database.write(once)
+        self._changed(turn.context.scope)
+        return result
+
+    async def finish(self, turn: Turn, view: TurnMaterial | None, outcome: Outcome) -> None:
+        """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends."""
+        session = turn.context.session
+
+        def act(tx: Transaction) -> Unread:
+            now = self._now()
+            # A message that was deleted during its turn teaches nothing, and neither does the answer to it.
+            said = history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)
+            standing = {message.id for message in said}
+            if outcome.utterances:
+                findable = all(message.recall and message.id in standing for message in turn.said)
+                utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
+                history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
+            if outcome.learned is not None:
+                self._learn(tx, turn, outcome.learned, standing)
+            if view is not None:
+                window.keep(tx, view, turn_id=turn.id, session_id=session.id, now=now)
+            if outcome.spent is not None:
+                self._book(tx, turn, outcome.spent)
+            if outcome.error is not None:
+                questions.withdraw(tx, turn.id)
+            answer = Outgoing(
+                session_key=session.key,
+                pieces=outcome.pieces,
+                kind="message" if outcome.error is None else "notice",
+                turn_id=turn.id,
+                inbox_id=turn.inbox_ids[0],
+                reply_to=outcome.reply_to,
+            )
+            self._mailbox.post(tx, answer)
+            if view is not None and any(one.data for beside in view.attached.values() for one in beside):
+                attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
+            history.end_turn(tx, turn.id, error=outcome.error, now=now)
+            mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            return extractions.unread(tx, session.id)
+
+        self._learner.heard(session.id, await self._database.write(act))
+        if outcome.learned:
+            self._changed(turn.context.scope)
+
+    async def record(
+        self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()
+    ) -> None:
+        """Puts messages into history without answering them, to be learned from in a quiet moment.
+
+        `who` said the messages with the role "user". If `who` is None, only the bot's words can be recorded, in an
+        existing session. The inbox rows `inbox_ids` end in the same transaction.
+        """
+
+        def act(tx: Transaction) -> tuple[int, Unread]:
+            now = self._now()
+            if who is None:
+                session = people.session_by_key(tx, where.session_key)
+                assert session is not None, f"nobody has spoken in {where.session_key}"
+                speaker_id = people.last_speaker(tx, session.id)
+                learning = session.learning and (speaker_id is None or people.speaker_by_id(tx, speaker_id).learning)
+                owner_id = people.scope_of(tx, session, speaker_id).writes_to
+            else:
+                context = self._identities.enter(tx, where, who)
+                session, owner_id = context.session, context.scope.writes_to
+                speaker_id = context.speaker.id
+                learning = session.learning and context.speaker.learning
+            history.record(
+                tx,
+                session,
+                None,
+                [
+                    replace(
+                        one,
+                        learn=one.learn and learning and one.role == "user",
+                        recall=one.recall and learning,
+                        author_id=speaker_id if one.role == "user" else None,
+                        author_name=who.name if who is not None and one.role == "user" else one.author_name,
+                    )
+                    for one in utterances
+                ],
+                owner_id=owner_id,
+                now=now,
+            )
+            mailbox.answered(tx, inbox_ids, error=None, now=now)
+            return session.id, extractions.unread(tx, session.id)
+
+        self._learner.heard(*await self._database.write(act))
+
+    def _book(self, tx: Transaction, turn: Turn, spent: Spent) -> None:
+        usage.add(
+            tx,
+            spent,
+            turn_id=turn.id,
+            session_id=turn.context.session.id,
+            agent_id=turn.context.session.agent_id,
+            purpose="chat",
+            now=self._now(),
+        )
+
+    def _learn(self, tx: Transaction, turn: Turn, learned: Revision, standing: Set[int]) -> None:
+        """Keeps what this turn's messages say within its last transaction, so that they need not be read again.
+
+        `standing` are the ids of the messages that were not deleted meanwhile.
+        """
+        session = turn.context.session
+        if turn.said[-1].id in standing:
+            at = turn.said[-1].said_at
+            revise.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)
+        for proposal in learned.proposals:
+            if proposal.message_id not in standing:
+                continue
+            keep.keep(
+                tx,
+                turn.context.scope,
+                proposal.draft,
+                source_ids=[proposal.message_id],
+                now=self._now(),
+                new_id=self._new_id,
+                replaces=proposal.replaces,
+            )
+        if not extractions.unread_before(tx, session.id, turn.said[0].id):
+            extractions.mark_read(tx, session.id, turn.said[-1].id)

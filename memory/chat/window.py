@@ -1,0 +1,160 @@
+"""The material of a turn's prompt: the window, the snapshot and the recalled memories and passages.
+
+Invariants: A view is one read and changes nothing. What follows from it (a new snapshot, a shorter window, the entries
+that `/why` shows) is kept in the transaction that ends its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from memory.context import Context
+from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
+from memory.recall.search import Hit
+from memory.store import attachments, history, memories, people, recalls
+from memory.store.attachments import Attached
+from memory.store.database import Reader, Transaction
+from memory.store.history import Message
+from memory.store.recalls import RecalledEntry
+
+#: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
+_SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSize:
+    """The most tokens and messages of a session's history in a prompt."""
+
+    tokens: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnMaterial:
+    """The material of a turn's prompt.
+
+    `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
+    left the window. `attached` holds the attachments of the window's messages, by message id. `members` holds the names
+    of a group's people, including those who have said nothing in the window.
+    """
+
+    window: tuple[Message, ...]
+    recall: Recall
+    snapshot_taken_at: int | None = None
+    trimmed_to: int | None = None
+    attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    members: Mapping[int, str] = field(default_factory=dict)
+
+
+def take(
+    reader: Reader,
+    context: Context,
+    said: Sequence[Message],
+    budget: Budget | None,
+    hits: Sequence[Hit],
+    size: WindowSize,
+    *,
+    now: int,
+    count_tokens: Callable[[str], int],
+) -> TurnMaterial:
+    """Returns the view of the turn in which these messages were `said`, with the `hits` found for it.
+
+    Without a budget the view holds no memory. Memories learned after `now` are newer than a snapshot taken here.
+    """
+    session = context.session
+    messages = history.after(reader, session.id, session.window_after, limit=size.messages * 2)
+    window = _fit(messages, keep=said[0].id, tokens=size.tokens, count=size.messages)
+    trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
+    attached = attachments.of_messages(reader, [message.id for message in window])
+    members = {} if session.private else people.members(reader, session.id)
+    if budget is None:
+        return TurnMaterial(
+            window=tuple(window),
+            recall=Recall(snapshot=Snapshot()),
+            trimmed_to=trimmed_to,
+            attached=attached,
+            members=members,
+        )
+    wanted = context.speaker.manner if session.private else session.manner
+    budget = replace(budget, manner=budget.manner and wanted)
+    snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
+    found = recall(
+        reader,
+        [hit for hit in hits if hit.memory is None or budget.takes(hit.memory)],
+        "\n".join(message.text for message in said),
+        snapshot=snapshot,
+        in_window=frozenset(message.id for message in window),
+        budget=budget,
+        count_tokens=count_tokens,
+    )
+    return TurnMaterial(
+        window=tuple(window),
+        recall=found,
+        snapshot_taken_at=now if taken else None,
+        trimmed_to=trimmed_to,
+        attached=attached,
+        members=members,
+    )
+
+
+def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, now: int) -> None:
+    """Keeps what follows from the view of a turn that ends, and which memories and messages were in it."""
+    snapshot = view.recall.snapshot
+    if view.snapshot_taken_at is not None:
+        people.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
+    if view.trimmed_to is not None:
+        people.trim_window(tx, session_id, after=view.trimmed_to)
+    found = {item.memory.id for item in view.recall.items if item.memory is not None}
+    standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
+    entries = [_entry(item) for item in view.recall.items]
+    entries += [
+        RecalledEntry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing
+    ]
+    recalls.keep(tx, turn_id, entries)
+    recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
+    memories.touch(tx, recalled, now=now)
+
+
+def _snapshot(
+    reader: Reader, context: Context, budget: Budget, *, now: int, count_tokens: Callable[[str], int]
+) -> tuple[Snapshot, bool]:
+    """Returns the prompt's snapshot, and whether it was taken just now."""
+    session, scope = context.session, context.scope
+    idle = session.last_message_at is None or now - session.last_message_at > _SNAPSHOT_IDLE_MS
+    if session.snapshot is None or session.snapshot_at is None or idle:
+        return take_snapshot(reader, scope, budget, count_tokens), True
+    stored = stored_snapshot(reader, scope, session.snapshot, taken_at=session.snapshot_at, budget=budget)
+    return stored, False
+
+
+def _fit(messages: list[Message], *, keep: int, tokens: int, count: int) -> list[Message]:
+    """Returns the newest messages that fit.
+
+    If not all messages fit, half the room is freed, so that the front of the prompt stays the same for many turns. The
+    current turn (ids from `keep` on) always stays. The first message is a person's.
+    """
+    if len(messages) <= count and sum(message.tokens for message in messages) <= tokens:
+        return messages
+    room = tokens // 2
+    kept: list[Message] = []
+    for message in reversed(messages):
+        room -= message.tokens
+        if message.id < keep and (room < 0 or len(kept) >= count // 2):
+            break
+        kept.append(message)
+    kept.reverse()
+    while kept and kept[0].id < keep and kept[0].role != "user":
+        kept.pop(0)
+    return kept
+
+
+def _entry(item: Recalled) -> RecalledEntry:
+    score = round(item.score, 4)
+    if item.memory is not None:
+        return RecalledEntry(item="memory", item_id=item.memory.id, placed=item.placed, score=score, parts=item.parts)
+    assert item.passage is not None
+    return RecalledEntry(
+        item="message", item_id=item.passage.message.id, placed=item.placed, score=score, parts=item.parts
+    )

@@ -1,0 +1,33 @@
+"""Starts processes for native code that reads strangers' words, and bounds them from within.
+
+Invariants: such a process gets nothing of our environment but what it needs to find its libraries, so no key or token;
+it gets no descriptor of ours but its pipes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+#: Of the environment, what a process may need to find its own libraries.
+_NEEDED_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+def command(module: str) -> tuple[str, ...]:
+    """Returns what runs a module of ours, with nothing taken from the folder it is started in."""
+    return (sys.executable, "-P", "-m", module)
+
+
+def environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _NEEDED_TO_START if name in os.environ}
+    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+
+
+def limit(name: str, most: int) -> None:
+    """Sets a limit of this process, such as `RLIMIT_AS`, where the system has it and it is not lower already."""
+    try:
+        resource = import_module("resource")
+        resource.setrlimit(getattr(resource, name), (most, most))
+    except (ImportError, AttributeError, ValueError, OSError):  # Windows has none, macOS none of memory
+        return

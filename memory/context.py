@@ -1,0 +1,35 @@
+"""The context that every read and write for somebody begins with: the person, the place and the scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memory.scope import Scope
+from memory.store import people
+from memory.store.database import Reader
+from memory.store.people import Session, Speaker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The person who asks, the session they ask in, and the scope that follows.
+
+    `timezone` is the time zone in effect. The speaker's own language and time zone may be None.
+    """
+
+    session: Session
+    speaker: Speaker
+    scope: Scope
+    timezone: str
+
+
+def anew(reader: Reader, context: Context) -> Context:
+    """Returns the context with the scope as it is now: the person may have been linked or unlinked since it was made.
+
+    Every read or write for somebody begins with this, in the same transaction.
+    """
+    return replace(
+        context,
+        speaker=people.speaker_by_id(reader, context.speaker.id),
+        scope=people.scope_of(reader, context.session, context.speaker.id),
+    )

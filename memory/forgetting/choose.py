@@ -1,0 +1,470 @@
+"""Resolves what a person means by "forget …" to rows: ids, topics, names, times, a place, everything, or words.
+
+Invariants: only rows that this scope sees are chosen, except for "me", and of those only rows that the person may
+change. A selection holds ids and figures, never text, so that it can wait in a question. A selection that names a place
+or a time is resolved again when it is carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Final, Literal, TypeAlias, get_args
+
+from memory import dates, keys, periods
+from memory.errors import Derived, NotYours
+from memory.periods import Range
+from memory.recall.cues import cues
+from memory.scope import Scope
+from memory.store import entities, forgettable, history, mailbox, memories, passages, people, recalls
+from memory.store.database import Reader
+from memory.store.forgettable import Reach
+from memory.store.memories import Memory
+from memory.store.people import Session
+from memory.text import words as tokenised
+
+#: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
+#: "all": all of this person's rows in private, or in this group. "me": all rows of this person everywhere.
+What: TypeAlias = Literal["memories", "range", "here", "all", "me"]
+
+_SHORT_ID: Final = re.compile(r"m_\w{1,20}", re.IGNORECASE)
+_SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
+_NAMED: Final = re.compile(r"(topic|about|主题|话题|关于)\s{0,3}[:：]\s{0,3}(\S[\s\S]*)", re.IGNORECASE)
+_TOPICS: Final = ("topic", "主题", "话题")
+_WHATS: Final[dict[str, What]] = {
+    "here": "here", "这里": "here", "此处": "here", "本会话": "here",
+    "all": "all", "everything": "all", "全部": "all", "所有": "all", "一切": "all",
+}  # fmt: skip
+#: Messages looked at for the one told last, and the words by which one tells something.
+_LAST_READ: Final = 20
+_TELLING: Final = 2
+_LAST: Final = ("last", "上一条", "最后一条")
+#: The most memories that a query may choose, and the most messages.
+_MOST: Final = 1_000
+_MOST_MESSAGES: Final = 10_000
+#: The most memories and messages that are offered where nothing holds all the words.
+_NEAREST: Final = 3
+#: Letters by which words of one family begin alike, and messages read for them.
+_BEGINNING: Final = 4
+_ALIKE_READ: Final = 200
+#: The shortest query, in characters, that also chooses messages containing it; half of it in scripts where a letter is
+#: a syllable or a word.
+_PHRASE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The rows to be forgotten. `first` (included) and `last` (not included) are milliseconds UTC.
+
+    `more` counts the memories and messages that match as well but are too many for one request. With `near` nothing
+    held all the words that were typed, and these rows are the nearest.
+    """
+
+    what: What
+    memory_ids: tuple[int, ...] = ()
+    message_ids: tuple[int, ...] = ()
+    first: int = 0
+    last: int = 0
+    more: int = 0
+    near: bool = False
+
+    def fields(self) -> dict[str, object]:
+        """Returns the fields for the payload of a question."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def to_json(self) -> str:
+        return json.dumps(self.fields())
+
+    @classmethod
+    def from_json(cls, text: str) -> Selection:
+        """Reads what `to_json` wrote, and the form that earlier versions stored: {"memory": id}.
+
+        Raises `ValueError` for anything else.
+        """
+        fields = json.loads(text)
+        if not isinstance(fields, dict):
+            raise ValueError("not a selection")
+        if "memory" in fields:
+            return cls(what="memories", memory_ids=(int(fields["memory"]),))
+        if fields.get("what") not in get_args(What):
+            raise ValueError("not a selection")
+        return cls(
+            what=fields["what"],
+            memory_ids=tuple(map(int, fields["memory_ids"])),
+            message_ids=tuple(map(int, fields["message_ids"])),
+            first=int(fields["first"]),
+            last=int(fields["last"]),
+            more=int(fields.get("more", 0)),
+            near=bool(fields.get("near", False)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """The person who wants something forgotten, and where.
+
+    `timezone` is the person's; `may_all` is set for a group's admin.
+    """
+
+    session: Session
+    scope: Scope
+    timezone: str
+    may_all: bool = False
+
+    @property
+    def selves(self) -> tuple[int, ...]:
+        """The identities that this person speaks as here."""
+        return self.scope.speakers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The rows a selection comes to: memories and messages of any role. `skipped` memories were not the person's."""
+
+    memories: tuple[Memory, ...] = ()
+    message_ids: frozenset[int] = field(default_factory=frozenset)
+    skipped: int = 0
+
+
+def may_change(memory: Memory, scope: Scope) -> bool:
+    """Returns whether the speaker may change or erase a memory: it is theirs alone, or said by or about them."""
+    return memory.owner_id in scope.own or not {memory.author_id, memory.subject_id}.isdisjoint(scope.speakers)
+
+
+def understand(
+    reader: Reader,
+    asker: Asker,
+    said: str,
+    *,
+    now: int,
+    found: Sequence[int] = (),
+    heard: Sequence[int] = (),
+    reply_to: str | None = None,
+) -> Selection | None:
+    """Returns the selection that was typed or, if nothing was typed, the one for the message replied to.
+
+    Returns None if nothing matches. `found` and `heard` are the ids of memories and messages that a search for
+    `said` returned. Raises
+    `NotFound`, `NotYours` and `Derived` for a memory's id.
+    """
+    said = said.strip()
+    if not said:
+        return None if reply_to is None else _replied_to(reader, asker, reply_to)
+    if said.casefold() in _LAST:
+        return _told_last(reader, asker)
+    if _SHORT_ID.fullmatch(said):
+        memory = memories.by_short_id(reader, asker.scope, said.lower())
+        may_forget(reader, asker, memory)
+        return Selection(what="memories", memory_ids=(memory.id,))
+    if (what := _WHATS.get(said.casefold())) is not None:
+        return Selection(what=what)
+    return _described(reader, asker, said, now=now, found=found, heard=heard)
+
+
+def _described(
+    reader: Reader, asker: Asker, said: str, *, now: int, found: Sequence[int], heard: Sequence[int]
+) -> Selection | None:
+    """Returns the selection for a topic, a name, a period or words."""
+    if (named := _NAMED.fullmatch(said)) is not None:
+        about = _of_topic if named[1].casefold() in _TOPICS else _about
+        return _with_versions(reader, asker.scope, about(reader, asker.scope, named[2].strip()))
+    if (period := _period(reader, asker, said, now=now)) is not None:
+        first, last = periods.moments(period, asker.timezone)
+        return Selection(what="range", first=first, last=last)
+    return _held(reader, asker, said, found, heard)
+
+
+def is_query(said: str) -> bool:
+    """Returns whether the typed text may be words to search for."""
+    said = said.strip()
+    return bool(said) and not (
+        _SHORT_ID.fullmatch(said)
+        or said.casefold() in (*_WHATS, *_LAST)
+        or _NAMED.fullmatch(said)
+        or _SPAN.fullmatch(said)
+    )
+
+
+def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
+    """Raises `NotYours` or `Derived` if this person can't have the memory forgotten by itself."""
+    if not may_erase(reader, asker)(memory):
+        raise NotYours(f"{memory.short_id} is not this person's to change.")
+    if memory.follows:
+        made_of = memories.parents(reader, asker.scope, memory.id)
+        raise Derived(
+            f"{memory.short_id} is made from other memories.",
+            short_ids=tuple(parent.short_id for parent in made_of),
+        )
+
+
+def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
+    """Returns the rows that a selection names now, as far as this person may have them erased."""
+    match selection.what:
+        case "memories":
+            found = memories.by_ids(reader, asker.scope, selection.memory_ids)
+            said = frozenset(selection.message_ids)
+        case "range":
+            found = _learned_between(reader, asker, selection)
+            period = (selection.first, selection.last)
+            said = frozenset(forgettable.messages(reader, _reach(reader, asker), said=period))
+        case "here":
+            said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
+            found = memories.taught_by(reader, asker.scope, said)
+        case "all":
+            return _everything(reader, asker)
+        case "me":
+            return _of_person(reader, asker)
+    may = may_erase(reader, asker)
+    theirs = tuple(memory for memory in found if may(memory))
+    return Chosen(memories=theirs, message_ids=said, skipped=len(found) - len(theirs))
+
+
+def erasable(reader: Reader, asker: Asker, what: What, message_ids: Sequence[int]) -> frozenset[int]:
+    """Returns those of the messages whose words this person may have erased: their own, and all in their private chats.
+
+    The bot's words belong to nobody: whoever may erase what they tell may erase them, too.
+    """
+    selves = identities(reader, asker) if what == "me" else asker.selves
+    return frozenset(forgettable.messages_of(reader, message_ids, owners=governed(reader, asker), authors=selves))
+
+
+def _reach(reader: Reader, asker: Asker) -> Reach:
+    return Reach(owners=governed(reader, asker), places=asker.scope.owners, authors=asker.selves)
+
+
+def governed(reader: Reader, asker: Asker) -> list[int]:
+    """Returns the owners all of whose rows this person may erase: their own and, with `may_all`, the group's."""
+    return [*asker.scope.own, *(people.places(reader, asker.scope.owners) if asker.may_all else ())]
+
+
+def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
+    """Returns a predicate that is true for the memories this person may have erased."""
+    places = set(governed(reader, asker))
+    return lambda memory: memory.owner_id in places or may_change(memory, asker.scope)
+
+
+def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | None:
+    """Returns the person's own message with all that it taught, or the memories that the bot's answer contains."""
+    said = [
+        message
+        for message in history.said_here(reader, asker.session.id, [platform_ref])
+        if message.author_id in asker.selves and message.text
+    ]
+    if said:
+        return _with_memories(reader, asker, [message.id for message in said])
+    turn_id = mailbox.turn_shown(reader, asker.session.key, platform_ref)
+    if turn_id is None:
+        return None
+    turn = history.messages_of_turn(reader, turn_id)
+    answer = "\n".join(message.text for message in turn if message.role == "assistant").casefold()
+    entered = [entry.item_id for entry in recalls.of_turn(reader, turn_id) if entry.item == "memory"]
+    taught = memories.taught_by(reader, asker.scope, [message.id for message in turn])
+    known = memories.by_ids(reader, asker.scope, entered)
+    told = [m for m in (*known, *taught) if m.kind not in ("profile", "directive")]
+    quoted = [memory for memory in told if memory.value.casefold() in answer]
+    ids = dict.fromkeys(memory.id for memory in (quoted or taught))
+    return Selection(what="memories", memory_ids=tuple(ids)) if ids else None
+
+
+def _told_last(reader: Reader, asker: Asker) -> Selection | None:
+    """Returns the message that the person told last, with all that it taught; None if they told nothing here."""
+    said = passages.said_last(reader, asker.scope, limit=_LAST_READ)
+    told = [message for message in said if not message.text.rstrip().endswith(("?", "？"))]
+    taught = [message for message in told if memories.taught_by(reader, asker.scope, [message.id])]
+    # Right after "my secret is …" it is that; after "ok" it is what was told before.
+    longer = [message for message in told if len(tokenised.query_terms(message.text)) >= _TELLING]
+    last = max((*taught[:1], *longer[:1]), key=lambda message: message.id, default=None)
+    return None if last is None else _with_memories(reader, asker, [last.id])
+
+
+def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> Selection:
+    """Returns messages with all that they taught and the person may have erased."""
+    may = may_erase(reader, asker)
+    taught = memories.taught_by(reader, asker.scope, message_ids)
+    return Selection(
+        what="memories",
+        memory_ids=tuple(memory.id for memory in taught if may(memory)),
+        message_ids=tuple(message_ids),
+    )
+
+
+def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | None:
+    """Returns the period that `said` names; None if it names anything else or may mean something else."""
+    if (span := _SPAN.fullmatch(said)) is not None:
+        try:
+            first, last = sorted(date.fromisoformat(day) for day in span.groups())
+        except ValueError:
+            return None
+        return Range(first=first, last=last, start=0, end=len(said))
+    named = periods.ranges(said, dates.local_date(now, asker.timezone))
+    if len(named) != 1 or named[0].vague:
+        return None
+    rest = said[: named[0].start] + said[named[0].end :]
+    if rest.strip(" .,!?。，！？"):
+        return None
+    # "April" may be a friend, and "Sunday" a cat.
+    if said.isalpha() and entities.entity(reader, asker.scope, said) is not None:
+        return None
+    return named[0]
+
+
+def _of_topic(reader: Reader, scope: Scope, topic: str) -> list[Memory]:
+    wanted = keys.normalise_value(topic)
+    return [
+        memory
+        for memory in memories.containing(reader, scope, [topic.lower()], limit=-1)
+        if keys.normalise_value(memory.topic) == wanted
+    ]
+
+
+def _about(reader: Reader, scope: Scope, name: str) -> list[Memory]:
+    wanted = keys.normalise_value(name)
+    linked = memories.by_ids(reader, scope, entities.linked(reader, scope, [name]))
+    held = memories.containing(reader, scope, [name.lower()], limit=-1)
+    meant = memories.by_ids(reader, scope, forgettable.memories_about(reader, scope, name))
+    named = [memory for memory in held if keys.normalise_value(memory.subject) == wanted]
+    return [memory for memory in (*linked, *named, *meant) if memory.kind not in ("profile", "directive")]
+
+
+def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int], heard: Sequence[int]) -> Selection | None:
+    """Returns the memories and messages that hold all the words of `said`, or else all its single characters.
+
+    Where no memory holds them in its own words, those are meant that they ask for: "my date of birth" is a birthday.
+    Where nothing holds them all, the nearest of what the search found are offered.
+    """
+    terms = set(tokenised.query_terms(said))
+    characters = {term for term in terms if not tokenised.UNIT.match(term) or tokenised.UNIT.fullmatch(term)}
+    selection = _holding(reader, asker, said, terms, found, heard)
+    if (selection is None or not selection.memory_ids) and characters != terms:
+        selection = _holding(reader, asker, said, characters, found, heard) or selection
+    if selection is None and (nearest := _nearest(reader, asker, terms, found, heard)) is not None:
+        return replace(nearest, near=True)
+    return selection
+
+
+def _holding(
+    reader: Reader, asker: Asker, said: str, terms: Set[str], found: Sequence[int], heard: Sequence[int]
+) -> Selection | None:
+    looked_for = list(dict.fromkeys([said.lower(), *said.lower().split(), *terms]))
+    candidates = [
+        *memories.containing(reader, asker.scope, looked_for, limit=-1),
+        *memories.by_ids(reader, asker.scope, found),
+    ]
+    phrase = said.casefold()
+    matching = []
+    for memory in candidates:
+        text = f"{memory.key} {memory.value} {memory.subject} {memory.topic}"
+        if phrase in text.casefold() or (terms and terms <= set(tokenised.tokens(text))):
+            matching.append(memory)
+    if not matching:
+        matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
+    matching = list({memory.id: memory for memory in matching}.values())
+    selection = _with_versions(reader, asker.scope, matching[:_MOST])
+    holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
+    if not (selection or holding):
+        return None
+    return Selection(
+        what="memories",
+        memory_ids=() if selection is None else selection.memory_ids,
+        message_ids=tuple(holding[:_MOST_MESSAGES]),
+        more=len(matching[_MOST:]) + len(holding[_MOST_MESSAGES:]),
+    )
+
+
+def _nearest(
+    reader: Reader, asker: Asker, terms: Set[str], found: Sequence[int], heard: Sequence[int]
+) -> Selection | None:
+    """Returns the memories and messages that share the most words with `terms`, one at least; None if none does."""
+    near = [
+        (len(terms & _words_of(memory)), memory)
+        for memory in memories.by_ids(reader, asker.scope, found)
+        if memory.live and memory.kind not in ("profile", "directive")
+    ]
+    mine = erasable(reader, asker, "memories", heard)
+    said = passages.passages(reader, asker.scope, passages.by_ids(reader, asker.scope, sorted(mine)))
+    by_people = [one.message for one in said if one.message.role == "user"]
+    spoken = [(len(terms & set(tokenised.tokens(message.text))), message) for message in by_people]
+    most = max((shared for shared, _ in (*near, *spoken)), default=0)
+    if not most:
+        return _alike(reader, asker, terms)
+    places = {message_id: place for place, message_id in enumerate(heard)}
+    messages = [message.id for shared, message in spoken if shared == most][:_NEAREST]
+    messages.sort(key=places.__getitem__)
+    kept = _with_versions(reader, asker.scope, [memory for shared, memory in near if shared == most][:_NEAREST])
+    taught = _with_memories(reader, asker, messages)
+    memory_ids = dict.fromkeys([*(kept.memory_ids if kept is not None else ()), *taught.memory_ids])
+    return Selection(what="memories", memory_ids=tuple(memory_ids), message_ids=tuple(messages))
+
+
+def _alike(reader: Reader, asker: Asker, terms: Set[str]) -> Selection | None:
+    """Returns the latest message with a word that begins as one of `terms` does: "weigh" finds "weight"."""
+    beginnings = {term[: max(_BEGINNING, len(term) - 2)] for term in terms if len(term) >= _BEGINNING}
+    for message in passages.said_last(reader, asker.scope, limit=_ALIKE_READ):
+        said = tokenised.tokens(message.text)
+        if any(word.startswith(beginning) for word in said for beginning in beginnings):
+            return _with_memories(reader, asker, [message.id])
+    return None
+
+
+def _words_of(memory: Memory) -> set[str]:
+    return set(tokenised.tokens(f"{memory.key} {cues(memory.key)} {memory.value} {memory.subject} {memory.topic}"))
+
+
+def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
+    """Returns whether words ask for a memory by its kind: each is one of its own words or of its key's cues."""
+    kind = set(tokenised.tokens(f"{memory.key} {cues(memory.key)}"))
+    own = set(tokenised.tokens(f"{memory.value} {memory.subject} {memory.topic}"))
+    return bool(terms) and bool(terms & kind) and terms <= kind | own
+
+
+def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[int]) -> list[int]:
+    """Returns those of the messages `heard` that the person said with all these words in them."""
+    mine = erasable(reader, asker, "memories", heard)
+    said = passages.passages(reader, asker.scope, passages.by_ids(reader, asker.scope, sorted(mine)))
+    by_people = [one.message for one in said if one.message.role == "user"]
+    return [one.id for one in by_people if terms and terms <= set(tokenised.tokens(one.text))]
+
+
+def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
+    if len(said) < (_PHRASE if said.isascii() else _PHRASE // 2):
+        return []
+    return forgettable.messages(reader, _reach(reader, asker), text=said)
+
+
+def _with_versions(reader: Reader, scope: Scope, found: Sequence[Memory]) -> Selection | None:
+    ids = dict.fromkeys(one.id for memory in found for one in (memory, *memories.versions(reader, scope, memory)))
+    return Selection(what="memories", memory_ids=tuple(ids)) if ids else None
+
+
+def _learned_between(reader: Reader, asker: Asker, selection: Selection) -> list[Memory]:
+    found = forgettable.memories_between(reader, asker.scope, selection.first, selection.last)
+    return _in_private(asker, memories.by_ids(reader, asker.scope, found))
+
+
+def _in_private(asker: Asker, found: Sequence[Memory]) -> list[Memory]:
+    """Drops, in a private chat, what the person said of themselves in groups: it is found there but not meant."""
+    return [memory for memory in found if not asker.scope.private or memory.owner_id in asker.scope.own]
+
+
+def _everything(reader: Reader, asker: Asker) -> Chosen:
+    """Returns all on a person's private side, of any agent; in a group what is theirs or, with `may_all`, all."""
+    reach = _reach(reader, asker)
+    if asker.scope.private:
+        reach = reach._replace(places=asker.scope.own)
+    held, said = forgettable.memories(reader, reach), forgettable.messages(reader, reach)
+    return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
+
+
+def _of_person(reader: Reader, asker: Asker) -> Chosen:
+    """Returns all there is of a person: what their identities own, and what they said or is known of them anywhere."""
+    selves = identities(reader, asker)
+    held, said = forgettable.memories_of_people(reader, selves), forgettable.messages_of_people(reader, selves)
+    return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
+
+
+def identities(reader: Reader, asker: Asker) -> list[int]:
+    """Returns all identities linked with the asker's, on any platform."""
+    return people.linked(reader, asker.selves)

@@ -1,0 +1,217 @@
+"""The ledger: a list beside a store of what was erased on request, so that an older copy of the store can be corrected.
+
+Invariants: the ledger holds ids, times and sealed hashes, never text or a key. An erasure is committed first and listed
+then; if it is cut off in between, it is listed later. An entry is applied once per database, however often the ledger
+holds it. It touches no row that is younger than itself, because a restored database gives the same ids a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from memory.forgetting import erase
+from memory.store import erasure, history, mailbox, memories, people
+from memory.store.database import Reader, Transaction
+from memory.store.sealing import Seal
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One erasure at `erased_at` (milliseconds UTC): `what`, as `erase.replay` takes it, and the hashes it left.
+
+    `hashes` are (owner id, hexadecimal hash, name of the key it is sealed under or ""), made with the salt `hash_key`.
+    The owner id is 0 where the hash contains a platform's name of the owner.
+    """
+
+    erased_at: int
+    what: str
+    hashes: tuple[tuple[int, str, str], ...] = ()
+    hash_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The number of erasures that were repeated, and of the messages and memories that went with them."""
+
+    erasings: int = 0
+    messages: int = 0
+    memories: int = 0
+
+
+def path_of(store: Path) -> Path:
+    return store.with_name(store.name + ".erased")
+
+
+def unlisted(reader: Reader) -> tuple[list[int], list[LedgerEntry]]:
+    """Returns the erasures that the ledger does not hold yet, oldest first, as ids and as entries."""
+    rows = erasure.unlisted(reader)
+    return [row["id"] for row in rows], [entry_of(reader, row["erased_at"], row["what"]) for row in rows]
+
+
+def append(path: Path, entries: Sequence[LedgerEntry]) -> None:
+    """Appends entries to the ledger. They are on the disk when this returns. Raises `OSError`."""
+    if not entries:
+        return
+    lines = "".join(json.dumps(_to_json(entry), separators=(",", ":")) + "\n" for entry in entries)
+    path.touch(mode=0o600)
+    with path.open("r+b") as file:
+        # A line that was cut off must not swallow the next one.
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            lines = lines if file.read(1) == b"\n" else "\n" + lines
+        file.write(lines.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> tuple[list[LedgerEntry], int]:
+    """Returns all entries, each once, and a count of unreadable lines. A missing ledger is empty. Raises `OSError`."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return [], 0
+    found: dict[tuple[int, str], LedgerEntry] = {}
+    unreadable = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            entry = _from_json(json.loads(line))
+        except (ValueError, TypeError, KeyError):
+            unreadable += 1
+        else:
+            found[entry.erased_at, entry.what] = entry
+    return list(found.values()), unreadable
+
+
+def sealed(entry: LedgerEntry, seal: Seal) -> LedgerEntry:
+    """Returns the entry with all hashes sealed. Earlier versions stored them unsealed."""
+
+    def one(owner_id: int, hashed: str, under: str) -> tuple[int, str, str]:
+        if under:
+            return owner_id, hashed, under
+        name, made = seal.sealed(bytes.fromhex(hashed))
+        return owner_id, made.hex(), name
+
+    return replace(entry, hashes=tuple(one(*each) for each in entry.hashes))
+
+
+def seal_list(path: Path, seal: Seal) -> None:
+    """Seals the entries that a version without seals put into the ledger. Raises `OSError` and `StoreUnwritable`."""
+    if not path.exists():
+        return
+    lines = path.read_bytes().splitlines()
+    made = [_sealed_line(line, seal) for line in lines]
+    if made == lines:
+        return
+    new = path.with_name(path.name + ".new")
+    new.touch(mode=0o600)
+    with new.open("wb") as file:
+        file.writelines(line + b"\n" for line in made)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _sealed_line(line: bytes, seal: Seal) -> bytes:
+    try:
+        entry = _from_json(json.loads(line))
+    except (ValueError, TypeError, KeyError):
+        return line
+    if all(under for _, _, under in entry.hashes):
+        return line
+    return json.dumps(_to_json(sealed(entry, seal)), separators=(",", ":")).encode()
+
+
+def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Replayed:
+    """Erases again what a store holds again, except erasures it has on record. Its files still keep traces of it."""
+    before, done = _figures(tx), list[int]()
+    for entry in sorted(entries, key=lambda entry: entry.erased_at):
+        if erasure.is_recorded(tx, entry.what, erased_at=entry.erased_at):
+            continue
+        erase.replay(tx, _narrowed(tx, entry), erased_at=entry.erased_at, now=now)
+        _take_hashes(tx, entry)
+        row_id = erasure.record(tx, None, entry.what, "{}", now=entry.erased_at)
+        erasure.listed(tx, [row_id], now=now)
+        # The caller removes all traces from the files before anybody opens them.
+        erasure.scrubbed(tx, [row_id], now=now)
+        done.append(entry.erased_at)
+    if done:
+        _clear_unnamed(tx, until=max(done))
+    after = _figures(tx)
+    return Replayed(erasings=len(done), messages=after[0] - before[0], memories=before[1] - after[1])
+
+
+def entry_of(reader: Reader, erased_at: int, what: str) -> LedgerEntry:
+    """Returns the ledger entry for a row of `erasures`, with the hashes that this erasure left."""
+    # Hashes are noted in the transaction that erases, with exactly its time.
+    hashes = erasure.hashes_at(reader, erased_at)
+    return LedgerEntry(
+        erased_at=erased_at,
+        what=what,
+        hashes=tuple((owner_id, hashed.hex(), under) for owner_id, hashed, under in hashes),
+        hash_key=(erasure.salt_of(reader) or "") if hashes else "",
+    )
+
+
+def _narrowed(reader: Reader, entry: LedgerEntry) -> str:
+    """Returns `what` without rows younger than the entry: these are other rows that got the same ids since."""
+    told: dict[str, Any] = json.loads(entry.what)
+    for name in ("messages", "others"):
+        told[name] = history.recorded_until(reader, told.get(name, []), entry.erased_at)
+    told["identities"] = people.seen_until(reader, told.get("identities", []), entry.erased_at)
+    return json.dumps(told)
+
+
+def _clear_unnamed(tx: Transaction, *, until: int) -> None:
+    """Erases everything of the kinds that erasures find by their words, which are not known any more, whoever owns it.
+
+    These are messages that failed or could not be delivered, and summaries.
+    """
+    mailbox.blank(tx, mailbox.failed(tx, before=until + 1))
+    mailbox.empty_dead(tx, before=until + 1)
+    people.drop_old_summaries(tx, until=until)
+
+
+def _take_hashes(tx: Transaction, entry: LedgerEntry) -> None:
+    """Stores hashes if their salt fits. A store in which nothing was ever forgotten has none, and takes theirs."""
+    if not entry.hashes:
+        return
+    if not erasure.take_salt(tx, entry.hash_key):
+        return
+    for owner_id, hashed, under in sealed(entry, tx.seal).hashes:
+        if owner_id:
+            erasure.put_forgotten(tx, owner_id, under, bytes.fromhex(hashed), at=entry.erased_at)
+        else:
+            erasure.put_named(tx, under, bytes.fromhex(hashed), at=entry.erased_at)
+
+
+def _figures(reader: Reader) -> tuple[int, int]:
+    return history.count_erased(reader), memories.count_all(reader)
+
+
+def _to_json(entry: LedgerEntry) -> dict[str, Any]:
+    line: dict[str, Any] = {"v": _VERSION, "erased_at": entry.erased_at, "what": json.loads(entry.what)}
+    if entry.hashes:
+        line |= {"key": entry.hash_key, "hashes": [list(one) for one in entry.hashes]}
+    return line
+
+
+def _from_json(line: dict[str, Any]) -> LedgerEntry:
+    if line["v"] != _VERSION or not {"how", "messages", "memories"} <= set(line["what"]):
+        raise ValueError("an entry of another kind")
+    return LedgerEntry(
+        erased_at=int(line["erased_at"]),
+        what=json.dumps(line["what"]),
+        hashes=tuple(
+            (int(owner_id), str(hashed), "".join(under)) for owner_id, hashed, *under in line.get("hashes", [])
+        ),
+        hash_key=str(line.get("key", "")),
+    )

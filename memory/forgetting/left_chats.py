@@ -1,0 +1,189 @@
+"""Erases what was said and learned in chats that the bot left long enough ago.
+
+Invariants: a read lists what is to go, and short transactions erase it; each first checks whether the bot is still out
+of that chat. If it is stopped at any point, the next run finds what is left to do. Messages and turns stay as empty
+rows, because others may point at them. Nothing of another chat or owner is touched, except what was derived from rows
+that go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal, TypeAlias, get_args
+
+from memory.recall import index
+from memory.store import (
+    documents,
+    entities,
+    extractions,
+    history,
+    job_runs,
+    leaving,
+    mailbox,
+    memories,
+    people,
+    recalls,
+)
+from memory.store.database import Database, Reader, Row, Transaction
+
+Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "inbox", "outbox"]
+
+#: Rows of each kind that go in one transaction, with everything that depends on them. Searchable rows go in small
+#: portions: the word index takes up to 1 ms to overwrite what it held of one row.
+_TOGETHER: Final[dict[Rows, int]] = {
+    "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "inbox": 500, "outbox": 500,
+}  # fmt: skip
+#: Stored as the error of a turn or message that will never be answered.
+_LEFT: Final = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """Counts of what was erased: chats that had anything left, their messages, and memories with derived ones."""
+
+    chats: int = 0
+    messages: int = 0
+    memories: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A chat that the bot has left at `left_at` (milliseconds UTC)."""
+
+    chat_id: int
+    left_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows of one kind to be erased together, by their ids.
+
+    `speaker` is set for rows that one person alone owns: the person's identity, and when it was last seen (milliseconds
+    UTC).
+    """
+
+    chat: Left
+    rows: Rows
+    ids: tuple[int, ...]
+    speaker: tuple[int, int] | None = None
+
+
+async def erase_left(database: Database, *, before: int, now: int) -> Erased:
+    """Erases the chats that were left before a time (milliseconds UTC), in the indexes, too.
+
+    In a group, everything said and learned there goes. In private, everything said goes; what was learned of the person
+    goes, too, unless they speak in another private chat, under this or a linked identity. Raises `StorageError` and its
+    subclasses; what is done stays done.
+    """
+    erased = Erased()
+    for chat in await database.read(partial(left, before=before)):
+        gone = dict.fromkeys(get_args(Rows), 0)
+        for batch in await database.read(partial(contents, chat=chat, before=before)):
+            gone[batch.rows] += await database.write(partial(erase, batch=batch, now=now))
+            await index.keep_up(database)
+        closed = await database.write(partial(_close, chat=chat))
+        erased = Erased(
+            chats=erased.chats + (closed or any(gone.values())),
+            messages=erased.messages + gone["messages"],
+            memories=erased.memories + gone["memories"],
+        )
+    for batch in await database.read(partial(mail, before=before)):
+        await database.write(partial(erase, batch=batch, now=now))
+    return erased
+
+
+def left(reader: Reader, *, before: int) -> list[Left]:
+    """Returns the chats that were left before a time (milliseconds UTC) and still hold anything but mail."""
+    rows = leaving.left(reader, before=before)
+    return [Left(chat_id=row["id"], left_at=row["left_at"]) for row in rows]
+
+
+def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
+    """Returns everything to be erased of a chat except its mail, in the order in which it goes.
+
+    Entities go before the memories that name them: checking them memory by memory would cost too much.
+    """
+    batches: list[Batch] = []
+    batches += _batches(chat, "messages", leaving.messages(reader, chat.chat_id))
+    batches += _batches(chat, "turns", leaving.turns(reader, chat.chat_id))
+    for owner_id in people.owners_of_chat(reader, chat.chat_id):
+        batches += _learned(reader, chat, owner_id)
+    for person in leaving.alone_here(reader, chat.chat_id, before=before):
+        speaker = (person["identity_id"], person["last_seen_at"])
+        batches += _learned(reader, chat, person["id"], speaker=speaker)
+        if person["name"]:
+            batches += _batches(chat, "names", [person["identity_id"]], speaker=speaker)
+    return batches
+
+
+def mail(reader: Reader, *, before: int) -> list[Batch]:
+    """Returns the mail of all chats that were left before a time (milliseconds UTC), found in one read."""
+    received, unsent = leaving.inbox(reader, before=before), leaving.outbox(reader, before=before)
+    return [*_by_chat("inbox", received), *_by_chat("outbox", unsent)]
+
+
+def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
+    """Erases a batch and returns how many rows went. Nothing goes if the bot is back or the person was seen since."""
+    if not _still_left(tx, batch.chat):
+        return 0
+    if batch.speaker is not None and not leaving.is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):
+        return 0
+    match batch.rows:
+        case "messages":
+            history.erase(tx, batch.ids, now=now)
+            history.unname(tx, batch.ids)
+        case "turns":
+            history.drop_steps(tx, batch.ids)
+            recalls.drop(tx, batch.ids)
+            history.fail_turns(tx, batch.ids, error=_LEFT, now=now)
+        case "entities":
+            entities.drop(tx, batch.ids)
+        case "memories":
+            return len(memories.take_apart(tx, batch.ids))
+        case "names":
+            people.unname_silent(tx, batch.ids)
+            documents.changed_names(tx, batch.ids)
+        case "inbox":
+            mailbox.answered(tx, batch.ids, error=_LEFT, now=now)
+            mailbox.blank(tx, batch.ids)
+        case "outbox":
+            mailbox.drop(tx, batch.ids)
+    return len(batch.ids)
+
+
+def _close(tx: Transaction, chat: Left) -> bool:
+    """Closes a chat of which only empty rows are left: its sessions begin anew, should the bot come back."""
+    if not _still_left(tx, chat):
+        return False
+    closed = people.close_sessions(tx, chat.chat_id)
+    extractions.drop(tx, closed)
+    job_runs.drop_items_of_chat(tx, chat.chat_id)
+    return people.untitle(tx, chat.chat_id) or bool(closed)
+
+
+def _still_left(reader: Reader, chat: Left) -> bool:
+    return leaving.is_left(reader, chat.chat_id, left_at=chat.left_at)
+
+
+def _learned(reader: Reader, chat: Left, owner_id: int, *, speaker: tuple[int, int] | None = None) -> list[Batch]:
+    return [
+        *_batches(chat, "entities", entities.of_owner(reader, owner_id), speaker=speaker),
+        *_batches(chat, "memories", memories.of_owner(reader, owner_id), speaker=speaker),
+    ]
+
+
+def _by_chat(rows: Rows, found: Sequence[Row]) -> Iterator[Batch]:
+    ids: defaultdict[Left, list[int]] = defaultdict(list)
+    for row in found:
+        ids[Left(chat_id=row["chat_id"], left_at=row["left_at"])].append(row["id"])
+    for chat, some in ids.items():
+        yield from _batches(chat, rows, some)
+
+
+def _batches(chat: Left, rows: Rows, ids: Sequence[int], *, speaker: tuple[int, int] | None = None) -> Iterator[Batch]:
+    size = _TOGETHER[rows]
+    for start in range(0, len(ids), size):
+        yield Batch(chat=chat, rows=rows, ids=tuple(ids[start : start + size]), speaker=speaker)

@@ -1,0 +1,214 @@
+"""Plans a forget by reading: works out what goes with the rows that were chosen.
+
+Invariants: nothing is changed here, and the receipt counts exactly what is planned here. A message's words go only
+where the person asking may have them erased; other messages are no longer learned from. The bot's words, its tool calls
+and all copies that quote what goes, go along. What was derived from a forgotten row goes, and the other rows it was
+made from come back. An event that a forgotten row was made from goes with the last of its own words, and is not read
+again while it stays. Nothing here calls a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from memory import keys
+from memory.forgetting import choose
+from memory.forgetting.choose import Asker, Selection, What
+from memory.forgetting.quotes import Quotes, is_telling
+from memory.store import forgettable, history, memories, recalls
+from memory.store.database import Reader, Row
+from memory.store.memories import Memory
+
+#: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
+How: TypeAlias = Literal["words", "memory"]
+
+#: Answers that are read at a time when they are searched.
+_READ: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """The bot's messages in `sessions` that hold one of `quotes`, up to id `upto`: a later look reads on from there."""
+
+    quotes: Quotes = field(default_factory=lambda: Quotes(()))
+    sessions: frozenset[int] = frozenset()
+    upto: int = 0
+    quoting: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A plan of what goes: the `memories` chosen and their versions that say the same, and those `derived` from them.
+
+    `restored` memories come back. The `messages` and `replies` lose their words; with `how` = "memory" they keep them,
+    but nothing is learned from them any more. Nothing is learned from `others` either: somebody else said them, or
+    their words went by age. `staying` counts memories that lose a source and stay. `looked` tells which answers quote
+    what goes.
+    """
+
+    what: What
+    how: How
+    memories: tuple[Memory, ...]
+    derived: tuple[Memory, ...]
+    restored: tuple[Memory, ...]
+    messages: tuple[int, ...]
+    replies: tuple[int, ...]
+    others: tuple[int, ...]
+    staying: int
+    skipped: int
+    looked: Looked
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.memories or self.messages or self.replies)
+
+
+def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked: Looked | None = None) -> Plan:
+    """Returns what forgetting `selection` comes to now. `looked` is what an earlier plan of it has found."""
+    chosen = choose.chosen(reader, asker, selection)
+    # Where everything goes, all versions are included already.
+    every = selection.what in ("all", "me")
+    going = chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories))
+    derived, restored = memories.made_of(reader, [memory.id for memory in going])
+    sources = frozenset[int]().union(*memories.source_ids(reader, [memory.id for memory in going]).values())
+    said = chosen.message_ids | sources
+    theirs = choose.erasable(reader, asker, selection.what, sorted(said))
+    looked = looked or Looked()
+    if how == "memory":
+        telling = history.replies_telling(reader, with_turns(reader, going), sources=said)
+        messages, replies = said, telling | forgettable.not_by_people(reader, said)
+    else:
+        whole = is_whole(asker, selection.what)
+        messages = theirs if whole else theirs | _said_again(reader, asker, theirs)
+        if not whole:
+            if events := _left_without_words(reader, asker, going, messages):
+                going = [*going, *events]
+                derived, restored = memories.made_of(reader, [memory.id for memory in going])
+            looked = _look(reader, asker, [*going, *derived], messages, looked)
+        replies = _replies(reader, going, messages, looked)
+    replies = forgettable.with_words(reader, replies | forgettable.not_by_people(reader, messages))
+    messages = forgettable.with_words(reader, messages) - replies
+    foreign = said - theirs if how == "words" else frozenset[int]()
+    going_ids = {memory.id for memory in (*going, *derived)}
+    return Plan(
+        what=selection.what,
+        how=how,
+        memories=tuple(going),
+        derived=tuple(derived),
+        restored=tuple(restored),
+        messages=tuple(sorted(messages)),
+        replies=tuple(sorted(replies)),
+        others=tuple(sorted(foreign | forgettable.gone_by_age(reader, said))),
+        staying=forgettable.losing_a_source(reader, messages, besides=going_ids) if how == "words" else 0,
+        skipped=chosen.skipped,
+        looked=looked,
+    )
+
+
+def is_whole(asker: Asker, what: What) -> bool:
+    """Returns whether everything of a place or person goes. Then nothing of it need be searched for."""
+    return what in ("all", "me") or (what == "here" and asker.scope.private)
+
+
+def with_turns(reader: Reader, going: Sequence[Memory]) -> list[tuple[str, list[int]]]:
+    """Returns the values of these memories, each with the turns it was recalled in."""
+    return [(memory.value, recalls.turns_with(reader, memory.id)) for memory in going]
+
+
+def telling_texts(reader: Reader, going: Sequence[Memory], message_ids: Collection[int]) -> frozenset[str]:
+    """Returns texts that tell of these memories and messages; short ids too, since tools return and take them."""
+    said = [*(memory.value for memory in going), *forgettable.texts(reader, message_ids)]
+    return frozenset([*(text for text in said if is_telling(text)), *(memory.short_id for memory in going)])
+
+
+def _with_parts(reader: Reader, chosen: Sequence[Memory]) -> list[Memory]:
+    """Returns merged memories together with the parts they were merged from, if no part was chosen by itself."""
+    ids = {memory.id for memory in chosen}
+    parts = memories.parts_of(reader, sorted(ids))
+    whole = {part for some in parts.values() if ids.isdisjoint(some) for part in some}
+    return [*chosen, *memories.of_ids(reader, sorted(whole))]
+
+
+def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> list[Memory]:
+    """Returns these memories and their versions that say the same, less or more, or come from the same messages."""
+    going = {memory.id: memory for memory in found}
+    may_erase = choose.may_erase(reader, asker)
+    for memory in found:
+        linked = [
+            one for one in memories.versions(reader, asker.scope, memory) if one.id not in going and may_erase(one)
+        ]
+        if not linked:
+            continue
+        sources = memories.source_ids(reader, [memory.id, *(one.id for one in linked)])
+        value = keys.normalise_value(memory.value)
+        for one in linked:
+            other = keys.normalise_value(one.value)
+            alone = sources[one.id] and sources[one.id] <= sources[memory.id]
+            if other in value or value in other or alone:
+                going[one.id] = one
+    return list(going.values())
+
+
+def _left_without_words(
+    reader: Reader, asker: Asker, going: Sequence[Memory], messages: Collection[int]
+) -> list[Memory]:
+    """Returns events behind derived memories whose own words all go with `messages`: they would tell the same."""
+    may_erase = choose.may_erase(reader, asker)
+    ids = {memory.id for memory in going}
+    behind = {
+        event.id
+        for memory in going
+        if memory.origin == "derived"
+        for event in memories.parents(reader, asker.scope, memory.id)
+        if event.kind == "event" and event.id not in ids and may_erase(event)
+    }
+    return [event for event in memories.resting_on(reader, sorted(messages)) if event.id in behind] if behind else []
+
+
+def _said_again(reader: Reader, asker: Asker, message_ids: frozenset[int]) -> frozenset[int]:
+    """Returns the person's other messages here with exactly the same text, though nothing was learned from them."""
+    telling = [text for text in forgettable.texts(reader, message_ids, by=asker.selves) if is_telling(text)]
+    return frozenset(forgettable.said_again(reader, telling, places=asker.scope.owners, authors=asker.selves))
+
+
+def _look(reader: Reader, asker: Asker, going: Sequence[Memory], messages: frozenset[int], before: Looked) -> Looked:
+    """Searches the bot's messages for quotes wherever this is told, except those found by the look `before`."""
+    owners = {memory.owner_id for memory in going} | forgettable.owners_of(reader, messages)
+    sessions = frozenset(forgettable.sessions_of(reader, sorted(owners), asker.selves))
+    texts = telling_texts(reader, going, messages)
+    if (before.quotes.texts, before.sessions) != (texts, sessions):
+        before = Looked(quotes=Quotes(texts))
+    quoting = {
+        row["id"]
+        for row in _answers(reader, asker, going, sessions, after=before.upto)
+        if before.quotes.stand_in(f"{row['text']} {row['tool_calls'] or ''}")
+    }
+    upto = history.newest_id(reader)
+    return Looked(quotes=before.quotes, sessions=sessions, upto=upto, quoting=before.quoting | quoting)
+
+
+def _answers(
+    reader: Reader, asker: Asker, going: Sequence[Memory], sessions: Collection[int], *, after: int
+) -> Iterator[Row]:
+    """Yields the bot's messages in these sessions; in a group those to this person, or given a memory that goes.
+
+    Otherwise anybody could have answers to others erased, by having a common phrase remembered and forgotten.
+    """
+    governed = choose.governed(reader, asker)
+    given = {turn for memory in going for turn in recalls.turns_with(reader, memory.id)}
+    for session_id in sessions:
+        last = after
+        while rows := forgettable.answers(
+            reader, session_id, after=last, owners=governed, turns=given, authors=asker.selves, limit=_READ
+        ):
+            yield from rows
+            last = rows[-1]["id"]
+
+
+def _replies(reader: Reader, going: Sequence[Memory], messages: frozenset[int], looked: Looked) -> frozenset[int]:
+    """Returns the bot's answers to these messages, and its messages that quote them or what was learned from them."""
+    quoting = looked.quoting | history.replies_telling(reader, with_turns(reader, going), sources=messages)
+    # A tool call, its result and the answer made from it go together: a part of them is of no use.
+    return frozenset(quoting).union(forgettable.with_tools(reader, history.turns_of(reader, quoting)))

@@ -1,0 +1,61 @@
+"""Removes what has expired: words said long ago, where they are kept for a limited time only, and old records.
+
+Invariants: words go in short transactions, each of which notes that the files are to be scrubbed of them; all that
+their turns kept goes with them. Memories learned from them stay and say "source erased". Nothing more is learned from
+the words, but night jobs still process what was learned. A running turn keeps its words. If it is stopped at any point,
+the next run finds what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from memory.forgetting import blanking
+from memory.recall import index
+from memory.store import erasure, forgettable, history, mailbox, people
+from memory.store.database import Database, Reader, Transaction
+
+#: Message ids that one read looks through, in some 20 ms.
+_LOOKED_AT: Final = 20_000
+#: Messages blanked in one transaction: the word index takes up to 1 ms to overwrite what it held of one.
+_TOGETHER: Final = 100
+
+
+async def erase_words(database: Database, *, before: int, now: int) -> int:
+    """Blanks messages of people and the bot said before a time (milliseconds UTC), in the indexes, too.
+
+    Returns how many messages that were. Raises `StorageError` and its subclasses; what is done stays done.
+    """
+    gone = 0
+    newest = await database.read(history.newest_id)
+    for start in range(0, newest, _LOOKED_AT):
+        old = await database.read(partial(said_before, before=before, after=start))
+        for first in range(0, len(old), _TOGETHER):
+            some = old[first : first + _TOGETHER]
+            await database.write(partial(_blank, message_ids=some, now=now))
+            await index.keep_up(database)
+            gone += len(some)
+    await database.write(partial(_clear_beside, before=before, now=now))
+    return gone
+
+
+def said_before(reader: Reader, *, before: int, after: int) -> list[int]:
+    """Returns the next messages after the id `after` that have expired."""
+    return forgettable.said_before(reader, before, after=after, upto=after + _LOOKED_AT)
+
+
+def _blank(tx: Transaction, *, message_ids: Sequence[int], now: int) -> None:
+    blanking.blank(tx, message_ids, now=now, by_age=True)
+    erasure.note_reworded(tx, now=now)
+
+
+def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
+    """Erases mail that never became part of history, and summaries of sessions whose words are all gone."""
+    failed = mailbox.failed(tx, before=before)
+    mailbox.blank(tx, failed)
+    unsent = mailbox.drop_undelivered(tx, before=before)
+    summed_up = people.drop_spent_summaries(tx, before=before)
+    if failed or unsent or summed_up:
+        erasure.note_reworded(tx, now=now)

@@ -1,0 +1,67 @@
+"""The parts of a night job: the owners it works for, its questions to a model, and what it does with the answers.
+
+Invariants: a read plans the steps, and each is carried out in its own transaction; after that, the next run plans what
+is left. A job's state is the rows themselves, so a job that broke off goes on, and a second run finds nothing to do.
+Before a step touches anything, it checks again what changed since it was planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory.learn.model import ModelRequest
+from memory.scope import Scope
+from memory.store.database import Reader, Transaction
+
+#: All figures that a run counts; each has its words for people.
+FIGURES: Final = frozenset(
+    {
+        "archived", "backups", "backups_dropped", "chats", "ended", "events", "events_archived", "facts", "insights",
+        "known", "manners", "memories", "merged", "messages", "names", "no_model", "passed", "read", "refused", "runs",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """The setting of a run: the agent, local day ('YYYY-MM-DD') and timezone it works for, and the time.
+
+    `now` is in milliseconds UTC. Without a `model`, a job does what an algorithm can. `nightly` are the agents of the
+    store that have nights; None means all.
+    """
+
+    agent_id: int
+    day: str
+    timezone: str
+    now: int
+    new_id: Callable[[], str]
+    model: bool
+    nightly: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A piece of a job on one owner's rows, small enough for one answer and one transaction.
+
+    `carry_out` takes the model's answer ("" if nothing was asked) and returns what was done, in `FIGURES`. It raises
+    `memory.learn.answer.Unreadable` for an unusable answer.
+    """
+
+    carry_out: Callable[[Transaction, str], Mapping[str, int]]
+    request: ModelRequest | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A kind of work: `owners` returns the owners with something to do, `steps` what there is to do for one of them.
+
+    `owners` is one short read of the whole store and may name too many; owners without steps are left out of the run.
+    With `flushes`, messages that were not yet learned from are read first.
+    """
+
+    name: str
+    owners: Callable[[Reader, Night], Sequence[int]]
+    steps: Callable[[Reader, Scope, Night], Sequence[Step]]
+    flushes: bool = False

@@ -1,0 +1,571 @@
+"""Runs the night jobs of one store, previews them, shows what they did, and undoes it.
+
+Invariants: A run goes owner by owner. An owner that fails holds up no other owner, and an answer that can't be read
+holds up none of the owner's other steps. A model is asked outside any transaction. A step, its record and its cost are
+committed in one transaction. A run that breaks off with its process can be resumed at once. A preview is the real work,
+rolled back. What somebody undoes is not done again by the same job. Only rows of the asker's scope are shown or undone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from memory import keys, profile
+from memory.context import Context, anew
+from memory.errors import MemoryFault, NotFound, StorageError
+from memory.jobs import journal
+from memory.jobs.base import FIGURES, Job, Night, Step
+from memory.jobs.journal import Journal
+from memory.learn.agents import Agents
+from memory.learn.answer import Unreadable
+from memory.learn.learner import Learner
+from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed
+from memory.recall import index
+from memory.scope import Scope
+from memory.store import job_runs, memories, people, usage
+from memory.store.database import Database, Reader, Transaction, look
+from memory.store.job_runs import OwnerResult, Run
+from memory.store.memories import Memory
+
+__all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
+
+log = structlog.get_logger(__name__)
+
+#: After this many owners in a row without an answer, the model is taken to be down.
+_DOWN: Final = 3
+#: Columns in which a job keeps its own notes about a row; nobody is shown them.
+_NOTED: Final = frozenset({"enriched_at"})
+What: TypeAlias = Literal["new", "archived", "replaced", "compressed", "back", "told again", "changed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that a run made, or would make, to one memory.
+
+    For a new memory, `made_of` holds the memories it was made of.
+    """
+
+    what: What
+    memory: Memory
+    made_of: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """The progress of a run: owners `done`, out of all owners that have work."""
+
+    run: Run
+    done: int
+    of: int
+
+    @property
+    def given_up(self) -> bool:
+        """True if the run failed and is not retried automatically."""
+        return self.run.state == "failed" and self.run.attempts > len(job_runs.WAITS_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneRun:
+    """The result of undoing a run.
+
+    `restored` counts the rows that are as they were before the run. `left` counts the rows that stay as they are,
+    because they were changed since. `back` holds the memories that hold again or count as before; `stay` holds those
+    that somebody has made their own.
+    """
+
+    restored: int
+    left: int
+    back: tuple[Memory, ...] = ()
+    stay: tuple[Memory, ...] = ()
+
+
+class NoUndo(MemoryFault):
+    """Nothing of this run can be undone in this scope."""
+
+    code = "no_undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """The end of a run. A skipped run resumes at `again`, in milliseconds UTC."""
+
+    state: job_runs.State
+    error: str | None
+    again: int | None = None
+
+
+async def latest_in(path: Path) -> list[RunProgress]:
+    """Returns the newest run of each job and agent of the store at `path`, which another process may have open.
+
+    The list is empty if there is no store yet. Raises `StorageError`.
+    """
+    return await look(path, _latest) or []
+
+
+def _latest(reader: Reader) -> list[RunProgress]:
+    return [
+        RunProgress(run=run, done=done, of=of)
+        for run in job_runs.latest(reader)
+        for done, of in [job_runs.progress(reader, run.id)]
+    ]
+
+
+class _RolledBack(Exception):
+    """Carries a preview's changes out of the transaction that is rolled back."""
+
+    def __init__(self, changes: list[Change]) -> None:
+        self.changes = changes
+
+
+class Jobs:
+    """The night jobs of a store (`Service.jobs`). `table` holds the jobs in the order in which a night runs them."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        table: Sequence[Job],
+        learner: Learner,
+        agents: Agents,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._table = {job.name: job for job in table}
+        self._learner = learner
+        self._agents = agents
+        self._now = now
+        self._new_id = new_id
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._table)
+
+    async def begin(self) -> None:
+        """Releases, at start, the runs that were under way when the process ended, so that they can be resumed."""
+        await self._database.write(lambda tx: job_runs.release(tx, now=self._now()))
+
+    async def since(self, agent: str) -> int:
+        """Returns when this store first served the agent, in milliseconds UTC."""
+        return await self._database.read(lambda reader: people.agent_since(reader, self._agents.ids[agent]))
+
+    async def last(self, agent: str, job: str, *, until: str | None = None) -> str | None:
+        """Returns the newest local date for which the clock has begun a job, or None.
+
+        With `until`, later dates are ignored.
+        """
+        agent_id = self._agents.ids[agent]
+        return await self._database.read(lambda reader: job_runs.last_period(reader, job, agent_id, until=until))
+
+    async def unfinished(self, agent: str) -> list[Run]:
+        """Returns runs that broke off, or that failed and may be retried by now, in the order they were begun."""
+        return await self._database.read(
+            lambda reader: job_runs.unfinished(reader, self._agents.ids[agent], now=self._now())
+        )
+
+    async def run(self, agent: str, job: str, period: str) -> Run | None:
+        """Runs a job for a period, or resumes its run.
+
+        Returns None if that run is done, under way, or not to be retried yet. `period` begins with the local date for
+        which the job works. Any error is recorded as the run's failure. Raises `StorageError` if the record can't be
+        kept.
+        """
+        agent_id, work = self._agents.ids[agent], self._table[job]
+        run = await self._database.write(lambda tx: job_runs.begin(tx, job, agent_id, period, now=self._now()))
+        if run is None:
+            return None
+        log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
+        async with self._put_down(run):
+            ended = await self._ended(run, work)
+            await self._database.write(
+                lambda tx: job_runs.finish(
+                    tx, run.id, ended.state, error=ended.error, now=self._now(), again=ended.again
+                )
+            )
+        done = await self._database.read(lambda reader: job_runs.of_id(reader, run.id))
+        log.info("job.ended", job=job, agent=agent, period=period, state=ended.state, error=ended.error, **done.counts)
+        return done
+
+    async def once(
+        self, agent: str, job: str, period: str, act: Callable[[], Awaitable[Mapping[str, int]]]
+    ) -> Run | None:
+        """Runs `act`, which works on the whole store, as a run of a job. Returns None in the same cases as `run`.
+
+        `act` returns what it did, in figures. What it raises is recorded as the run's failure. Raises `StorageError`
+        if the record can't be kept.
+        """
+        agent_id = self._agents.ids[agent]
+        run = await self._database.write(lambda tx: job_runs.begin(tx, job, agent_id, period, now=self._now()))
+        if run is None:
+            return None
+        log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
+        figures: dict[str, int] = {}
+
+        async def acted() -> None:
+            figures.update(_known(await act()))
+
+        async with self._put_down(run):
+            error = next(map(_code, await _failure(acted(), job=job)), None)
+            await self._database.write(
+                lambda tx: job_runs.finish(
+                    tx, run.id, "failed" if error else "done", error=error, now=self._now(), figures=figures
+                )
+            )
+        log.info("job.ended", job=job, agent=agent, period=period, error=error, **figures)
+        return await self._database.read(lambda reader: job_runs.of_id(reader, run.id))
+
+    async def newest(self, *, limit: int) -> list[RunProgress]:
+        """Returns the newest runs of all agents of this store, newest first, as figures only."""
+
+        def act(reader: Reader) -> list[RunProgress]:
+            return [
+                RunProgress(run=run, done=done, of=of)
+                for run in job_runs.newest(reader, limit=limit)
+                for done, of in [job_runs.progress(reader, run.id)]
+            ]
+
+        return await self._database.read(act)
+
+    async def latest(self) -> list[RunProgress]:
+        """Returns the newest run of each job and agent of this store, as figures only."""
+        return await self._database.read(_latest)
+
+    async def mine(self, context: Context, *, limit: int) -> list[OwnerResult]:
+        """Returns the runs that visibly changed the asker's rows, newest first."""
+
+        def act(reader: Reader) -> list[OwnerResult]:
+            scope = anew(reader, context).scope
+            found: list[OwnerResult] = []
+            for offset in count(0, limit):
+                page = job_runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
+                found += [item for item in page if _is_seen(reader, scope, item)]
+                if len(page) < limit or len(found) >= limit:
+                    break
+            return found[:limit]
+
+        return await self._database.read(act)
+
+    async def item(self, context: Context, run_id: int) -> list[OwnerResult]:
+        """Returns, in figures, what a run did to the asker's rows: an item for each of several linked accounts.
+
+        Returns [] if there is no such run.
+        """
+
+        def act(reader: Reader) -> list[OwnerResult]:
+            try:
+                return _items(reader, anew(reader, context).scope, run_id)
+            except NotFound:
+                return []
+
+        return await self._database.read(act)
+
+    async def did(self, context: Context, run_id: int) -> list[Change]:
+        """Returns what a run did to the asker's rows, as far as these still exist. Raises `NotFound`."""
+
+        def act(reader: Reader) -> list[Change]:
+            scope = anew(reader, context).scope
+            items = _items(reader, scope, run_id)
+            return [change for item in items for change in _changes(reader, scope, Journal.from_json(item.undo or ""))]
+
+        return await self._database.read(act)
+
+    async def undo(self, context: Context, run_id: int) -> UndoneRun:
+        """Restores the asker's rows to their state before a run. The run's job won't do the same to them again.
+
+        Raises `NotFound` if the run did nothing in this scope, and `NoUndo` if it was undone before.
+        """
+
+        def act(tx: Transaction) -> UndoneRun:
+            scope = anew(tx, context).scope
+            items = _items(tx, scope, run_id)
+            open_items = [item for item in items if item.state != "undone"]
+            if not open_items:
+                raise NoUndo("That run has already been undone.")
+            back, stay, restored = list[int](), list[int](), 0
+            for item in open_items:
+                taken = journal.take_back(tx, Journal.from_json(item.undo or ""))
+                job_runs.end_item(tx, run_id, item.owner_id, "undone", now=self._now())
+                own = people.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
+                if own.private:
+                    slots = keys.PROFILE_SLOTS
+                    profile.refresh_all(tx, own, item.owner_id, slots, now=self._now(), new_id=self._new_id)
+                back += taken.back
+                stay += taken.stay
+                restored += taken.restored
+            people.drop_snapshots_of(tx, _owned(scope), scope.selves)
+            return UndoneRun(
+                restored=restored,
+                left=len(stay),
+                back=tuple(memories.by_ids(tx, scope, back)),
+                stay=tuple(memories.by_ids(tx, scope, stay)),
+            )
+
+        undone = await self._database.write(act)
+        # Removed memories must not stay in the index until the next search.
+        await index.keep_up(self._database)
+        return undone
+
+    async def preview(self, context: Context, job: str) -> list[Change]:
+        """Returns what a job would do now to the asker's rows. Nothing is kept except what the model calls cost.
+
+        Raises `BudgetSpent`, `ModelFailed`, `TimeoutError`, `Unreadable`, and `NotFound` if there is no such job.
+        """
+        if job not in self._table:
+            raise NotFound(f"There is no job {job}.")
+        asking = await self._database.read(lambda reader: anew(reader, context))
+        now = self._now()
+        night = replace(self._night(asking.session.agent_id, _day_of(context, now)), now=now)
+        changes: list[Change] = []
+        for owner_id in _owned(asking.scope):
+            scope, steps = await self._steps(self._table[job], night, owner_id)
+            answers = [await self._asked(step, night) for step in steps]
+            for answer in answers:
+                if answer is not None:
+                    await self._database.write(partial(self._book, answer=answer, agent_id=night.agent_id, job=job))
+            changes += await self._rolled_back(scope, steps, answers)
+        return changes
+
+    @asynccontextmanager
+    async def _put_down(self, run: Run) -> AsyncIterator[None]:
+        """Releases the run if the body is cancelled, so that this process or the next can resume it at once."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            # If this can't be recorded, the next start releases the run.
+            with suppress(StorageError):
+                await self._database.write(lambda tx: job_runs.put_down(tx, run.id))
+            raise
+
+    async def _ended(self, run: Run, work: Job) -> _End:
+        """Does what is left of a run. Raises nothing except when it is cancelled."""
+        failures: list[Exception] = []
+        if work.flushes:
+            # Messages that can't be read now are read later.
+            failures += await _failure(self._learner.flush_all(run.agent_id), job=run.job)
+        failures += await _failure(self._go_through(run, work, failures), job=run.job)
+        for one in failures:
+            if isinstance(one, BudgetSpent):
+                return _End(state="skipped", error=one.code, again=one.until)
+        return _End(state="failed", error=_code(failures[0])) if failures else _End(state="done", error=None)
+
+    async def _go_through(self, run: Run, work: Job, failures: list[Exception]) -> None:
+        """Does what is left of a run, owner by owner. Adds the errors to `failures`."""
+        night = self._night(run.agent_id, run.period[:10])
+        owners = await self._database.read(lambda reader: work.owners(reader, night))
+        await self._database.write(lambda tx: job_runs.add_items(tx, run.id, owners))
+        down = 0
+        for owner_id in await self._database.read(lambda reader: job_runs.open_items(reader, run.id)):
+            await self._database.write(lambda tx: job_runs.renew(tx, run.id, now=self._now()))
+            working = self._for_owner(run, work, replace(night, now=self._now()), owner_id)
+            failed = await _failure(working, job=run.job, owner=owner_id)
+            failures += failed
+            if any(isinstance(one, BudgetSpent) for one in failed):
+                return
+            state: Literal["done", "failed"] = "failed" if failed else "done"
+            await self._database.write(
+                partial(job_runs.end_item, run_id=run.id, owner_id=owner_id, state=state, now=self._now())
+            )
+            down = down + 1 if any(isinstance(one, ModelFailed | TimeoutError) for one in failed) else 0
+            if down == _DOWN:
+                return
+
+    async def _for_owner(self, run: Run, work: Job, night: Night, owner_id: int) -> None:
+        """Does everything that is left to do for an owner.
+
+        Raises the last `Unreadable` once the rest is done. If there was nothing to do, the owner's item is dropped from
+        the run, because `owners` may name owners without work.
+        """
+        _, steps = await self._steps(work, night, owner_id)
+        if not steps:
+            await self._database.write(partial(job_runs.drop_idle, run_id=run.id, owner_id=owner_id))
+            return
+        done = await self._database.read(lambda reader: _record(reader, run.id, owner_id))
+        unread: Unreadable | None = None
+        for step in steps:
+            answer = await self._asked(step, night)
+            try:
+                # Passed from step to step: reading it again for each step would take longer the more was done.
+                done = await self._database.write(
+                    partial(self._carried_out, run=run, owner_id=owner_id, step=step, answer=answer, before=done)
+                )
+            except Unreadable as exc:
+                # The cost is booked even though the answer is unreadable.
+                if answer is not None:
+                    await self._database.write(partial(self._book, answer=answer, agent_id=run.agent_id, job=run.job))
+                log.warning("job.unread", job=run.job, owner=owner_id, error=str(exc))
+                unread = exc
+        if unread is not None:
+            raise unread
+
+    async def _steps(self, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
+        def act(reader: Reader) -> tuple[Scope, Sequence[Step]]:
+            scope = people.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
+            return scope, work.steps(reader, scope, night)
+
+        return await self._database.read(act)
+
+    async def _asked(self, step: Step, night: Night) -> ModelAnswer | None:
+        """Returns the model's answer for a step. Returns None if the step asks for none or there is no model."""
+        model = self._agents.model(night.agent_id)
+        if step.request is None or model is None:
+            return None
+        agent_id, timezone = night.agent_id, night.timezone
+        return await model.ask(step.request, self._database, agent_id=agent_id, timezone=timezone, now=self._now())
+
+    def _carried_out(
+        self, tx: Transaction, *, run: Run, owner_id: int, step: Step, answer: ModelAnswer | None, before: Journal
+    ) -> Journal:
+        """Carries out a step and records it together with `before`, the journal of the owner's earlier steps.
+
+        Returns the joined journal. If somebody has undone the run meanwhile, the step is not carried out.
+        """
+        if job_runs.is_undone(tx, run.id, owner_id):
+            if answer is not None:
+                self._book(tx, answer, agent_id=run.agent_id, job=run.job)
+            return before
+        with journal.kept(tx) as keeping:
+            counts = _known(step.carry_out(tx, "" if answer is None else answer.text))
+        nothing = keeping.journal.is_empty
+        done = before if nothing else before.then(keeping.journal)
+        undo = None if nothing or done.is_empty else done.to_json()
+        job_runs.note(tx, run.id, owner_id, counts=counts, undo=undo)
+        job_runs.renew(tx, run.id, now=self._now())
+        if answer is not None:
+            self._book(tx, answer, agent_id=run.agent_id, job=run.job)
+        return done
+
+    async def _rolled_back(
+        self, scope: Scope, steps: Sequence[Step], answers: Sequence[ModelAnswer | None]
+    ) -> list[Change]:
+        def act(tx: Transaction) -> None:
+            with journal.kept(tx) as keeping:
+                for step, answer in zip(steps, answers, strict=True):
+                    step.carry_out(tx, "" if answer is None else answer.text)
+            raise _RolledBack(_changes(tx, scope, keeping.journal))
+
+        try:
+            await self._database.write(act)
+        except _RolledBack as seen:
+            return seen.changes
+        raise AssertionError("a preview is always rolled back")
+
+    def _night(self, agent_id: int, day: str) -> Night:
+        agent = self._agents.by_id[agent_id]
+        return Night(
+            agent_id=agent_id,
+            day=day,
+            timezone=agent.timezone,
+            now=self._now(),
+            new_id=self._new_id,
+            model=agent.model is not None,
+            nightly=self._agents.nightly,
+        )
+
+    def _book(self, tx: Transaction, answer: ModelAnswer, *, agent_id: int, job: str) -> None:
+        usage.add(tx, answer.spent, agent_id=agent_id, purpose=job, now=self._now())
+
+
+async def _failure(act: Awaitable[None], **where: object) -> list[Exception]:
+    """Returns whatever goes wrong in `act`, and logs it with `where`. The boundary of the job wrapper."""
+    try:
+        await act
+    except BudgetSpent as exc:
+        log.warning("job.skipped", **where, reason=str(exc))
+        return [exc]
+    except (MemoryFault, TimeoutError) as exc:
+        log.warning("job.failed", **where, code=_code(exc), error=str(exc))
+        return [exc]
+    except Exception as exc:
+        log.exception("job.failed", **where)
+        return [exc]
+    return []
+
+
+def _code(exc: Exception) -> str:
+    return str(getattr(exc, "code", type(exc).__name__))
+
+
+def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns the figures after checking that each has a name that people can be shown."""
+    assert figures.keys() <= FIGURES, f"nobody can be told what these are: {sorted(figures.keys() - FIGURES)}"
+    return figures
+
+
+def _record(reader: Reader, run_id: int, owner_id: int) -> Journal:
+    """Returns the journal of what a run has done so far to an owner's rows."""
+    item = job_runs.item(reader, run_id, owner_id)
+    return Journal() if item is None or item.undo is None else Journal.from_json(item.undo)
+
+
+def _owned(scope: Scope) -> tuple[int, ...]:
+    """Returns the owners whose rows somebody may list or undo: their own, or in a group the group's."""
+    return scope.own if scope.private else (scope.writes_to,)
+
+
+def _items(reader: Reader, scope: Scope, run_id: int) -> list[OwnerResult]:
+    """Returns what a run changed in a scope's rows.
+
+    Raises the same `NotFound` for a run elsewhere as for a run that does not exist.
+    """
+    found = [job_runs.item(reader, run_id, owner_id) for owner_id in _owned(scope)]
+    items = [item for item in found if item is not None and item.undo is not None and _is_seen(reader, scope, item)]
+    if not items:
+        raise NotFound(f"No run {run_id} has changed anything here.")
+    return items
+
+
+def _is_seen(reader: Reader, scope: Scope, item: OwnerResult) -> bool:
+    """Returns whether the run changed rows that somebody can see, or could see before these were gone."""
+    done = Journal.from_json(item.undo or "{}")
+    touched = [*done.made, *_seen(done)]
+    there = memories.by_ids(reader, scope, touched)
+    # A profile is derived from other rows for every prompt. A manner is a result of its own, so it counts.
+    return bool(touched) and (not there or any(memory.kind != "profile" for memory in there))
+
+
+def _seen(done: Journal) -> Mapping[int, Mapping[str, tuple[object, object]]]:
+    """Returns the changed columns by row, without rows that changed only in a job's own notes."""
+    named = {row for links in (done.linked, done.unlinked) for row, _ in links.get("memory_entities", ())}
+    return {row: of for row, of in done.changed.items() if row in named or of.keys() - _NOTED}
+
+
+def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
+    """Returns a journal as changes to the rows that the scope may see.
+
+    Memories that are derived for every prompt (profiles and manners) are left out.
+    """
+    changed = _seen(done)
+    there = {memory.id: memory for memory in memories.by_ids(reader, scope, [*done.made, *changed])}
+    shown = {row: memory for row, memory in there.items() if memory.kind not in ("profile", "directive")}
+    changes = [
+        Change(what="new", memory=shown[row], made_of=tuple(memories.parents(reader, scope, row)))
+        for row in done.made
+        if row in shown
+    ]
+    return changes + [Change(what=_what(of), memory=shown[row]) for row, of in changed.items() if row in shown]
+
+
+def _what(changed: Mapping[str, tuple[object, object]]) -> What:
+    """Returns the most telling change of a row."""
+    if "archived_at" in changed:
+        return "back" if changed["archived_at"][1] is None else "archived"
+    if changed.get("superseded_by", (None, None))[1] is not None:
+        return "replaced"
+    if "compressed_at" in changed:
+        return "compressed"
+    return "told again" if "reinforced_count" in changed else "changed"
+
+
+def _day_of(context: Context, now: int) -> str:
+    return datetime.fromtimestamp(now / 1000, UTC).astimezone(ZoneInfo(context.timezone)).date().isoformat()

@@ -1,0 +1,56 @@
+"""The agents of one store: their memory settings and the ids of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from memory.learn.model import BackgroundModel
+from memory.store import people
+from memory.store.database import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMemory:
+    """The memory settings of one agent. Its `model` reads for it in the background; without a model, patterns do.
+
+    With `learns_style` it learns a manner of talking to people. With `nightly`, night jobs work on people's memories.
+    """
+
+    timezone: str = "UTC"
+    model: BackgroundModel | None = None
+    learns_style: bool = True
+    nightly: bool = True
+
+
+#: The settings of an agent that is no longer configured. Messages to it may still have to be read.
+_GONE: Final = AgentMemory(learns_style=False, nightly=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """The agents of a store: `ids` of the configured agents by name, and settings `by_id`.
+
+    `by_id` also holds agents that are no longer configured.
+    """
+
+    ids: Mapping[str, int]
+    by_id: Mapping[int, AgentMemory]
+
+    def timezone(self, agent_id: int) -> str:
+        return self.by_id[agent_id].timezone
+
+    def model(self, agent_id: int) -> BackgroundModel | None:
+        return self.by_id[agent_id].model
+
+    @property
+    def nightly(self) -> list[int]:
+        return [agent_id for agent_id in self.ids.values() if self.by_id[agent_id].nightly]
+
+
+def enter(tx: Transaction, configured: Mapping[str, AgentMemory], *, now: int) -> Agents:
+    """Returns the agents of a store, after adding rows for new agents."""
+    ids = {name: people.agent(tx, name, now=now) for name in configured}
+    gone = dict.fromkeys(people.agents(tx), _GONE)
+    return Agents(ids, gone | {ids[name]: agent for name, agent in configured.items()})

@@ -1,0 +1,98 @@
+"""The model that reads for an agent in the background, within a budget of tokens per day.
+
+Invariants: Memory gets its model as a plain callable and knows no vendor. What counts against a day's budget is what
+was booked: all tokens that an agent's models read and wrote other than to answer somebody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Final, TypeAlias
+from zoneinfo import ZoneInfo
+
+from memory.errors import MemoryFault
+from memory.store import extractions
+from memory.store.database import Database
+from memory.store.usage import Spent
+
+#: Seconds that a model may take for one answer.
+_SECONDS: Final = 90.0
+#: Tokens an answer may take: about 60 facts.
+ANSWER_TOKENS: Final = 4_000
+
+
+class ModelFailed(MemoryFault):
+    """The model gave no answer: it can't be reached, refuses, or takes too long. A later attempt may succeed."""
+
+    code = "model_failed"
+
+
+class BudgetSpent(MemoryFault):
+    """The agent's tokens of the day are used up. The remaining work is done from `until` on, in milliseconds UTC."""
+
+    code = "budget_spent"
+
+    def __init__(self, message: str, *, until: int) -> None:
+        super().__init__(message)
+        self.until = until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """A request to a model: instructions, and the material they apply to. The answer is to be JSON."""
+
+    instructions: str
+    material: str
+    max_tokens: int = ANSWER_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """A model's answer as text, and what it cost."""
+
+    text: str
+    spent: Spent
+
+
+#: Asks a model. Raises `ModelFailed` if the model gives no answer.
+Complete: TypeAlias = Callable[[ModelRequest], Awaitable[ModelAnswer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundModel:
+    """The model that reads for one agent in the background.
+
+    `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
+    With `patterns_while_down`, patterns read in its place while it gives no answer.
+    """
+
+    complete: Complete
+    tokens_per_day: int | None = None
+    patterns_while_down: bool = False
+
+    async def ask(
+        self, request: ModelRequest, database: Database, *, agent_id: int, timezone: str, now: int
+    ) -> ModelAnswer:
+        """Returns the model's answer. The caller books its cost.
+
+        Raises `BudgetSpent`, `ModelFailed` and `TimeoutError`.
+        """
+        if self.tokens_per_day is not None:
+            today, tomorrow = _day(now, timezone)
+            tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
+            if tokens >= self.tokens_per_day:
+                raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)
+        async with asyncio.timeout(_SECONDS):
+            return await self.complete(request)
+
+
+def _day(moment: int, timezone: str) -> tuple[int, int]:
+    """Returns the first millisecond of the day of `moment` in a timezone, and that of the next day."""
+    zone = ZoneInfo(timezone)
+    date = datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone).date()
+    midnights = (datetime.combine(day, time(), zone) for day in (date, date + timedelta(days=1)))
+    first, after = (int(midnight.timestamp() * 1000) for midnight in midnights)
+    return first, after

@@ -1,0 +1,263 @@
+"""Reads what people take back: requests to forget, what is over, what was wrong. One YAML file a language.
+
+Invariants: pure, without a look at memory; time is bounded by the length of the sentences read. English and Chinese,
+which people mix, are tried together; another language alone, and all where none shows. What is asked is not taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import yaml
+
+from memory.learn.offline import requests, substitution
+from memory.text.language import language_of
+from memory.text.sentences import parts
+from memory.text.simplified import simplified
+
+LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
+#: Longest message and longest sentence read, in characters: nobody takes something back at greater length.
+_LONGEST: Final = 600
+_SENTENCE: Final = 240
+_EDGES: Final = " .!?。！？…~～,，;；:"
+_NEVER: Final = r"(?!)"
+_BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
+#: "Really a poodle??" states something, in wonder.
+_ASKS: Final = re.compile(r"(?<![?!？])[?？]\s*$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """Something that is over. `what` names it, and may be empty if `keys` say enough."""
+
+    what: str
+    keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """Something that was wrong. `new` holds in its place, or is empty."""
+
+    what: str
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The statements that a message takes back. `corrects` is True if it shows that it puts something right.
+
+    `meant` is what holds, if it is said without what was wrong ("no, it's Topsy"); `new` is the same where the message
+    says nothing else ("make that two"). `rest` is the message without what it denies and without the words that
+    announce a correction.
+    """
+
+    ended: tuple[Ended, ...] = ()
+    denied: tuple[Denied, ...] = ()
+    corrects: bool = False
+    meant: str = ""
+    rest: str = ""
+    new: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Language:
+    code: str
+    forget: tuple[re.Pattern[str], ...]
+    around: re.Pattern[str]
+    reason: re.Pattern[str]
+    all: re.Pattern[str]
+    requests: requests.Requests | None
+    ends: tuple[tuple[frozenset[str], re.Pattern[str]], ...]
+    denials: tuple[re.Pattern[str], ...]
+    corrects: re.Pattern[str]
+    opening: re.Pattern[str]
+    only_denies: re.Pattern[str] | None
+    instead: tuple[re.Pattern[str], ...]
+    kinds: dict[str, re.Pattern[str]]
+    pronouns: frozenset[str]
+    meant: re.Pattern[str]
+    empty: frozenset[str]
+
+    def named(self, words: str | None) -> str:
+        """Returns words without signs around them, and without those that name nothing unless there are no others."""
+        words = (words or "").strip(_EDGES)
+        return " ".join(word for word in words.split() if word.casefold() not in self.empty) or words
+
+
+def to_forget(text: str) -> str | None:
+    """Returns what a message asks to have forgotten, in its words; None if it asks for no such.
+
+    "all" stands for everything and "last" for what was told last.
+    """
+    said = _sentences(text, asking=True)
+    for language in _languages(language_of(text)):
+        what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
+        if what is not None:
+            return what
+    return None
+
+
+def _by_whole(said: list[str], language: _Language) -> str | None:
+    """Returns what a sentence asks to have forgotten by a pattern that fits it as a whole."""
+    for sentence in said:
+        for pattern in language.forget:
+            found = pattern.fullmatch(_read_in(language, sentence))
+            if found is not None:
+                what = sentence[slice(*found.span("what"))]
+                what = language.reason.split(what, maxsplit=1)[0].strip(_EDGES)
+                if language.all.fullmatch(what):
+                    return requests.ALL
+                return language.named(language.around.sub("", what)) or None
+    return None
+
+
+def changes(text: str) -> Changes:
+    """Returns what a message takes back."""
+    ended: list[Ended] = []
+    denied: list[Denied] = []
+    rest: list[str] = []
+    corrects = False
+    meant = ""
+    new = ""
+    for sentence in _sentences(text):
+        left = sentence
+        for language in _languages(language_of(text)):
+            corrects = corrects or language.corrects.search(_read_in(language, sentence)) is not None
+            instead = _instead(left, language)
+            if instead is not None:
+                corrects = True
+                new = instead.new
+                denied += [instead] if instead.what else []
+            opening = language.opening.match(_read_in(language, left))
+            left = left[opening.end() :] if opening is not None else left
+            over = None if instead is not None else _ended(left, language)
+            wrong = _denied(left, language)
+            if over is not None:
+                # "Keto lasted eleven days. I'm done with it."
+                named = rest[-1] if rest and over.what.casefold() in language.pronouns else over.what
+                ended.append(Ended(what=named, keys=over.keys))
+            elif wrong is None and (right := language.meant.match(_read_in(language, left))) is not None:
+                meant = left[slice(*right.span("new"))]
+            elif wrong is not None:
+                denied.append(wrong)
+                # "It's Topsy, not Mopsy": what holds ends where the denial begins.
+                said = left.find(wrong.new) if wrong.new else -1
+                if -1 < said < left.rfind(wrong.what):
+                    left = left[: said + len(wrong.new)]
+                elif wrong.new and said > -1 and wrong.what in left:
+                    left = left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
+                elif language.only_denies is not None and language.only_denies.fullmatch(left):
+                    corrects = True
+                    left = ""
+        rest.append(left)
+    return Changes(
+        ended=tuple(ended),
+        denied=tuple(denied),
+        corrects=corrects,
+        meant=meant,
+        rest=". ".join(filter(None, rest)),
+        new=new,
+    )
+
+
+def put_right(value: str, said: str, *, near: bool) -> str | None:
+    """Returns `value` with its words replaced by those of the same kind in `said`; None if none fits.
+
+    With `near` the correction is known to be about the value.
+    """
+    kinds = {kind: pattern for language in _languages(None) for kind, pattern in language.kinds.items()}
+    return substitution.put_right(value, said, kinds, near=near)
+
+
+def _instead(sentence: str, language: _Language) -> Denied | None:
+    """Returns what holds instead, and of what if that is said, in the forms that say only this: "make that two"."""
+    for pattern in language.instead:
+        found = pattern.fullmatch(sentence)
+        if found is not None:
+            groups = found.groupdict()
+            return Denied(what=(groups.get("not") or "").strip(_EDGES), new=groups["new"].strip(_EDGES))
+    return None
+
+
+def _ended(sentence: str, language: _Language) -> Ended | None:
+    for keys, pattern in language.ends:
+        found = pattern.fullmatch(_read_in(language, sentence))
+        if found is not None:
+            spans = (found.span(name) for name, value in found.groupdict().items() if value)
+            what = sentence[slice(*next(spans, (0, 0)))]
+            return Ended(what=language.named(what), keys=keys)
+    return None
+
+
+def _denied(sentence: str, language: _Language) -> Denied | None:
+    for pattern in language.denials:
+        found = pattern.match(_read_in(language, sentence))
+        if found is not None:
+            what = sentence[slice(*found.span("not"))]
+            new = sentence[slice(*found.span("new"))] if found.groupdict().get("new") else ""
+            return Denied(what=language.named(what), new=new.strip(_EDGES))
+    return None
+
+
+def _read_in(language: _Language, sentence: str) -> str:
+    """Returns a sentence as the patterns of a language read it, character for character."""
+    return simplified(sentence) if language.code == "zh" else sentence
+
+
+def _sentences(text: str, *, asking: bool = False) -> list[str]:
+    """Returns the sentences that state something, with `asking` also those that ask.
+
+    They have single blanks, none beside Chinese characters, straight apostrophes and no end signs.
+    """
+    if len(text) > _LONGEST:
+        return []
+    said = [
+        _BESIDE_HAN.sub("", " ".join(one.replace("’", "'").split()))
+        for line in text.splitlines()
+        for one in parts(line)
+    ]
+    stated = [one for one in said if asking or not _ASKS.search(one)]
+    return [one.strip(_EDGES) for one in stated if one.strip(_EDGES) and len(one) <= _SENTENCE]
+
+
+@cache
+def _languages(written: str | None) -> tuple[_Language, ...]:
+    """Returns the languages in which a text written in `written` is read."""
+    mixed = ("en", "zh")
+    codes = LANGUAGES if written is None else mixed if written in mixed else (written,)
+    return tuple(_read(code) for code in codes if _file(code).is_file())
+
+
+def _file(code: str) -> Any:
+    return resources.files("memory.learn.offline") / "languages" / f"{code}.yaml"
+
+
+@cache
+def _read(code: str) -> _Language:
+    data = yaml.safe_load(_file(code).read_text("utf-8"))
+
+    def pattern(source: str) -> re.Pattern[str]:
+        return re.compile(source, re.IGNORECASE)
+
+    return _Language(
+        code=code,
+        forget=tuple(map(pattern, data.get("forget", ()))),
+        around=pattern(data.get("around", _NEVER)),
+        reason=pattern(data.get("reason", _NEVER)),
+        all=pattern(data.get("all", _NEVER)),
+        requests=requests.read(data["requests"]) if "requests" in data else None,
+        ends=tuple((frozenset(one["keys"]), pattern(one["ends"])) for one in data["ends"]),
+        denials=tuple(map(pattern, data["denials"])),
+        corrects=pattern(data["corrects"]),
+        opening=pattern(data["opening"]),
+        only_denies=pattern(data["only_denies"]) if "only_denies" in data else None,
+        instead=tuple(map(pattern, data.get("instead", ()))),
+        kinds={kind: pattern(source) for kind, source in data.get("kinds", {}).items()},
+        pronouns=frozenset(data.get("pronouns", "").split()),
+        meant=pattern(data.get("meant", _NEVER)),
+        empty=frozenset(data.get("empty", "").split()),
+    )

@@ -1,0 +1,97 @@
+"""Puts a corrected word in the place of the word it resembles most.
+
+Invariants: pure. A number replaces only a number, a day only a day, a name only a name; another word only one that is
+spelled much like it. Where nothing fits there is no result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+#: How alike two words must be spelled, by kind: numbers and days need no likeness.
+_ALIKE: Final = {"name": 0.3, "word": 0.6}
+#: How alike names are that may replace each other where nothing else connects correction and fact.
+_ALIKE_ALONE: Final = 0.5
+_WORD: Final = re.compile(r"[^\s,;!?()\"“”]+")
+_NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'&.-]*")
+_NUMBER: Final = re.compile(r"[£$€]?\d[\d:.,/-]*\w{0,2}")
+_EDGES: Final = ".'*"
+_OWNERS: Final = re.compile(r"'s?$")
+#: Longest abbreviated title before a name, as in "Dr. Lomas".
+_TITLE: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A word, or several that make up one name, with its place in the text."""
+
+    text: str
+    kind: str
+    start: int
+    end: int
+
+
+def put_right(value: str, said: str, kinds: Mapping[str, re.Pattern[str]], *, near: bool) -> str | None:
+    """Returns `value` with its words replaced by those of the same kind in `said`; None if none fits.
+
+    `kinds` are patterns for words of a kind beside digits. With `near` the correction is known to be about the value.
+    """
+    new = [part for part in _parts(said, kinds) if part.text.casefold() not in value.casefold()]
+    result, shift = value, 0
+    replaced = False
+    for old in _parts(value, kinds):
+        chosen = _most_alike(old, new, near=near)
+        if chosen is None:
+            continue
+        result = f"{result[: old.start + shift]}{chosen.text}{result[old.end + shift :]}"
+        shift += len(chosen.text) - len(old.text)
+        new.remove(chosen)
+        replaced = True
+    return result if replaced else None
+
+
+def _most_alike(old: _Part, new: list[_Part], *, near: bool) -> _Part | None:
+    rivals = [(_alike(old.text, one.text), one) for one in new if one.kind == old.kind]
+    best, chosen = max(rivals, key=lambda rival: rival[0], default=(0.0, None))
+    enough = _ALIKE.get(old.kind, 0.0)
+    if old.kind in _ALIKE and not near:
+        enough = max(enough, _ALIKE_ALONE)
+    return chosen if chosen is not None and best >= enough else None
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
+
+
+def _parts(text: str, kinds: Mapping[str, re.Pattern[str]]) -> list[_Part]:
+    """Returns the words of a text by kind; names that follow one another are one."""
+    found: list[_Part] = []
+    for match in _WORD.finditer(text):
+        word = _OWNERS.sub("", match.group().strip(_EDGES))
+        if not word:
+            continue
+        start = match.start() + match.group().index(word)
+        part = _Part(text=word, kind=_kind(word, kinds), start=start, end=start + len(word))
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and part.kind == last.kind == "name"
+            and (
+                text[last.end : part.start] == " " or (text[last.end : part.start] == ". " and len(last.text) <= _TITLE)
+            )
+        ):
+            found[-1] = _Part(text=text[last.start : part.end], kind="name", start=last.start, end=part.end)
+        else:
+            found.append(part)
+    return found
+
+
+def _kind(word: str, kinds: Mapping[str, re.Pattern[str]]) -> str:
+    if _NUMBER.fullmatch(word):
+        return "number"
+    named = next((kind for kind, pattern in kinds.items() if pattern.fullmatch(word)), "")
+    return named or ("name" if _NAME.fullmatch(word) and word != "I" else "word")

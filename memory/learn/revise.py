@@ -1,0 +1,283 @@
+"""Applies what a message takes back to memory: facts that end, and facts that others replace.
+
+Invariants: nothing is written here but by `end`. Only current facts of the speaker are touched that they may change,
+and only those whose value the message names, or the only ones of the kind it speaks of. An imported, pinned or
+confirmed fact ends as any other: the person says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from memory import keys, profile
+from memory.learn import extract
+from memory.learn.extract import Proposal
+from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
+from memory.learn.offline.changes import put_right as changed
+from memory.recall.cues import cues
+from memory.scope import Scope
+from memory.store import memories, passages
+from memory.store.database import Reader, Transaction
+from memory.store.history import Message
+from memory.store.memories import Draft, Memory
+from memory.text.words import query_terms, tokens
+
+#: Facts looked at in one turn; nobody has told as many of themselves.
+_MOST: Final = 2_000
+#: Facts tried for a correction that names none.
+_NEAREST: Final = 3
+#: Messages read for what a correction puts right.
+_SAID: Final = 20
+#: The date that was added to a value for a day that it names.
+_DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+_WORK: Final = {"occupation", "employer"}
+#: Kinds of rows that end with what they were derived from.
+_DERIVED: Final = ("fact", "style", "event", "reflection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """The changes that a turn's messages make: new facts with the rows each replaces, and facts that end."""
+
+    proposals: tuple[Proposal, ...] = ()
+    ended: tuple[Memory, ...] = ()
+
+
+def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone: str) -> Revision:
+    """Returns what messages of the scope's speaker say by patterns, and what they take back."""
+    proposals: list[Proposal] = []
+    ended: dict[int, Memory] = {}
+    for message in messages:
+        if message.role != "user" or not message.learn or to_forget(message.text) is not None:
+            continue
+        found = extract.read([message], scope=scope, timezone=timezone)
+        back = changes(message.text)
+        if not (back.ended or back.denied or back.corrects):
+            proposals += found
+            continue
+        live = _own(reader, scope)
+        if back.corrects and not found:
+            found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
+        found, over = _revised(found, back, live, message, scope=scope, timezone=timezone)
+        if not (found or over):
+            told = [one for one in _told_before(reader, scope, message) if back.corrects or _denied_in(back, one)]
+            found = _noted(back, told, message, scope=scope, timezone=timezone) if back.corrects or told else []
+        proposals += found
+        ended |= {memory.id: memory for memory in over}
+    return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
+
+
+def end(
+    tx: Transaction, scope: Scope, ended: Sequence[Memory], *, at: int, now: int, new_id: Callable[[], str]
+) -> None:
+    """Ends facts of the speaker at `at`, with what was derived from them, and brings the profile up to date."""
+    for memory in memories.by_ids(tx, scope, [memory.id for memory in ended]):
+        if memory.valid_until is not None or memory.valid_from > at:
+            continue
+        memories.close(tx, memory.id, at=at)
+        memories.outdate(tx, memory, kinds=_DERIVED, by=None, at=at)
+        slot = keys.profile_slot(category=memory.category, key=memory.key)
+        if slot and memory.owner_id in scope.own:
+            profile.refresh(tx, scope, memory.owner_id, slot, now=now, new_id=new_id)
+
+
+def _own(reader: Reader, scope: Scope) -> list[Memory]:
+    """Returns the speaker's current facts, the newest first."""
+    found = memories.current(reader, scope, ("fact",), limit=_MOST)
+    own = [one for one in found if one.owner_id in scope.own or one.author_id in scope.speakers]
+    return sorted(own, key=lambda one: -one.learned_at)
+
+
+def _revised(
+    found: list[Proposal], back: Changes, live: Sequence[Memory], message: Message, *, scope: Scope, timezone: str
+) -> tuple[list[Proposal], list[Memory]]:
+    over = [memory for one in back.ended for memory in _meant(one, live)]
+    gone = {memory.id for memory in over}
+    # "I'm not a vegan any more" is no statement of a diet.
+    found = [one for one in found if not any(_says(one.draft, memory) for memory in over)]
+    for wrong in back.denied:
+        named = [memory for memory in _naming(wrong.what, live) if memory.id not in gone]
+        found = [one for one in found if not any(_says(one.draft, memory) for memory in named)]
+        for memory in named:
+            gone.add(memory.id)
+            new = _instead(memory, wrong, found)
+            if new is None:
+                over.append(memory)
+            elif isinstance(new, int):
+                found[new] = replace(found[new], replaces=(*found[new].replaces, memory.id))
+            else:
+                found.append(
+                    Proposal(
+                        draft=_with_value(memory, new, message, scope), message_id=message.id, replaces=(memory.id,)
+                    )
+                )
+    if back.corrects and back.meant and (near := _nearest(back.meant, live)) is not None:
+        draft = _with_value(near, _with_part(near.value, back.meant), message, scope)
+        found = [one for one in found if one.draft.value != back.meant]
+        found.append(Proposal(draft=draft, message_id=message.id, replaces=(near.id,)))
+    elif back.corrects:
+        left = [memory for memory in live if memory.id not in gone]
+        found = [_replacing(one, left) for one in found]
+        if not (found or over):
+            found = _put_right(back, left, message, scope)
+    return found, over
+
+
+def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: Scope) -> list[Proposal]:
+    """Returns the fact that a correction is nearest to, with the new words in it; nothing if none resembles it."""
+    said = back.new or back.rest
+    words = set(query_terms(message.text))
+    shares = [(len(words & set(tokens(f"{one.key} {cues(one.key)} {one.value}"))), one) for one in live]
+    # The sort keeps the order of `live`: the newest first.
+    for share, memory in sorted(shares, key=lambda each: -each[0])[:_NEAREST]:
+        near = bool(share or back.new)
+        value = changed(_DAY.sub("", memory.value), said, near=near)
+        if value is None and share and back.new and not _shares_value(memory, message.text):
+            value = back.new
+        if value is not None and keys.normalise_value(value) != keys.normalise_value(memory.value):
+            return [
+                Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
+            ]
+    return []
+
+
+def _shares_value(memory: Memory, text: str) -> bool:
+    return bool(set(query_terms(memory.value)) & set(tokens(text)))
+
+
+def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
+    """Returns what the speaker said before `message`, newest first."""
+    said = passages.said_last(reader, scope, limit=_SAID)
+    return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
+
+
+def _denied_in(back: Changes, told: Message) -> bool:
+    said = set(tokens(told.text))
+    return any(wrong.new and set(query_terms(wrong.what)) <= said for wrong in back.denied)
+
+
+def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
+    """Returns a correction as a note: what was told, with the new words in it, or else the correction's own words."""
+    words = set(query_terms(message.text))
+    nearest = max(told, key=lambda one: (len(words & set(tokens(one.text))), one.id), default=None)
+    said = back.new or back.rest
+    if nearest is not None:
+        for wrong in back.denied:
+            if wrong.new and _denied_in(back, nearest):
+                right = _substituted(nearest.text, wrong.what, wrong.new)
+                return extract.noted(right, message, scope=scope, timezone=timezone)
+        near = bool(back.new or words & set(tokens(nearest.text)))
+        right = changed(nearest.text, said, near=near) or ""
+        if right:
+            return extract.noted(right, message, scope=scope, timezone=timezone)
+    said = back.rest or back.new
+    # "Sorry, wrong window" puts nothing right.
+    return extract.noted(said, message, scope=scope, timezone=timezone) if len(query_terms(said)) > 1 else []
+
+
+def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
+    """Returns the facts that are over: those named under the keys that are meant, else named at all, else the last."""
+    kind = [memory for memory in live if memory.key in ended.keys]
+    if ended.what:
+        named = _naming(ended.what, kind) or _naming(ended.what, live)
+        # Who quits nursing no longer works at the hospital either.
+        if named and set(named) < set(kind) and len({memory.key for memory in kind}) == len(kind) == len(_WORK):
+            return kind if {memory.key for memory in kind} == _WORK else named
+        if named or not _is_kind(ended.what, kind):
+            return named
+    return kind if len(kind) <= 2 else kind[:1]
+
+
+def _is_kind(what: str, kind: Sequence[Memory]) -> bool:
+    """Returns whether words name a kind of fact ("my job", "my wife") and not a value."""
+    words = set(query_terms(what))
+    return bool(kind) and all(words & set(tokens(f"{memory.key} {cues(memory.key)}")) for memory in kind)
+
+
+def _naming(what: str, live: Sequence[Memory]) -> list[Memory]:
+    """Returns the facts whose value holds words of `what`: all words of either must stand in the other, or most."""
+    words = set(query_terms(what))
+    shares: list[tuple[float, Memory]] = []
+    for memory in live:
+        value = set(query_terms(memory.value))
+        shared = {word for word in words & value if len(word) > 1 or word.isdigit() or not word.isascii()}
+        if not shared:
+            continue
+        rest = words - value - set(tokens(f"{memory.key} {cues(memory.key)}"))
+        share = len(shared) / (len(shared) + min(len(rest), len(value - words)))
+        shares.append((share, memory))
+    best = max((share for share, _ in shares), default=0.0)
+    return [memory for share, memory in shares if share == best >= 0.5]
+
+
+def _says(draft: Draft, memory: Memory) -> bool:
+    return draft.key == memory.key and set(tokens(draft.value)) <= set(tokens(memory.value))
+
+
+def _nearest(new: str, live: Sequence[Memory]) -> Memory | None:
+    """Returns the fact whose value shares most words or characters with `new`, the newest of several; None if none."""
+    words = set(tokens(new))
+    shared = [(len(words & set(tokens(memory.value))), memory) for memory in live]
+    most = max((count for count, _ in shared), default=0)
+    return next((memory for count, memory in shared if count == most > 0), None)
+
+
+def _with_part(value: str, new: str) -> str:
+    """Returns `value` with `new` in place of the part between blanks that shares most with it."""
+    words = set(tokens(new))
+    parts = value.split()
+    place = max(range(len(parts)), key=lambda n: len(words & set(tokens(parts[n]))))
+    return " ".join([*parts[:place], new, *parts[place + 1 :]])
+
+
+def _instead(memory: Memory, wrong: Denied, found: Sequence[Proposal]) -> int | str | None:
+    """Returns what takes the place of a fact: a proposal's place in `found`, a value, or None for nothing."""
+    for place, one in enumerate(found):
+        if one.draft.key == memory.key and not _says(one.draft, memory):
+            return place
+    if not wrong.new:
+        return None
+    value = _substituted(memory.value, wrong.what, wrong.new)
+    return None if keys.normalise_value(value) == keys.normalise_value(memory.value) else value
+
+
+def _substituted(value: str, old: str, new: str) -> str:
+    """Returns `value` with the words of `old` that it holds replaced by `new`."""
+    place = value.casefold().find(old.casefold())
+    if place >= 0:
+        return f"{value[:place]}{new}{value[place + len(old) :]}"
+    words = set(tokens(old))
+    kept = [word for word in value.split() if not words & set(tokens(word))]
+    return " ".join([*kept, new])
+
+
+def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> Draft:
+    return Draft(
+        kind="fact",
+        owner_id=scope.writes_to,
+        author_id=scope.speaker_id,
+        subject_id=memory.subject_id,
+        subject=memory.subject,
+        category=memory.category,
+        topic=memory.topic,
+        key=memory.key,
+        value=value[: keys.VALUE_LIMIT],
+        importance=memory.importance,
+        confidence=memory.confidence,
+        origin="extracted",
+        learned_at=message.said_at,
+        local_date=memory.local_date,
+    )
+
+
+def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:
+    """Returns a proposal that replaces the newest fact of its key, as a correction does where a key holds many."""
+    draft = proposal.draft
+    rivals = [memory for memory in live if memory.key == draft.key and not _says(draft, memory)]
+    if proposal.replaces or keys.is_single_valued(draft.key) or not rivals:
+        return proposal
+    shared = [memory for memory in rivals if set(query_terms(memory.value)) & set(query_terms(draft.value))]
+    return replace(proposal, replaces=((shared or rivals)[0].id,))

@@ -1,0 +1,246 @@
+"""Admins' access to the memory of the people and groups on their channel, for the gateway.
+
+Invariants: Every look is recorded in the transaction that queues its answer, whatever its result. Admins get the same
+answer about a person of whom nothing may be known here as about a person of whom nothing is known. If the operator lets
+admins read nothing, the words of memories never leave this module. The gateway decides who is an admin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from memory.chat.edits import Shown
+from memory.chat.mailbox import Mailbox
+from memory.context import Context
+from memory.errors import NotFound
+from memory.forgetting.choose import Asker, Selection
+from memory.forgetting.forgetting import Forgetting, Receipt
+from memory.forgetting.plan import Plan
+from memory.recall.search import Search
+from memory.scope import Scope
+from memory.store import audit, mailbox, memories, questions
+from memory.store.audit import Action, AdminView, RankedMemory
+from memory.store.database import Database, Reader, Transaction
+from memory.store.mailbox import Outgoing, Part
+from memory.store.memories import Memory
+from memory.store.questions import Question
+
+#: Kinds that are shown one by one; the other kinds are derived from these.
+_KINDS = ("fact", "style", "event", "reflection")
+#: Hits that a search fetches. A person's own messages are among these, too, and are passed over.
+_SEARCHED = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundById:
+    """A memory that an admin asks for by its id. `memory` is None unless its words may be read."""
+
+    id: int
+    kind: str
+    learned_at: int
+    memory: Memory | None
+
+
+class Overseer:
+    """The operations that `Oversight.answer` hands to a request. Not to be kept beyond that request.
+
+    `found` counts the memories shown so far; this number will be recorded.
+    """
+
+    def __init__(
+        self, tx: Transaction, context: Context, view: AdminView | None, *, reads: bool, ranked: Sequence[int], now: int
+    ) -> None:
+        self.found = 0
+        self._tx = tx
+        self._context = context
+        self._scopes = () if view is None else view.scopes
+        self._reads = reads
+        self._ranked = ranked
+        self._now = now
+
+    def kinds(self) -> dict[str, int]:
+        """Returns the number of live memories of each kind, the most frequent first."""
+        counted = Counter(one.kind for one in self._standing())
+        return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+    def page(self, *, limit: int, offset: int) -> list[Memory]:
+        """Returns live memories, the most important first, or [] if admins may not read them."""
+        if not self._reads:
+            return []
+        order = sorted(self._standing(), key=lambda one: one.order, reverse=True)
+        return self._shown(self._by_ids([one.id for one in order[offset : offset + limit]]))
+
+    def hits(self, *, limit: int, offset: int) -> tuple[list[Memory], int]:
+        """Returns the memories that answer this request's query, best first, and the number of all of them.
+
+        Old versions are included. There are none if admins may not read memories.
+        """
+        if not self._reads:
+            return [], 0
+        found = self._by_ids(self._ranked)
+        return self._shown(found[offset : offset + limit]), len(found)
+
+    def show(self, short_id: str) -> Shown:
+        """Returns a memory with its sources and versions. Raises `NotFound`, also if it may not be read."""
+        memory, scope = self._by_short_id(short_id)
+        if not self._reads:
+            raise NotFound(f"No memory {short_id} to be read.")
+        self._shown([memory])
+        return Shown(
+            memory=memory,
+            sources=tuple(memories.sources(self._tx, scope, [memory.id])[memory.id]),
+            versions=tuple(memories.versions(self._tx, scope, memory)),
+        )
+
+    def named(self, short_id: str) -> FoundById:
+        """Returns the memory with this id, without its words if these may not be read. Raises `NotFound`."""
+        memory, _ = self._by_short_id(short_id)
+        if self._reads:
+            self._shown([memory])
+        return FoundById(
+            id=memory.id,
+            kind=memory.kind,
+            learned_at=memory.learned_at,
+            memory=memory if self._reads else None,
+        )
+
+    def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:
+        """Puts a question to the admin."""
+        return questions.ask(
+            self._tx,
+            session_id=self._context.session.id,
+            asker_id=self._context.speaker.id,
+            purpose=purpose,
+            payload=json.dumps(payload),
+            choices=choices,
+            preset=preset,
+            now=self._now,
+        )
+
+    def _standing(self) -> Collection[RankedMemory]:
+        return {one.id: one for scope in self._scopes for one in audit.standing(self._tx, scope)}.values()
+
+    def _by_ids(self, memory_ids: Sequence[int]) -> list[Memory]:
+        found = {one.id: one for scope in self._scopes for one in memories.by_ids(self._tx, scope, memory_ids)}
+        return [found[one] for one in memory_ids if one in found and found[one].kind in _KINDS]
+
+    def _by_short_id(self, short_id: str) -> tuple[Memory, Scope]:
+        for scope in self._scopes:
+            try:
+                memory = memories.by_short_id(self._tx, scope, short_id)
+            except NotFound:
+                continue
+            if memory.kind in _KINDS:
+                return memory, scope
+        raise NotFound(f"No memory {short_id} there.")
+
+    def _shown(self, shown: list[Memory]) -> list[Memory]:
+        self.found += len(shown)
+        return shown
+
+
+class Oversight:
+    """One store's memory as the admins of its channels may see it. With `reads` they see what memories say."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        search: Search,
+        mailbox: Mailbox,
+        forgetting: Forgetting,
+        now: Callable[[], int],
+        reads: bool,
+    ) -> None:
+        self.reads = reads
+        self._database = database
+        self._search = search
+        self._mailbox = mailbox
+        self._forgetting = forgetting
+        self._now = now
+
+    async def answer(
+        self,
+        context: Context,
+        inbox_id: int,
+        reference: str,
+        action: Action,
+        act: Callable[[Overseer], Sequence[Part]],
+        *,
+        query: str = "",
+        edits: str | None = None,
+    ) -> None:
+        """Answers an admin who looks at the person or group with the platform id `reference`.
+
+        One transaction records the look, queues the answer and ends the inbox row. The admin asks in the session of
+        `context`, whose channel they administer. With `query` the memory is searched. The answer replaces the shown
+        message `edits`.
+        """
+        ranked = await self._rank(context, reference, query) if query and self.reads else ()
+
+        def answered(tx: Transaction) -> None:
+            view = audit.view_of(tx, context.session, reference)
+            overseer = Overseer(tx, context, view, reads=self.reads, ranked=ranked, now=self._now())
+            pieces = act(overseer)
+            if view is not None:
+                self._note(tx, context, view, action, overseer.found)
+            self._mailbox.post(
+                tx, Outgoing(session_key=context.session.key, pieces=pieces, inbox_id=inbox_id, edits=edits)
+            )
+            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+
+        await self._database.write(answered)
+
+    async def forget(
+        self, context: Context, inbox_id: int, question: Question, reference: str, memory_id: int
+    ) -> Receipt | None:
+        """Erases a memory of that person or group with the words it was learned from. The caller ends the inbox row.
+
+        The erasing transaction also records the look, with the number of erased memories. Returns None if the question
+        has ended, or if nothing of that person or group may be seen any more.
+        """
+
+        def asking(tx: Reader) -> Asker | None:
+            scope = _holding(tx, audit.view_of(tx, context.session, reference), memory_id)
+            if scope is None:
+                return None
+            return Asker(session=context.session, scope=scope, timezone=context.timezone, may_all=True)
+
+        def noted(tx: Transaction, going: Plan) -> None:
+            view = audit.view_of(tx, context.session, reference)
+            assert view is not None  # else nobody would be asking
+            self._note(tx, context, view, "forget", len(going.memories))
+
+        selection = Selection(what="memories", memory_ids=(memory_id,))
+        return await self._forgetting.forget_as(asking, inbox_id, question, selection, "words", noted=noted)
+
+    def _note(self, tx: Transaction, context: Context, view: AdminView, action: Action, found: int) -> None:
+        audit.note(
+            tx,
+            view.owner_id,
+            admin_id=context.speaker.id,
+            agent_id=context.session.agent_id,
+            action=action,
+            found=found,
+            now=self._now(),
+        )
+
+    async def _rank(self, context: Context, reference: str, query: str) -> list[int]:
+        """Returns the ids of the memories that answer a query, best first."""
+        view = await self._database.read(lambda reader: audit.view_of(reader, context.session, reference))
+        scores: dict[int, float] = {}
+        for scope in () if view is None else view.scopes:
+            for hit in await self._search.find(scope, query, timezone=context.timezone, limit=_SEARCHED):
+                if hit.memory is not None:
+                    scores[hit.memory.id] = max(hit.score, scores.get(hit.memory.id, 0.0))
+        return sorted(scores, key=lambda memory_id: -scores[memory_id])
+
+
+def _holding(reader: Reader, view: AdminView | None, memory_id: int) -> Scope | None:
+    """Returns the scope of a view that sees a memory, or the view's first scope if none does (any more)."""
+    scopes = () if view is None else view.scopes
+    held = (scope for scope in scopes if memories.by_id(reader, scope, memory_id) is not None)
+    return next(held, scopes[0] if scopes else None)

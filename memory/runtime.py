@@ -1,0 +1,19 @@
+"""The clock, the ids and the count of tokens, which a store takes from the process that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Gives the time in milliseconds UTC, short random texts for ids, and how many tokens a text comes to."""
+
+    now: Callable[[], int]
+    new_id: Callable[[], str]
+    count_tokens: Callable[[str], int]
+
+    def memory_id(self) -> str:
+        """A short id for a memory, as people see and type it."""
+        return f"m_{self.new_id()}"

@@ -1,0 +1,19 @@
+"""Settings of a store: values by name, such as what its indexes were made of."""
+
+from __future__ import annotations
+
+from memory.store.database import Reader, Transaction
+
+
+def value(reader: Reader, name: str) -> str | None:
+    """Returns the value of a setting; None if it is not set."""
+    row = reader.one("select value from store_settings where name = ?", (name,))
+    return None if row is None else str(row["value"])
+
+
+def put(tx: Transaction, name: str, value: str) -> None:
+    tx.run("insert or replace into store_settings values (?, ?)", (name, value))
+
+
+def drop(tx: Transaction, name: str) -> None:
+    tx.run("delete from store_settings where name = ?", (name,))

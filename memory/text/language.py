@@ -1,0 +1,65 @@
+"""Tells the language of a short text: by its script, in Latin script by common words.
+
+Invariants: pure. A text that shows no language, or several alike, has none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import yaml
+
+#: Characters read: a language shows at once.
+_READ: Final = 2_000
+_KANA: Final = re.compile("[\u3040-\u30ff]")
+_HAN: Final = re.compile("[\u3400-\u9fff]")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+#: What a word that is enough by itself counts.
+_ALONE: Final = 6
+#: What another word counts, and a letter.
+_COMMON: Final = 2
+_LETTER: Final = 1
+
+
+def language_of(text: str) -> str | None:
+    """Returns the code of the language `text` is written in; None if that is not clear."""
+    text = text[:_READ]
+    if _KANA.search(text):
+        return "ja"
+    if _HAN.search(text):
+        return "zh"
+    scores = _scores(text.replace("’", "'").casefold())
+    best = max(scores.values())
+    leading = [code for code, score in scores.items() if score == best]
+    return leading[0] if best and len(leading) == 1 else None
+
+
+def _scores(text: str) -> dict[str, int]:
+    words, letters = _lists()
+    said = _WORD.findall(text)
+    # A letter alone is an answer ("y"), and no word of any language.
+    said = [] if len("".join(said)) == 1 else said
+    return {
+        code: sum(weights.get(word, 0) for word in said)
+        + _LETTER * any(letter in text for letter in letters.get(code, ""))
+        for code, weights in words.items()
+    }
+
+
+@cache
+def _lists() -> tuple[dict[str, dict[str, int]], dict[str, str]]:
+    """Returns for each language what each of its words counts, and its letters."""
+    data: dict[str, Any] = yaml.safe_load((resources.files("memory.text") / "languages.yaml").read_text("utf-8"))
+    letters = data.pop("letters")
+    words = {
+        code: dict.fromkeys(_folded(lists["words"]), _COMMON) | dict.fromkeys(_folded(lists["alone"]), _ALONE)
+        for code, lists in data.items()
+    }
+    return words, letters
+
+
+def _folded(words: str) -> list[str]:
+    return words.casefold().split()

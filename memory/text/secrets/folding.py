@@ -1,0 +1,46 @@
+"""The normal form in which secrets are read: no accents, no invisible characters, one width, one blank."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+#: Stands for a mark of an earlier pass. Both are no characters, and no text that people send holds them.
+BARRIER = "\ufdd0"
+_NOTHING = "\ufdd1"
+_MARK = re.compile(r"\[secret: [a-z ]{3,30}\]")
+
+
+class _Folded(dict[int, str]):
+    """Each character's one plain character, or nothing."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = "".join(
+            one for one in unicodedata.normalize("NFKD", char) if unicodedata.category(one) not in _INVISIBLE
+        )
+        if unicodedata.category(char) == "Nd":
+            plain = str(unicodedata.decimal(char))
+        # What would become several, such as a ligature or a Hangul syllable, stays as it is.
+        plain = plain if len(plain) < 2 else char
+        self[code] = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}.get(unicodedata.category(plain or "a"), plain)
+        return self[code]
+
+
+_INVISIBLE = frozenset({"Mn", "Me", "Cf", "Cc", "Cn"})
+_FOLDED = _Folded({ord(char): char for char in "\t\n" + BARRIER} | {ord("\r"): " "})
+
+
+def folded(text: str) -> str:
+    """Returns `text` in the normal form."""
+    return text.translate(_FOLDED)
+
+
+def folded_with_places(text: str) -> tuple[str, Sequence[int]]:
+    """Returns the normal form with a barrier for each mark, and where each character and the end stood in `text`."""
+    marked = _MARK.sub(lambda mark: BARRIER.ljust(len(mark.group()), _NOTHING), text.replace(BARRIER, _NOTHING))
+    plain = folded(marked)
+    if len(plain) == len(text):
+        return plain, range(len(text) + 1)
+    return plain, [*(i for i, char in enumerate(marked) if _FOLDED[ord(char)]), len(text)]

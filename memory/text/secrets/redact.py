@@ -1,0 +1,177 @@
+"""Masks secrets in text.
+
+Invariants: pure, in time linear in the text; idempotent; nothing but the secrets themselves changes, and a mark that
+is set is never read as a secret again. This is a filter for what people paste by mistake, not a boundary: a password
+in the middle of prose, without a word that announces it, passes.
+
+Text is read in a normal form (`folding`), in which accents, widths and hidden characters don't matter. Only where a
+literal stands that a format or an announcing word opens with is it read closely, each look paid from a fixed stock.
+No text that people write comes near its end. In one that does, made of hardly anything but openings, all from there
+on is masked as one: what was not read may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
+from typing import Final, TypeAlias
+
+from memory.text.secrets import announced, formats
+from memory.text.secrets.folding import BARRIER, folded_with_places
+
+#: Looks paid for one text, and what a look behind a word and a find cost beside. A thousand secrets fit.
+_STOCK: Final = 14_000
+_READING_COSTS: Final = 3
+_FIND_COSTS: Final = 8
+#: Characters of a find that are read for the price of one look.
+_PER_LOOK: Final = 64
+#: How often a text is read before all from the next find on is masked as one, and after as many more all of it.
+_ROUNDS: Final = 5
+_REST: Final = "everything from here on"
+
+_Span: TypeAlias = tuple[int, int, str]
+_Look: TypeAlias = Callable[[str, int], Iterator[_Span]]
+
+
+def redact(text: str) -> str:
+    """Return `text` with every secret replaced by a mark such as `[secret: openai key]`.
+
+    Masked are vendor keys and tokens, private key blocks, JSON web tokens, `Authorization` and bearer values,
+    passwords in URLs and on command lines, values announced by a word in some sixty languages ("my password is
+    ...", `api_key=...`, 密码是...), codes of doors and one-time codes, seed phrases and wallet keys, payment card
+    numbers and IBANs. Not masked are mail addresses, phone numbers and what merely mentions a password. Never raises;
+    the time is linear in the length of the text. One with thousands of openings is masked from some point on.
+    """
+    return _masked(text)[0]
+
+
+def secrets_in(text: str) -> list[str]:
+    """Returns the values that `redact` masks in `text`, each once; not the rest of a text that is masked as one."""
+    return list(dict.fromkeys(_masked(text)[1]))
+
+
+def openings() -> tuple[str, ...]:
+    """All that a secret may begin with or be announced by, for those who measure."""
+    return tuple(one[1] for some in _looks().values() for one in some[:1])
+
+
+def _masked(text: str) -> tuple[str, list[str]]:
+    values: list[str] = []
+    # A mark can end a sentence or a word differently than the secret did, so a masked text is read once more.
+    for nth in count():
+        spans = _spans(text)
+        if not spans:
+            break
+        if nth >= _ROUNDS:
+            spans = [(spans[0][0] if nth < 2 * _ROUNDS else 0, len(text), _REST)]
+        parts: list[str] = []
+        last = 0
+        for start, end, label in spans:
+            parts += (text[last:start], f"[secret: {label}]")
+            last = end
+            if label != _REST:
+                values.append(text[start:end])
+        text = "".join(parts) + text[last:]
+    return text, values
+
+
+def _spans(text: str) -> list[_Span]:
+    """Start, end and label of every secret, disjoint and in order."""
+    plain, places = folded_with_places(text)
+    found: list[tuple[int, int, int, str]] = []
+    end = min(_collect(looks, found, len(plain)) for looks in (_opened(plain), *_shaped(plain)))
+    spans: list[_Span] = []
+    for start, _, stop, label in sorted(found):
+        if start >= end:
+            break
+        if spans and start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]), spans[-1][2])
+        else:
+            spans.append((start, stop, label))
+    if end < len(plain):
+        # A place can stand behind the beginning of its secret: back to a gap between words.
+        gap = re.compile(r"\S{0,200}\Z").search(plain, max(0, end - 200), end)
+        start = max(gap.start() if gap else end, spans[-1][1] if spans else 0)
+        spans.append((start, len(plain), _REST))
+    return [(places[start], places[stop], label) for start, stop, label in spans]
+
+
+def _collect(
+    looks: Iterator[tuple[int, int, int, _Span | None]], found: list[tuple[int, int, int, str]], end: int
+) -> int:
+    """Adds what `looks` find, with its rank, and returns how far the text was read: to `end` if the stock lasts."""
+    stock = _STOCK
+    for place, rank, cost, span in looks:
+        stock -= cost
+        if stock < 0:
+            return place
+        if span is not None:
+            stock -= _FIND_COSTS + (span[1] - span[0]) // _PER_LOOK
+            found.append((span[0], rank, span[1], span[2]))
+    return end
+
+
+def _opened(plain: str) -> Iterator[tuple[int, int, int, _Span | None]]:
+    low, first_word = plain.lower(), _first_word()
+    alphabets = (True, False) if not low.isascii() else (True,)
+    hits = [match.span(1) for alphabet in alphabets for match in _opening(alphabet).finditer(low)]
+    for place, end in sorted(hits):
+        for rank, opening, look in _looks()[low[place:end]]:
+            if opening != BARRIER and rank >= first_word and not announced.worth_reading(plain, place, end):
+                yield place, rank, 1, None
+            elif opening.lower() == opening or plain.startswith(opening, place):
+                # Marks are free, so that a masked text is never read less far than it was before.
+                yield place, rank, 0 if opening == BARRIER else 1 if rank < first_word else 1 + _READING_COSTS, None
+                yield from ((place, rank, 0, _whole(plain, span)) for span in look(plain, place))
+
+
+def _shaped(plain: str) -> Iterator[Iterator[tuple[int, int, int, _Span | None]]]:
+    for shape in formats.shapes(plain):
+        yield ((place, -1, 1, _whole(plain, span)) for place, span in shape)
+
+
+def _whole(plain: str, span: _Span | None) -> _Span | None:
+    """The find with the rest of its last word; none when it holds a mark or is blotted out."""
+    if span is None or BARRIER in plain[span[0] : span[1]] or re.search(r"([xX*.])\1{11}", plain[span[0] : span[1]]):
+        return None
+    rest = re.compile(r"[A-Za-z0-9_]*+").match(plain, span[1])
+    return span[0], rest.end() if rest else span[1], span[2]
+
+
+@cache
+def _looks() -> dict[str, list[tuple[int, str, _Look]]]:
+    """Returns what to try at each opening in lower case, with its rank and spelling; lower case stands for any case;
+    one holds what the formats that are its beginnings hold, and the longest word."""
+    looks: dict[str, list[tuple[int, str, _Look]]] = {}
+    first_word = _first_word()
+    for rank, (opening, look) in enumerate((*formats.openings(), *announced.openings())):
+        looks.setdefault(opening.lower(), []).append((rank, opening, look))
+    own = {opening: list(some) for opening, some in looks.items()}
+    for opening, some in looks.items():
+        for shorter in (opening[:length] for length in range(len(opening) - 1, 0, -1)):
+            some += [one for one in own.get(shorter, ()) if one[0] < first_word or some[-1][0] < first_word]
+    return looks
+
+
+@cache
+def _first_word() -> int:
+    """The rank from which on openings are announcing words."""
+    return len(list(formats.openings()))
+
+
+@cache
+def _opening(alphabet: bool) -> re.Pattern[str]:
+    """Matches the longest opening at a place, without moving on: one that begins in ASCII, or one that doesn't."""
+    return re.compile(f"(?=({_tree(sorted(one for one in _looks() if one[0].isascii() is alphabet))}))")
+
+
+def _tree(openings: list[str]) -> str:
+    """A pattern for the longest of them, which reads what they have in common once."""
+    branches: dict[str, list[str]] = {}
+    for opening in openings:
+        if opening:
+            branches.setdefault(opening[0], []).append(opening[1:])
+    parts = "|".join(re.escape(first) + _tree(rest) for first, rest in branches.items())
+    return "" if not parts else f"(?:{parts})" + ("?" if "" in openings else "")

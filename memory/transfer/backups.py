@@ -1,0 +1,200 @@
+"""The gateway's interface to backups: makes one of an open store, tells when the last is gone, and restores one.
+
+Invariants: erasures are in the ledger before a backup is made and at each start. A backup is dropped `keep_days` days
+after it was made, whether or not there is a newer one, because people who had something forgotten are told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import structlog
+
+from memory.errors import StorageError
+from memory.forgetting import ledger
+from memory.store import driver as drivers
+from memory.store import erasure
+from memory.store.database import Database, Transaction
+from memory.store.driver import Driver
+from memory.store.files import Contents, Progress
+from memory.store.migrate import migrations
+from memory.transfer import backup
+from memory.transfer import restore as restoring
+from memory.transfer.backup import DAY_MS, Backup, store_of
+from memory.transfer.restore import Restored, Stage
+
+__all__ = [
+    "Backup", "Backups", "Contents", "Progress", "Restored", "Retention", "Stage", "copy", "drop_old",
+    "restore", "store_of",
+]  # fmt: skip
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+#: A backup younger than this, whoever made it, counts as today's. It is less than a day because no hour is met exactly.
+_FRESH_MS: Final = 20 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """The folder of the backups, the days each is kept, and whether one is made each day."""
+
+    folder: Path
+    keep_days: int = 14
+    daily: bool = True
+
+
+class Backups:
+    """The backups of one open store. Call `begin` when the store is open."""
+
+    def __init__(self, database: Database, *, retention: Retention, now: Callable[[], int]) -> None:
+        self._database = database
+        self._retention = retention
+        self._now = now
+        self._making = asyncio.Lock()
+        self._listing = asyncio.Lock()
+
+    @property
+    def keep_days(self) -> int:
+        return self._retention.keep_days
+
+    async def begin(self) -> None:
+        """Lists what an earlier run erased without listing it, and seals what an earlier version listed."""
+        listed = ledger.path_of(self._database.path)
+        try:
+            await asyncio.to_thread(ledger.seal_list, listed, self._database.seal)
+        except (OSError, StorageError) as exc:
+            log.error("erased.not_sealed", file=str(listed), error=str(exc), again="at the next start")
+        await self.list_erased()
+
+    async def make(self) -> Backup:
+        """Makes a backup now and drops those that are too old. Nobody but the caller waits for it.
+
+        Raises `StoreUnwritable`, `StoreDamaged` or another `StorageError`; the older backups are then untouched.
+        """
+        async with self._making:
+            await self.list_erased()
+            one = await copy(self._database.path, self._retention.folder, now=self._now(), driver=self._database.driver)
+            await self.drop_old()
+            return one
+
+    async def make_daily(self) -> Backup | None:
+        """Makes a backup, unless that is switched off or there is one of today; for a quiet hour of each day.
+
+        Raises the same errors as `make`.
+        """
+        if not self._retention.daily:
+            return None
+        newest = await asyncio.to_thread(backup.newest, self._database.path, self._retention.folder)
+        # A backup from the future was made while the clock was ahead, and says nothing about today.
+        if newest is not None and 0 <= self._now() - newest < _FRESH_MS:
+            return None
+        return await self.make()
+
+    async def drop_old(self) -> int:
+        """Drops backups older than `keep_days` and returns how many; for a quiet hour of each day, too.
+
+        Raises `StoreUnwritable`.
+        """
+        dropped = await asyncio.to_thread(_drop_old, self._database.path, self._retention, self._now())
+        return len(dropped)
+
+    async def until(self) -> int | None:
+        """Returns when the last copy of what the store holds now will be gone (milliseconds UTC); None without any."""
+        found = await asyncio.to_thread(backup.made, self._database.path, self._retention.folder)
+        return found[0][1] + self.keep_days * DAY_MS if found else None
+
+    async def list_erased(self) -> int:
+        """Adds the erasures to the ledger and returns how many were added.
+
+        If that fails, it is done later: the erasing itself has happened.
+        """
+        async with self._listing:
+            try:
+                ids, entries = await self._database.read(ledger.unlisted)
+                if not ids:
+                    return 0
+                await asyncio.to_thread(ledger.append, ledger.path_of(self._database.path), entries)
+
+                def act(tx: Transaction) -> None:
+                    erasure.listed(tx, ids, now=self._now())
+
+                await self._database.write(act)
+            except (OSError, StorageError) as exc:
+                log.error("erased.not_listed", store=str(self._database.path), error=str(exc), again="at the next time")
+                return 0
+            return len(ids)
+
+
+async def copy(
+    store: Path,
+    to: Path,
+    *,
+    now: int,
+    driver: Driver | None = None,
+    progress: Progress = lambda done, of: None,
+) -> Backup:
+    """Backs up `store` to the folder `to`, or to a file of that name if it ends in .db, even while the store is in use.
+
+    Raises the same errors as `Backups.make`. If the caller is cancelled, nothing is left behind.
+    """
+    target = to if to.suffix == ".db" else to / backup.name_of(store, now)
+    which = driver or drivers.best()
+
+    def act(stopped: Callable[[], bool]) -> Backup:
+        def told(done: int, of: int) -> None:
+            if stopped():
+                raise StorageError("The backup was stopped, and no partial copy was kept.")
+            progress(done, of)
+
+        contents = backup.make(store, target, driver=which, newest=migrations()[-1].version, progress=told)
+        return Backup(
+            path=target,
+            made_at=now,
+            size=target.stat().st_size,
+            people=contents.rows["people"],
+            messages=contents.rows["messages"],
+            memories=contents.rows["memories"],
+        )
+
+    return await _in_thread(act)
+
+
+async def drop_old(store: Path, retention: Retention, *, now: int) -> int:
+    """Drops old backups as `Backups.drop_old` does, of a store that need not be open."""
+    return len(await asyncio.to_thread(_drop_old, store, retention, now))
+
+
+async def restore(
+    file: Path,
+    store: Path,
+    *,
+    now: int,
+    keep: bool,
+    say: Callable[[Stage], None],
+    driver: Driver | None = None,
+    progress: Progress = lambda done, of: None,
+) -> Restored:
+    """Puts the backup `file` in the place of `store`, as `memory/transfer/restore.py` does; nobody may have it open."""
+    return await restoring.restore(
+        file, store, driver=driver or drivers.best(), now=now, keep=keep, say=say, progress=progress
+    )
+
+
+def _drop_old(store: Path, retention: Retention, now: int) -> list[Path]:
+    return backup.drop_old(store, retention.folder, before=now - retention.keep_days * DAY_MS, now=now)
+
+
+async def _in_thread(act: Callable[[Callable[[], bool]], T]) -> T:
+    """Runs `act` in a thread. The callable passed to `act` returns True once nobody waits for the result any more."""
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(act, stop.is_set)
+    except asyncio.CancelledError:
+        stop.set()
+        raise

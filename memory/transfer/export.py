@@ -1,0 +1,131 @@
+"""Exports everything a scope holds, as the rows that go out to whom it belongs.
+
+Invariants: every row comes through the scope's own condition. What an agent shares with everybody goes out only with
+that agent. Erased words are left out. With memories of what somebody said of themselves in a group, only their own
+words go out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from memory.scope import Scope
+from memory.store import exports, people
+from memory.store.database import Reader, Row
+from memory.transfer.formats import remora
+from memory.transfer.formats.material import Person
+
+Fields: TypeAlias = dict[str, Any]
+
+_KINDS: Final = ("profile", "directive", "fact", "style", "reflection", "event")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """An export: `data` for another Remora and `page` for people. `memories` and `messages` count what it contains."""
+
+    data: bytes
+    page: str
+    memories: int
+    messages: int
+
+
+def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now: int) -> Exported:
+    """Returns all that the scope holds, with the messages it was learned from or, with `transcript`, all messages.
+
+    With `shared` it returns what an agent holds for everybody, which is left out otherwise.
+    """
+    memories = _memories(reader, scope, shared=shared)
+    wanted = {message_id for one in memories for message_id in one["sources"]}
+    messages = exports.messages(reader, scope, wanted, everything=transcript and not shared)
+    numbers = {row["id"]: n for n, row in enumerate(messages, 1)}
+    for one in memories:
+        one["sources"] = [numbers[message_id] for message_id in one["sources"] if message_id in numbers]
+    said = [_message(row, numbers[row["id"]], scope) for row in messages]
+    of = _of(reader, scope, shared=shared)
+    return Exported(
+        data=remora.write(of=of, exported_at=now, memories=memories, messages=said),
+        page=remora.page(of=of, exported_at=now, memories=memories, messages=said),
+        memories=sum(one["kind"] not in ("profile", "directive") for one in memories),
+        messages=len(said),
+    )
+
+
+def _memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Fields]:
+    rows = exports.memories(reader, scope, shared=shared)
+    return [_memory(row, scope) for row in rows if row["kind"] in _KINDS]
+
+
+def _memory(row: Row, scope: Scope) -> Fields:
+    return {
+        "id": row["short_id"],
+        "kind": row["kind"],
+        "category": row["category"],
+        "key": row["key"],
+        "value": row["value"],
+        "subject": row["subject"],
+        "by": _whom(scope, row["author_id"], row["author_platform"], row["author_user"], row["author_name"]),
+        "about": _whom(scope, row["subject_id"], row["about_platform"], row["about_user"], row["about_name"]),
+        "topic": row["topic"],
+        "tags": json.loads(row["tags"]),
+        "flags": json.loads(row["flags"]),
+        "said_in": "private" if row["place"] == "identity" else row["place"],
+        "agent": row["agent"],
+        "importance": row["importance"],
+        "confidence": row["confidence"],
+        "strength": row["strength"],
+        "origin": row["origin"],
+        "learned_at": remora.iso(row["learned_at"]),
+        "local_date": row["local_date"],
+        "valid_from": remora.iso(row["valid_from"]),
+        "valid_until": _iso(row["valid_until"]),
+        "superseded_by": row["next"],
+        "archived_at": _iso(row["archived_at"]),
+        "pinned": bool(row["pinned"]),
+        "confirmed": bool(row["confirmed"]),
+        "access_count": row["access_count"],
+        "reinforced_count": row["reinforced_count"],
+        "last_reinforced_at": remora.iso(row["last_reinforced_at"]),
+        "sources": json.loads(row["sources"]),
+    }
+
+
+def _message(row: Row, number: int, scope: Scope) -> Fields:
+    return {
+        "n": number,
+        "time": remora.iso(row["said_at"]),
+        "role": row["role"],
+        "author": _whom(scope, row["author_id"], row["platform"], row["user_id"], row["author_name"]),
+        "name": row["author_name"],
+        "text": row["text"],
+        "thread": row["thread"],
+        "recall": bool(row["recall"]),
+    }
+
+
+def _of(reader: Reader, scope: Scope, *, shared: bool) -> Fields:
+    """Returns whom the export belongs to."""
+    if shared:
+        return {"kind": "agent", "name": people.agent_name(reader, scope.agent_id)}
+    if scope.private:
+        assert scope.speaker_id is not None
+        who = people.account(reader, scope.speaker_id)
+        return {"kind": "person"} | (
+            {} if who is None else {"platform": who.platform, "user_id": who.user_id, "name": who.name}
+        )
+    group = people.group_of(reader, scope.writes_to)
+    return {"kind": "group"} | ({} if group is None else dict(group))
+
+
+def _whom(scope: Scope, identity_id: int | None, platform: str | None, user_id: str | None, name: str | None) -> object:
+    if identity_id is None or platform is None or user_id is None:
+        return None
+    if identity_id in scope.selves:
+        return remora.person(remora.OWNER)
+    return remora.person(Person(platform=platform, user_id=user_id, name=name or ""))
+
+
+def _iso(moment: int | None) -> str | None:
+    return None if moment is None else remora.iso(moment)

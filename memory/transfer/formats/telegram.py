@@ -1,0 +1,354 @@
+"""Reads exports of Telegram Desktop: `result.json` of one chat or of a whole account, as talks with their messages.
+
+The format as of https://core.telegram.org/import-export and the exporter's own source (`export_output_json.cpp` of
+telegramdesktop): `from_id` is "user123", "channel123" or "chat123", in old exports a bare number of a user. `text` is a
+string or a list of strings and entities. `date` is the exporting computer's local time; `date_unixtime` (since 2021) is
+not. A forum's topics are service messages, and a message in a topic replies, directly or not, to the topic's beginning.
+
+Invariants: pure. A bad message is named and skipped and never costs the others. A file that breaks off yields what
+stands before the break. Identities are never guessed: the caller tells who is the owner and which bot is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
+
+Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
+
+PLATFORM: Final = "telegram"
+#: The most skipped messages that are named, by their number; further ones are only counted.
+_NAMED: Final = 50
+#: Characters read of one message. Telegram's own limit is 4,096, or fewer with media.
+_TEXT_CHARS: Final = 20_000
+_TOPIC_STEPS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """One chat of an export. `id` is the bare number, which Telegram shows nobody; see `references`."""
+
+    id: str
+    name: str
+    kind: Kind
+    messages: tuple[Mapping[str, Any], ...]
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The ids under which a bot knows this chat."""
+        match self.kind:
+            case "supergroup" | "channel":
+                return (f"-100{self.id}",)
+            case "group":
+                return (f"-{self.id}",)
+            case _:
+                return (self.id,)
+
+    @property
+    def private(self) -> bool:
+        return self.kind in ("private", "bot", "saved")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """All talks of a file. `account` is the user id of the account exported, if the file tells it."""
+
+    talks: tuple[Talk, ...]
+    account: str | None
+    skipped: tuple[Skipped, ...] = ()
+
+
+class NotTelegramExport(Exception):
+    """The file is not an export of Telegram Desktop; `str()` says why."""
+
+
+def looks_like(data: object) -> bool:
+    """Returns whether parsed JSON is an export of a chat or an account."""
+    if not isinstance(data, dict):
+        return False
+    chats = data.get("chats")
+    return isinstance(data.get("messages"), list) or (isinstance(chats, dict) and isinstance(chats.get("list"), list))
+
+
+def read(text: str) -> Export:
+    """Reads the talks of `result.json`. Raises `NotTelegramExport`."""
+    skipped: list[Skipped] = []
+    try:
+        data = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        data = _broken_off(text)
+        skipped.append(Skipped(where="the file", why="it breaks off or is damaged: what stands before that was read"))
+    if not looks_like(data):
+        raise NotTelegramExport(
+            'This is not a Telegram Desktop export: it has neither "messages" nor "chats" with a "list".'
+        )
+    assert isinstance(data, dict)
+    account = data.get("personal_information")
+    if isinstance(data.get("messages"), list):
+        found = [data]
+    else:
+        found = [chat for part in ("chats", "left_chats") for chat in _list(_dict(data.get(part)).get("list"))]
+    talks = []
+    for n, chat in enumerate(found, 1):
+        talk = _talk(chat) if isinstance(chat, dict) else None
+        if talk is None:
+            skipped.append(Skipped(where=f"chat {n}", why="it is no chat with an id and messages"))
+        else:
+            talks.append(talk)
+    return Export(talks=tuple(talks), account=_number(_dict(account).get("user_id")) or None, skipped=tuple(skipped))
+
+
+def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str, mask: Mask, learn: bool) -> Material:
+    """Returns the messages of a talk. `owner` is the user id whose memory they become; None for a group's.
+
+    `bots` are the user ids of our own bots. Their messages are the assistant's; in a chat with a bot, so is everything
+    that the owner has not said. With `learn`, memories may be made from people's own words; forwarded ones teach
+    nothing. `timezone` is where times without an offset were written.
+    """
+    masking = Masking(mask)
+    skipped = _Skips(talk.name or talk.id)
+    topics = _topics(talk) if talk.kind == "supergroup" else {}
+    parents = {}
+    if topics:
+        parents = {_number(m.get("id")): _number(m.get("reply_to_message_id")) for m in talk.messages}
+    found: list[ImportedLine] = []
+    zone = ZoneInfo(timezone)
+    for n, raw in enumerate(talk.messages, 1):
+        number = _number(raw.get("id")) or f"#{n}"
+        if raw.get("type") == "service":
+            skipped.count("service messages (joined, pinned, called …)")
+            continue
+        if raw.get("type", "message") != "message":
+            skipped.name(number, f"it is of an unknown type, {str(raw.get('type'))[:40]!r}")
+            continue
+        said_at = _time(raw, zone)
+        if said_at is None:
+            skipped.name(number, "it has no time that can be read")
+            continue
+        words = _text(raw)
+        text = " ".join(filter(None, (_beside(raw), masking(words[:_TEXT_CHARS])))).strip()
+        if not text:
+            skipped.count("messages without words or a file")
+            continue
+        author = _author(raw.get("from_id"))
+        name = masking.mask(_string(raw.get("from")))[:200]
+        forwarded = "forwarded_from" in raw or "saved_from" in raw
+        is_bot = author in bots or (talk.kind == "bot" and owner is not None and author != owner)
+        if author == "" and not is_bot:
+            skipped.count("messages of channels and anonymous admins, who are no person")
+            continue
+        command = _is_command(raw, words)
+        whose = author == owner if owner is not None else not is_bot
+        found.append(
+            ImportedLine(
+                number=len(found),
+                role="assistant" if is_bot else "user",
+                author=Person(platform=PLATFORM, user_id=author, name=name) if whose and not is_bot else None,
+                name=name,
+                text=text,
+                said_at=said_at,
+                thread=_thread(_number(raw.get("id")), parents, topics),
+                # Elsewhere each account numbers messages for itself, so the bot knows this message by another id.
+                reference=_number(raw.get("id")) if talk.kind == "supergroup" else None,
+                reply_to=_number(raw.get("reply_to_message_id")) if talk.kind == "supergroup" else None,
+                learn=learn and whose and not is_bot and not forwarded and not command and bool(words.strip()),
+                recall=not command,
+            )
+        )
+    return Material(format="telegram", lines=tuple(found), skipped=tuple(skipped.all()), masked=masking.count)
+
+
+class _Skips:
+    """The skipped messages of a talk: some by name, the usual ones by count."""
+
+    def __init__(self, talk: str) -> None:
+        self._talk = talk
+        self._named: list[Skipped] = []
+        self._counted: Counter[str] = Counter()
+
+    def name(self, number: str, why: str) -> None:
+        if len(self._named) < _NAMED:
+            self._named.append(Skipped(where=f"{self._talk}, message {number}", why=why))
+        else:
+            self._counted["further messages that can't be read"] += 1
+
+    def count(self, what: str) -> None:
+        self._counted[what] += 1
+
+    def all(self) -> list[Skipped]:
+        return [*self._named, *(Skipped(where=self._talk, why=f"{n} {what}") for what, n in self._counted.items())]
+
+
+def _talk(chat: Mapping[str, Any]) -> Talk | None:
+    messages, number = chat.get("messages"), _number(chat.get("id"))
+    if not isinstance(messages, list) or not number:
+        return None
+    kind = _KINDS.get(_string(chat.get("type")), "private")
+    name = _string(chat.get("name")) or ("Saved Messages" if kind == "saved" else "")
+    return Talk(
+        id=number.lstrip("-").removeprefix("100") if kind == "supergroup" and len(number) > 13 else number.lstrip("-"),
+        name=" ".join(name.split())[:200],
+        kind=kind,
+        messages=tuple(m if isinstance(m, dict) else {"type": "?"} for m in messages),
+    )
+
+
+def _broken_off(text: str) -> object:
+    """Returns one chat's messages still readable in a file that is cut short or damaged; None without any."""
+    start = _MESSAGES.search(text)
+    if start is None:
+        return None
+    head = text[: start.start()]
+    decoder = json.JSONDecoder()
+    found: list[object] = []
+    at = start.end()
+    while (begin := text.find("{", at)) >= 0:
+        try:
+            message, at = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            break
+        found.append(message)
+    fields = {match[1]: json.loads(match[2]) for match in _FIELD.finditer(head[-2_000:])}
+    return {**fields, "messages": found} if found else None
+
+
+def _text(raw: Mapping[str, Any]) -> str:
+    text = raw.get("text")
+    parts = _list(text) if isinstance(text, list) else [text]
+    words = "".join(part if isinstance(part, str) else _string(_dict(part).get("text")) for part in parts)
+    if words or "text" in raw:
+        return words
+    return "".join(_string(_dict(part).get("text")) for part in _list(raw.get("text_entities")))
+
+
+def _beside(raw: Mapping[str, Any]) -> str:
+    """Returns a description of what came beside the words."""
+    kind = _string(raw.get("media_type"))
+    if emoji := _string(raw.get("sticker_emoji")):
+        return f"[sticker {emoji[:10]}]"
+    if "photo" in raw:
+        return "[picture]"
+    if kind in _MEDIA or "file" in raw:
+        what = _MEDIA.get(kind, "file")
+        name = _string(raw.get("file_name")) or _string(raw.get("title"))
+        name = " ".join(_BRACKETS.sub(" ", name).split())[:120]
+        return f"[{what}: {name}]" if name else f"[{what}]"
+    for field, what in (
+        ("poll", "poll"),
+        ("location_information", "place on a map"),
+        ("contact_information", "contact"),
+    ):
+        if field in raw:
+            question = _string(_dict(raw[field]).get("question"))[:120]
+            return f"[{what}: {_BRACKETS.sub(' ', question)}]" if question else f"[{what}]"
+    return ""
+
+
+def _is_command(raw: Mapping[str, Any], words: str) -> bool:
+    if not words.startswith("/"):
+        return False
+    first = next(iter(_list(raw.get("text"))), None)
+    return _dict(first).get("type") == "bot_command" or _COMMAND.match(words) is not None
+
+
+def _author(value: object) -> str:
+    """Returns the user id of the author; empty if the author is not a user."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Old exports have a bare number. Ids of chats and channels begin beyond the range of users' ids.
+        return str(value) if 0 < value < 1 << 40 else ""
+    match = _USER.fullmatch(_string(value))
+    return match[1] if match else ""
+
+
+def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
+    """Returns when a message was said (milliseconds UTC); None if that can't be read."""
+    unix = _number(raw.get("date_unixtime"))
+    if unix and len(unix) <= 11:
+        return int(unix) * 1_000
+    try:
+        moment = datetime.fromisoformat(_string(raw.get("date")))
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        at = (moment - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError):
+        return None
+    return at if at > 0 else None
+
+
+def _topics(talk: Talk) -> frozenset[str]:
+    return frozenset(
+        _number(raw.get("id"))
+        for raw in talk.messages
+        if raw.get("type") == "service" and raw.get("action") == "topic_created"
+    )
+
+
+def _thread(number: str, parents: Mapping[str, str], topics: Collection[str]) -> str | None:
+    """Returns the topic in which a message was said; None for the general one."""
+    for _ in range(_TOPIC_STEPS):
+        if not number or number in topics:
+            break
+        number = parents.get(number, "")
+    return number or None
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return ""
+    if isinstance(value, int):
+        return str(value) if abs(value) < 1 << 63 else ""
+    return value if isinstance(value, str) and _DIGITS.fullmatch(value) else ""
+
+
+def _string(value: object) -> str:
+    # JSON can hold half a surrogate pair, but no database can.
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else ""
+
+
+def _dict(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def shown(talks: Collection[Talk]) -> Iterator[str]:
+    """Yields a line for each talk, for a human to choose by."""
+    for talk in talks:
+        yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_KINDS: Final[Mapping[str, Kind]] = {
+    "personal_chat": "private",
+    "bot_chat": "bot",
+    "saved_messages": "saved",
+    "private_group": "group",
+    "private_supergroup": "supergroup",
+    "public_supergroup": "supergroup",
+    "private_channel": "channel",
+    "public_channel": "channel",
+}
+_MEDIA: Final = {
+    "sticker": "sticker",
+    "video_file": "video",
+    "video_message": "video message",
+    "voice_message": "voice message",
+    "audio_file": "audio",
+    "animation": "animation",
+}
+_OTHERS: Final = {"poll": "poll", "location_information": "place on a map", "contact_information": "contact"}
+_DIGITS: Final = re.compile(r"-?[0-9]{1,19}")
+_USER: Final = re.compile(r"user([0-9]{1,19})")
+_COMMAND: Final = re.compile(r"/[a-zA-Z0-9_]{1,32}(?:@\w{1,64})?(?:\s|$)")
+_BRACKETS: Final = re.compile(r"[\[\]()<>{}\x00-\x1f\x7f]")
+_MESSAGES: Final = re.compile(r'"messages"\s{0,20}:\s{0,20}\[')
+_FIELD: Final = re.compile(r'"(id|name|type)"\s{0,20}:\s{0,20}("(?:[^"\\\n]){0,200}"|-?\d{1,19})')

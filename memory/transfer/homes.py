@@ -1,0 +1,185 @@
+"""The owners of imports: who they are in the platform's terms, and where what is imported for them goes.
+
+Invariants: nothing is begun for an owner who has learning switched off. Looking an owner up creates nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memory.errors import MemoryFault
+from memory.scope import Scope
+from memory.store import people
+from memory.store.database import Reader, Transaction
+from memory.store.people import Session
+from memory.transfer.formats.material import Ownership
+
+
+class OptedOut(MemoryFault):
+    """The owner of the import has learning switched off."""
+
+    code = "opted_out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The intended owner of an import in the platform's terms: a person by user id, a group by chat id, an agent."""
+
+    kind: Ownership
+    agent: str
+    platform: str = ""
+    reference: str = ""
+    thread: str | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The destination of an import: its owner's row and scope.
+
+    `identity_id` is the person, if the owner is one; `named` is that person's platform and user id there.
+    """
+
+    owner_id: int
+    scope: Scope
+    agent_id: int
+    identity_id: int | None
+    chat_id: int | None
+    timezone: str
+    named: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A person or group that this store knows: `reference` as `platform:id`, and their name."""
+
+    private: bool
+    reference: str
+    name: str
+
+
+def resolve(tx: Transaction, owner: Owner, *, agents: Mapping[str, int], timezone: str, now: int) -> Home:
+    """Returns the owner's home, creating the row if there is none yet. Raises `OptedOut`."""
+    agent_id = agents[owner.agent]
+    if owner.kind == "agent":
+        return agent_home(tx, agent_id, timezone=timezone)
+    if owner.kind == "person":
+        speaker = people.known_speaker(tx, platform=owner.platform, user_id=owner.reference) or people.speaker(
+            tx, platform=owner.platform, user_id=owner.reference, name=owner.name, now=now
+        )
+        if not speaker.learning:
+            raise OptedOut(
+                f"{speaker.name or owner.reference} has learning turned off, so nothing was imported. They can turn "
+                "it on with /memory on."
+            )
+    else:
+        chat_id = people.chat(
+            tx, platform=owner.platform, reference=owner.reference, kind="group", title=owner.name, now=now
+        )
+        people.own_thread(tx, chat_id, owner.thread)
+        if not people.learns_in(tx, chat_id):
+            raise OptedOut(f"{owner.name or owner.reference} has learning turned off, so nothing was imported.")
+    home = known_home(tx, owner, agent_id=agent_id, timezone=timezone)
+    assert home is not None
+    return home
+
+
+def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) -> Home | None:
+    """Returns the home of a known owner without writing; None if the owner is unknown."""
+    if owner.kind == "agent":
+        return agent_home(reader, agent_id, timezone=timezone)
+    if owner.kind == "person":
+        speaker = people.known_speaker(reader, platform=owner.platform, user_id=owner.reference)
+        if speaker is None:
+            return None
+        scope = people.scope_of(reader, _session_like(agent_id, private=True), speaker.id)
+        return Home(
+            owner_id=scope.writes_to,
+            scope=scope,
+            agent_id=agent_id,
+            identity_id=speaker.id,
+            chat_id=None,
+            timezone=speaker.timezone or timezone,
+            named=(owner.platform, owner.reference),
+        )
+    chat_id = people.group(reader, platform=owner.platform, reference=owner.reference)
+    if chat_id is None:
+        return None
+    session = _session_like(agent_id, private=False, chat_id=chat_id, thread=owner.thread)
+    scope = people.scope_of(reader, session, None)
+    return Home(
+        owner_id=scope.writes_to,
+        scope=scope,
+        agent_id=agent_id,
+        identity_id=None,
+        chat_id=chat_id,
+        timezone=timezone,
+    )
+
+
+def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
+    """Returns the home of what an agent holds for everybody it talks with."""
+    owner_id = people.agent_owner(reader, agent_id)
+    scope = Scope(
+        agent_id=agent_id,
+        owners=(owner_id,),
+        own=(),
+        writes_to=owner_id,
+        speaker_id=None,
+        selves=(),
+        private=False,
+    )
+    return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)
+
+
+def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> Home:
+    """Returns the home of an owner's rows, for undoing an import."""
+    row = people.owner(reader, owner_id)
+    if row["kind"] == "agent":
+        return agent_home(reader, row["agent_id"], timezone=timezone)
+    private = row["kind"] == "identity"
+    scope = people.scope_of(
+        reader,
+        _session_like(agent_id, private=private, chat_id=row["chat_id"] or 0, thread=row["thread"]),
+        row["identity_id"],
+    )
+    person = people.account(reader, row["identity_id"]) if private else None
+    return Home(
+        owner_id=owner_id,
+        scope=scope,
+        agent_id=agent_id,
+        identity_id=row["identity_id"],
+        chat_id=row["chat_id"],
+        timezone=timezone,
+        named=None if person is None else (person.platform, person.user_id),
+    )
+
+
+def known(reader: Reader) -> list[Known]:
+    """Returns the people and groups of this store, the last seen first."""
+    persons, groups = people.all_identities(reader), people.all_groups(reader)
+    return [
+        *(Known(private=True, reference=f"{r['platform']}:{r['user_id']}", name=r["name"]) for r in persons),
+        *(Known(private=False, reference=f"{r['platform']}:{r['reference']}", name=r["title"]) for r in groups),
+    ]
+
+
+def _session_like(agent_id: int, *, private: bool, chat_id: int = 0, thread: str | None = None) -> Session:
+    """Returns a session from which an owner's scope can be derived even if nobody ever spoke there."""
+    return Session(
+        id=0,
+        key="",
+        chat_id=chat_id,
+        thread=thread,
+        agent_id=agent_id,
+        private=private,
+        learning=True,
+        window_after=0,
+        sitting=0,
+        summary=None,
+        active_task=None,
+        snapshot=None,
+        snapshot_at=None,
+        last_message_at=None,
+    )

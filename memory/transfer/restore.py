@@ -1,0 +1,342 @@
+"""Restores a backup: prepares it beside the store, then replaces the store in one step.
+
+Invariants: after a kill at any moment, the old store or the new one stands under the store's name, whole. What was
+erased after the backup was made is erased in it before anybody can read it. Nothing that had been answered or sent is
+answered or sent again: of the mail open in the backup, only mail that is open in the replaced store stays open. What
+people and admins decided since (access, opt-outs, cut links) holds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import structlog
+
+from memory.errors import StorageError, StoreUnwritable
+from memory.forgetting import ledger
+from memory.forgetting.ledger import LedgerEntry, Replayed
+from memory.recall import index
+from memory.store import (
+    access,
+    channel_state,
+    erasure,
+    files,
+    history,
+    links,
+    mailbox,
+    people,
+    questions,
+    sealing,
+    word_index,
+)
+from memory.store import database as stores
+from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.driver import Driver
+from memory.store.files import Contents, Progress
+from memory.store.migrate import migrations
+from memory.transfer import backup
+
+log = structlog.get_logger(__name__)
+
+#: The step that is about to begin. If killed before "replacing" is over, the old store is there; after it, the new one.
+Stage: TypeAlias = Literal["copying", "preparing", "erasing", "keeping", "replacing", "done"]
+
+#: Stored as the error of mail that a restored backup held open.
+_RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The result of a restore: the backup's `contents`, what was `erased` in it again, mail ended, and links cut again.
+
+    `kept` is the replaced store; None if there was none or it was not to be kept. `unread` says why nothing could be
+    taken over from it. `bad_lines` counts unreadable lines of the ledger. `lost_key` is set if a key is missing under
+    which it was noted what was forgotten.
+    """
+
+    store: Path
+    contents: Contents
+    erased: Replayed
+    inbox_ended: int
+    outbox_ended: int
+    unlinked: int
+    kept: Path | None
+    unread: str | None
+    bad_lines: int
+    lost_key: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Since:
+    """The replaced store's knowledge of the world, which has not gone back in time with the database."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+    unlisted: tuple[LedgerEntry, ...] = ()
+    waiting: frozenset[tuple[str, str, str]] = frozenset()
+    unsent: dict[tuple[int, int], Row] = field(default_factory=dict)
+    kept_by_channels: tuple[Row, ...] = ()
+    access: tuple[Row, ...] = ()
+    opted_out: tuple[Row, ...] = ()
+    silent_chats: tuple[Row, ...] = ()
+    person_of: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+async def restore(
+    file: Path,
+    store: Path,
+    *,
+    driver: Driver,
+    now: int,
+    keep: bool,
+    say: Callable[[Stage], None],
+    progress: Progress,
+) -> Restored:
+    """Puts the backup `file` in the place of `store`. Blocks the loop at times: nothing else may run in this process.
+
+    With `keep` the replaced store stays beside it. Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`,
+    `SchemaTooNew` or `StorageError`; the store is then as it was.
+    """
+    with stores.held(store):
+        newest, keys = migrations()[-1].version, sealing.path_of(store)
+        ready = store.with_name(f"{store.name}.restoring")
+        _clear(ready)
+        try:
+            say("copying")
+            contents = backup.make(file, ready, driver=driver, newest=newest, progress=progress)
+            since, unread = _since(store, driver)
+            listed, bad_lines = _list(store, file)
+            say("preparing")
+            # A backup from another machine may have been sealed there.
+            sealing.add(keys, sealing.keys_in(sealing.path_of(file.parent / store.name)))
+            database = await Database.open(ready, now=now, driver=driver, keys=keys)
+            try:
+                inbox, outbox, unlinked = await database.write(lambda tx: _settle(tx, since, now=now))
+                say("erasing")
+                entries = [*listed, *(() if since is None else since.entries)]
+                replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
+                await database.write(lambda tx: erasure.seal_all(tx, now=now))
+                if replayed.erasings:
+                    await _leave_no_trace(database)
+            finally:
+                await database.close()
+            if since is not None:
+                _append(store, [ledger.sealed(entry, database.seal) for entry in since.unlisted])
+            kept = _swap(ready, store, driver=driver, now=now, keep=keep, say=say)
+        finally:
+            _clear(ready)
+    say("done")
+    return Restored(
+        store=store,
+        contents=contents,
+        erased=replayed,
+        inbox_ended=inbox,
+        outbox_ended=outbox,
+        unlinked=unlinked,
+        kept=kept,
+        unread=unread,
+        bad_lines=bad_lines,
+        lost_key=bool(database.seal.lost),
+    )
+
+
+def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
+    """Returns what the replaced store can tell, or the reason why it can't be read."""
+    if not store.exists():
+        return None, None
+    try:
+        with files.opened(store, driver) as connection:
+            connection.row_factory = driver.module.Row
+            return _told(_Older(connection, driver.module.OperationalError)), None
+    except driver.module.Error as exc:
+        log.warning("restore.replaced_unread", path=str(store), error=str(exc))
+        return None, str(exc)
+
+
+class _Older(Reader):
+    """A store that may be of another version: tables and columns it doesn't have yet read as empty."""
+
+    def __init__(self, connection: sqlite3.Connection, missing: type[Exception]) -> None:
+        super().__init__(connection)
+        self._missing = missing
+
+    def all(self, sql: str, parameters: Sequence[stores.Parameter] = ()) -> list[Row]:
+        try:
+            return super().all(sql, parameters)
+        except self._missing as exc:
+            if not str(exc).startswith("no such"):
+                raise
+            return []
+
+
+def _told(reader: Reader) -> _Since:
+    _, unlisted = ledger.unlisted(reader)
+    return _Since(
+        entries=tuple(ledger.entry_of(reader, row["erased_at"], row["what"]) for row in erasure.on_request(reader)),
+        unlisted=tuple(unlisted),
+        waiting=frozenset(_update(row) for row in mailbox.open_inbox(reader) if row["state"] == "pending"),
+        unsent={(row["id"], row["created_at"]): row for row in mailbox.open_outbox(reader)},
+        kept_by_channels=tuple(channel_state.all_kept(reader)),
+        access=tuple(access.decided(reader)),
+        opted_out=tuple(people.opted_out(reader)),
+        silent_chats=tuple(people.silent_chats(reader)),
+        person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
+    )
+
+
+def _update(row: Row) -> tuple[str, str, str]:
+    """Returns what names an inbox row in every copy of the store."""
+    return row["platform"], row["bot_id"], row["update_key"]
+
+
+def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, int, int]:
+    """Ends mail that may have been dealt with, and applies what was decided since the backup.
+
+    Returns how many inbox rows and outbox rows were ended, and how many links were cut.
+    """
+    inbox, outbox = _end_mail(tx, since or _Since(), now=now)
+    access.drop_pairings(tx)
+    links.drop_codes(tx)
+    questions.expire_all(tx)
+    # The backup's channel positions are of no use now: what was said meanwhile would be answered twice.
+    channel_state.replace(tx, () if since is None else since.kept_by_channels)
+    unlinked = 0
+    if since is not None:
+        access.take_over(tx, since.access)
+        people.take_over_opt_outs(tx, since.opted_out)
+        people.take_over_silence(tx, since.silent_chats)
+        unlinked = _unlink(tx, since)
+    people.drop_snapshots(tx)
+    return inbox, outbox, unlinked
+
+
+def _end_mail(tx: Transaction, since: _Since, *, now: int) -> tuple[int, int]:
+    over = [
+        row["id"] for row in mailbox.open_inbox(tx) if row["state"] == "claimed" or _update(row) not in since.waiting
+    ]
+    history.abandon_turns(tx, over, error=_RESTORED, now=now)
+    mailbox.answered(tx, over, error=_RESTORED, now=now)
+    ended = 0
+    for row in mailbox.open_outbox(tx):
+        open_there = since.unsent.get((row["id"], row["created_at"]))
+        if open_there is not None:
+            mailbox.put_back(tx, open_there)
+        else:
+            ended += 1
+            mailbox.mark_dead(tx, row["id"], _RESTORED)
+    return len(over), ended
+
+
+def _unlink(tx: Transaction, since: _Since) -> int:
+    """Separates identities that are one person here and no longer were in the replaced store."""
+    first: dict[int, int] = {}
+    cut = 0
+    for row in people.linked_identities(tx):
+        person = since.person_of.get((row["platform"], row["user_id"]))
+        if person is not None and first.setdefault(row["person_id"], person) != person:
+            people.unlink(tx, row["id"])
+            cut += 1
+    return cut
+
+
+async def _leave_no_trace(database: Database) -> None:
+    # The backup's index may be another version's, or damaged.
+    mending = index.Mending(database)
+    await mending.begin()
+    await mending.done()
+    await index.catch_up(database)
+    begin = True
+    while not await database.write(lambda tx: word_index.merge(tx, begin=begin)):  # noqa: B023 - awaited at once
+        begin = False
+    if not await database.scrub():
+        raise StorageError(
+            f"What was forgotten could not be erased from {database.path}, so the backup was not put in place. "
+            "Nothing was changed. Try again."
+        )
+
+
+def _list(store: Path, file: Path) -> tuple[list[LedgerEntry], int]:
+    """Returns the ledger entries beside the store and beside the backup, which may come from another machine."""
+    entries: list[LedgerEntry] = []
+    bad = 0
+    for path in dict.fromkeys((ledger.path_of(store), ledger.path_of(file.parent / store.name))):
+        try:
+            found, unreadable = ledger.read(path)
+        except OSError as exc:
+            raise StoreUnwritable(
+                f"Can't read {path}: {exc.strerror}. It lists what was forgotten since, so nothing was restored."
+            ) from exc
+        entries += found
+        bad += unreadable
+    return entries, bad
+
+
+def _append(store: Path, entries: Sequence[LedgerEntry]) -> None:
+    try:
+        ledger.append(ledger.path_of(store), entries)
+    except OSError as exc:
+        raise StoreUnwritable(
+            f"Can't write {ledger.path_of(store)}: {exc.strerror}. Nothing was changed. Check the folder and its disk."
+        ) from exc
+
+
+def _swap(
+    ready: Path, store: Path, *, driver: Driver, now: int, keep: bool, say: Callable[[Stage], None]
+) -> Path | None:
+    """Puts `ready` in the place of `store`. Returns the path under which the old store is kept."""
+    kept = None
+    wal, shm = (store.with_name(store.name + ending) for ending in ("-wal", "-shm"))
+    with _in_place(store):
+        backup.on_disk(ready)
+        say("keeping")
+        if store.exists():
+            files.empty_log(store, driver)
+            if keep:
+                kept = backup.aside_of(store, now)
+                # If its log could not be emptied, both files are kept: together they are the old store.
+                for one in (wal, store):
+                    if one.exists():
+                        _double(one, kept.with_name(kept.name + one.name.removeprefix(store.name)))
+                backup.on_disk(store.parent)
+        # A log must never meet a database that is not its own.
+        wal.unlink(missing_ok=True)
+        shm.unlink(missing_ok=True)
+        say("replacing")
+        ready.replace(store)
+        backup.on_disk(store.parent)
+    return kept
+
+
+def _double(path: Path, other: Path) -> None:
+    """Gives a file a second name, so that it is never without one."""
+    try:
+        os.link(path, other)
+    except OSError:
+        # Some file systems have no links.
+        shutil.copy2(path, other)
+        backup.on_disk(other)
+
+
+def _clear(ready: Path) -> None:
+    """Removes what was made beside the store by this run or by one that was cut off."""
+    for path in (ready, *ready.parent.glob(f"{ready.name}.*.copy"), *ready.parent.glob(f"{ready.name}.*.partial")):
+        backup.remove(path)
+    for ending in (".lock", ".pid"):
+        ready.with_name(ready.name + ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def _in_place(store: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise StoreUnwritable(
+            f"Can't replace {store} with the backup: {exc.strerror} ({exc.filename}). The database is unchanged. "
+            "Check the permissions of its folder and the space on its disk."
+        ) from exc

@@ -1,0 +1,295 @@
+"""The gateway's interface to memory in and out: exports, imports, and undoing an import.
+
+Invariants: an export is confined to a scope. An import is previewed by doing it and rolling the transaction back, so
+the preview tells what would happen. It is written in short transactions that each leave whole rows; if it is cut short
+anywhere, the same call goes on. Nothing is doubled. Once undone, it has never been, down to the bytes of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Final, TypeAlias, TypeVar
+
+from memory.context import Context, anew
+from memory.errors import NotFound
+from memory.learn.agents import Agents
+from memory.recall import index
+from memory.runtime import Runtime
+from memory.store import history, imports, memories
+from memory.store.database import Database, Reader, Transaction
+from memory.store.imports import Import, ImportCounts
+from memory.transfer import export, homes, ingest, undo_import
+from memory.transfer.export import Exported
+from memory.transfer.formats import markdown, remora, telegram
+from memory.transfer.formats.material import ImportedItem, ImportedLine, Mask, Material, Ownership, Skipped, together
+from memory.transfer.homes import Home, Known, OptedOut, Owner
+from memory.transfer.ingest import ImportRun
+
+__all__ = [
+    "Brought",
+    "Exported",
+    "Import",
+    "ImportCounts",
+    "ImportPreview",
+    "Known",
+    "Mask",
+    "Material",
+    "OptedOut",
+    "Owner",
+    "Ownership",
+    "Progress",
+    "Skipped",
+    "Transfer",
+    "markdown",
+    "remora",
+    "telegram",
+    "together",
+]  # fmt: skip
+
+#: Messages written in one transaction: some 20 ms with their words indexed.
+_LINES: Final = 200
+#: Memories written in one transaction: each is compared with what is known.
+_ITEMS: Final = 25
+#: Rows taken out in one transaction.
+_OUT: Final = 100
+
+#: Called with the number of messages and memories looked at since the last call.
+Progress: TypeAlias = Callable[[int], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPreview:
+    """A preview of an import. `first` and `duplicates` show some of what is new and of what is known already.
+
+    `flags` are memories that read like instructions: they are kept, and have no authority. `before` is an earlier
+    import of exactly the same files that was not undone.
+    """
+
+    counts: ImportCounts
+    first: tuple[str, ...]
+    duplicates: tuple[str, ...]
+    flags: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    masked: int
+    before: Import | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """The result of an import, and the id by which it can be undone. `unread` messages wait to be read for memories."""
+
+    short_id: str
+    counts: ImportCounts
+    unread: int
+
+
+class Transfer:
+    """One store's imports and exports. `heard` has imported messages read in a quiet moment."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        agents: Agents,
+        runtime: Runtime,
+        heard: Callable[[int], None],
+        scrub: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._database = database
+        self._agents = agents
+        self._now = runtime.now
+        self._memory_id = runtime.memory_id
+        self._import_id = lambda: f"i_{runtime.new_id()}"
+        self._count_tokens = runtime.count_tokens
+        self._heard = heard
+        self._scrub = scrub
+
+    # Out ----------------------------------------------------------------------------------------------------------
+
+    async def export(self, context: Context, *, transcript: bool) -> Exported:
+        """Exports everything that the speaker can see in this place now."""
+
+        def act(reader: Reader) -> Exported:
+            scope = anew(reader, context).scope
+            return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
+
+        return await self._database.read(act)
+
+    async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
+        """Exports what an owner, given by name, can see; for the operator. Raises `NotFound`."""
+        agent_id = self._agents.ids[owner.agent]
+
+        def act(reader: Reader) -> Exported:
+            home = homes.known_home(reader, owner, agent_id=agent_id, timezone=self._agents.timezone(agent_id))
+            if home is None:
+                raise NotFound(f"Nobody is known here as {owner.platform}:{owner.reference}.")
+            return export.export(
+                reader, home.scope, shared=owner.kind == "agent", transcript=transcript, now=self._now()
+            )
+
+        return await self._database.read(act)
+
+    async def known(self) -> list[Known]:
+        """Returns the people and groups of this store, the last seen first."""
+
+        return await self._database.read(homes.known)
+
+    # In -----------------------------------------------------------------------------------------------------------
+
+    async def preview(self, owner: Owner, material: Material, *, digest: str = "") -> ImportPreview:
+        """Returns what `bring` would do, and changes nothing. Raises `OptedOut`."""
+
+        def act(tx: Transaction) -> None:
+            home = self._resolve(tx, owner)
+            before = imports.same_before(tx, home.owner_id, format=material.format, digest=digest) if digest else None
+            run = ImportRun(import_id=0, home=home, agents=self._agents.ids, learn=False)
+            ingest.look(tx, run)
+            for line in _in_order(material.lines, home):
+                if ingest.sort_out(tx, run, line, ingest.author_of(tx, run, line)) is None:
+                    run.count("messages")
+            run.import_id = imports.begin(
+                tx, home.owner_id, format=material.format, digest="", now=self._now(), new_id=self._import_id
+            )
+            ingest.bring(tx, run, material.items, now=self._now(), new_id=self._memory_id)
+            raise _DoneError(run, before)
+
+        try:
+            await self._database.write(act)
+        except _DoneError as done:
+            return ImportPreview(
+                counts=done.run.counts(),
+                first=tuple(done.run.first),
+                duplicates=tuple(done.run.duplicates),
+                flags=tuple(done.run.flags),
+                skipped=material.skipped,
+                masked=material.masked,
+                before=done.before,
+            )
+        raise AssertionError("a preview is always taken back")
+
+    async def bring(
+        self,
+        owner: Owner,
+        material: Material,
+        *,
+        session_key: Callable[[str | None], str],
+        learn: bool,
+        digest: str = "",
+        progress: Progress = lambda count: None,
+    ) -> Brought:
+        """Makes the files' content the owner's memory. If cut short, a second call finds what was committed.
+
+        `session_key` names the session of a thread if there is none yet. With `learn`, people's own words are read for
+        memories later. Raises `OptedOut`, and `NotFound` if messages have no place to go.
+        """
+
+        def begun(tx: Transaction) -> ImportRun:
+            home = self._resolve(tx, owner)
+            import_id = imports.begin(
+                tx, home.owner_id, format=material.format, digest=digest, now=self._now(), new_id=self._import_id
+            )
+            before = imports.counted(tx, import_id)
+            return ImportRun(import_id=import_id, home=home, agents=self._agents.ids, learn=learn, before=before)
+
+        run = await self._database.write(begun)
+        for thread, lines in groupby(_in_order(material.lines, run.home), key=lambda line: line.thread):
+            for some in _portions(list(lines), _LINES):
+                await self._database.write(partial(self._record, run, thread, some, session_key))
+                # Indexing imported messages must not be left to the first search.
+                await index.keep_up(self._database)
+                progress(len(some))
+        for items in _portions(material.items, _ITEMS):
+            await self._database.write(partial(self._bring, run, items))
+            progress(len(items))
+        counts = await self._database.write(lambda tx: ingest.finish(tx, run, now=self._now(), new_id=self._memory_id))
+        await index.keep_up(self._database)
+        unread = 0
+        if learn:
+            for session_id in run.sessions.values():
+                self._heard(session_id)
+            unread = sum(line.learn for line in material.lines)
+        done = await self._database.read(lambda reader: _by_id(reader, run.import_id))
+        return Brought(short_id=done.short_id, counts=counts, unread=min(unread, counts.messages))
+
+    async def imports(self) -> list[Import]:
+        """Returns every import of this store, the latest first."""
+        return await self._database.read(imports.all_imports)
+
+    async def undo(self, short_id: str, *, progress: Progress = lambda count: None) -> Import:
+        """Undoes an import: removes its memories and messages, and what was derived or learned from them alone.
+
+        The file is scrubbed of them, and what it replaced holds again. If cut short, the same call goes on. Raises
+        `NotFound`, also if it was undone already.
+        """
+        one = await self._database.read(lambda reader: imports.by_short_id(reader, short_id))
+        if one.state == "undone":
+            raise NotFound(f"The import {short_id} has already been undone.")
+        home = await self._database.read(lambda reader: self._home_of(reader, one))
+        while found := await self._database.read(partial(memories.some_imported, import_id=one.id, limit=_OUT)):
+            await self._database.write(partial(memories.retract, memory_ids=found))
+            await index.keep_up(self._database)
+            progress(len(found))
+        while found := await self._database.read(partial(history.some_imported, import_id=one.id, limit=_OUT)):
+            await self._database.write(partial(self._take_out, home, found))
+            await index.keep_up(self._database)
+            progress(len(found))
+        await self._database.write(lambda tx: undo_import.close(tx, one, home, now=self._now(), new_id=self._memory_id))
+        await index.keep_up(self._database)
+        await self._scrub()
+        return one
+
+    # Shared parts -------------------------------------------------------------------------------------------------
+
+    def _resolve(self, tx: Transaction, owner: Owner) -> Home:
+        zone = self._agents.timezone(self._agents.ids[owner.agent])
+        return homes.resolve(tx, owner, agents=self._agents.ids, timezone=zone, now=self._now())
+
+    def _home_of(self, reader: Reader, one: Import) -> Home:
+        agent_id = next(iter(self._agents.ids.values()))
+        return homes.home_of(reader, one.owner_id, agent_id=agent_id, timezone=self._agents.timezone(agent_id))
+
+    def _record(
+        self,
+        run: ImportRun,
+        thread: str | None,
+        lines: Sequence[ImportedLine],
+        session_key: Callable[[str | None], str],
+        tx: Transaction,
+    ) -> None:
+        ingest.record(tx, run, thread, lines, session_key=session_key, count_tokens=self._count_tokens, now=self._now())
+        ingest.so_far(tx, run)
+
+    def _take_out(self, home: Home, message_ids: Sequence[int], tx: Transaction) -> None:
+        undo_import.take_out_messages(tx, home, message_ids, now=self._now(), new_id=self._memory_id)
+
+    def _bring(self, run: ImportRun, items: Sequence[ImportedItem], tx: Transaction) -> None:
+        ingest.bring(tx, run, items, now=self._now(), new_id=self._memory_id)
+        ingest.so_far(tx, run)
+
+
+class _DoneError(Exception):
+    """Ends a preview, so that its transaction is rolled back."""
+
+    def __init__(self, run: ImportRun, before: Import | None) -> None:
+        super().__init__()
+        self.run = run
+        self.before = before
+
+
+def _in_order(lines: Sequence[ImportedLine], home: Home) -> list[ImportedLine]:
+    """Returns lines by thread, then by time. A person's have no threads; an agent's have no place and are dropped."""
+    if home.chat_id is None:
+        lines = [replace(line, thread=None) for line in lines] if home.identity_id is not None else []
+    return sorted(lines, key=lambda line: (line.thread or "", line.said_at))
+
+
+def _by_id(reader: Reader, import_id: int) -> Import:
+    return next(one for one in imports.all_imports(reader) if one.id == import_id)
+
+
+def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (values[start : start + size] for start in range(0, len(values), size))

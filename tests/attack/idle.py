@@ -1,0 +1,83 @@
+"""Connections to the HTTP port that are held and say nothing, or next to nothing, while people talk with the bot."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from tests.attack.frame import ADA, Attack, Bot, scenario
+
+#: What each connection has said when it falls silent, or goes on byte by byte; by the number of the connection.
+_KINDS: dict[str, tuple[Callable[[int], bytes], bool]] = {
+    "silent": (lambda _: b"", False),
+    "half a line": (lambda _: b"GET /heal", False),
+    "half a head": (lambda _: b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ", False),
+    "a head byte by byte": (lambda _: b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", True),
+    "kept alive": (lambda _: b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", False),
+    "a body that never comes": (
+        lambda _: b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx",
+        False,
+    ),
+    "a body byte by byte": (
+        lambda _: b"POST /telegram/telegram HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+        True,
+    ),
+}  # fmt: skip
+
+
+@scenario("idle")
+async def idle(attack: Attack) -> None:
+    many, files = (200, 128) if attack.short else (1_000, 512)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4 * many), hard), hard))
+    async with attack.bot(under=("prlimit", f"--nofile={files}:{files}", "--")) as bot:
+        for kind in ("a head byte by byte",) if attack.short else _KINDS:
+            async with _held(bot, kind, many):
+                answered = await bot.ask(f"Are you there, {kind}?", user=ADA, seconds=20)
+                attack.count(answered is None, f"{many} connections, {kind}: the chat is not answered")
+                # The file of a log, a database or a download needs room too.
+                attack.count(
+                    await bot.ask("/memory export", user=ADA, seconds=20) is None,
+                    f"{many} connections, {kind}: a command with files is not answered",
+                )
+                began = time.monotonic()
+                page = None
+                while page is None and time.monotonic() - began < 45:
+                    page = await bot.health(seconds=3)
+                attack.count(page is None, f"{many} connections, {kind}: no health page in 45 s while they are held")
+            await asyncio.sleep(0.5)
+            attack.count(await bot.health() is None, f"{kind}: no health page after all connections were closed")
+            if bot.died():
+                await bot.kill()
+                await bot.start()
+
+
+@asynccontextmanager
+async def _held(bot: Bot, kind: str, many: int) -> AsyncIterator[None]:
+    """So many connections, held open as long as the bot lets them."""
+    said, trickles = _KINDS[kind]
+    streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    for n in range(many):
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(0.5):
+                streams.append(await asyncio.open_connection("127.0.0.1", bot.port))
+                streams[-1][1].write(said(n))
+
+    async def trickle() -> None:
+        while trickles:
+            await asyncio.sleep(1)
+            for _, writer in streams:
+                if not writer.transport.is_closing():
+                    writer.write(b"a")
+
+    trickling = asyncio.create_task(trickle())
+    try:
+        await asyncio.sleep(1)
+        yield
+    finally:
+        trickling.cancel()
+        for _, writer in streams:
+            writer.transport.abort()

@@ -1,0 +1,276 @@
+"""One router over stores in a folder, and the screens its people look at."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from agents.llm import Completion, OnText, Request
+from channels.base import (
+    Button,
+    Capabilities,
+    Channel,
+    Inbound,
+    Outbound,
+    Place,
+)
+from gateway.pipeline.policy import Rules
+from gateway.pipeline.router import Router
+from gateway.pipeline.store import Store
+from memory.service import AgentMemory, Context, Memory, Service, Triggers
+from memory.store.database import Reader
+from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
+from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
+from tests.kit.stores import rows
+from tests.kit.talk import group, private
+
+numbers = count(1)
+
+
+class Screen(Channel):
+    """A channel that keeps what it is told to show."""
+
+    id = "console"
+    platform = "console"
+    capabilities = Capabilities()
+
+    def __init__(self, *, stream: bool = False, failures: list[Exception] | None = None) -> None:
+        self.capabilities = Capabilities(stream="append" if stream else "none", resend="mark", burst_seconds=0)
+        self.shown: list[str] = []
+        self.sent: list[Outbound] = []
+        self.failures = failures or []
+
+    async def append(self, place: Place, turn: int, text: str) -> None:
+        self.shown.append(text)
+
+    async def send(self, outbound: Outbound) -> str:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append(outbound)
+        return str(outbound.id)
+
+    @property
+    def texts(self) -> list[str]:
+        return [outbound.text for outbound in self.sent]
+
+
+class Bench:
+    """One router over stores in a folder, as the composition root would make it."""
+
+    def __init__(self, folder: Path, model: ScriptedModel, screen: Screen, clock: Clock) -> None:
+        self.folder = folder
+        self.model = model
+        self.screen = screen
+        self.clock = clock
+        self.route: Callable[[Inbound], str] = lambda _inbound: "assistant"
+        self.databases = {"assistant": "remora.db"}
+        self.rules = Rules(open_to_all=True)
+        self.placeholder_seconds = 1.5
+        self.stores: dict[str, Store] = {}
+        self.router: Router
+        self.memories: dict[str, Service] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Router]:
+        ids = counting_ids()
+        stores = self.stores = {}
+        self.memories = {}
+        for name, database in self.databases.items():
+            if database not in self.memories:
+                self.memories[database] = await Service.open(
+                    self.folder / database,
+                    agents={n: AgentMemory() for n, d in self.databases.items() if d == database},
+                    triggers=Triggers(quiet_seconds=3_600),
+                    runtime=runtime(self.clock, lambda: f"{next(numbers):06d}"),
+                )
+            memory = self.memories[database]
+            stores[name] = assembled_store(
+                memory,
+                {self.screen.id: self.screen},
+                self.clock,
+                ids,
+                limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds),
+            )
+        self.router = assembled_router(
+            {name: agent(self.model, name) for name in self.databases},
+            stores,
+            {self.screen.id: self.screen},
+            self.clock,
+            rules={self.screen.id: self.rules},
+            route=self.route,
+            a_minute=30,
+            burst=10,
+        )
+        await self.router.take_up()
+        yield self.router
+        await self.router.drain(seconds=5)
+        for memory in self.memories.values():
+            await memory.close(seconds=5)
+
+    def inbound(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> Inbound:
+        number = key or str(next(numbers))
+        return Inbound(
+            channel="console",
+            platform="console",
+            bot_id="local",
+            update_key=number,
+            chat=chat or person,
+            chat_kind="group" if chat else "private",
+            author_id=person,
+            author_name=person.title(),
+            message_id=number,
+            text=text,
+            sent_at=self.clock(),
+        )
+
+    @property
+    def memory(self) -> Service:
+        """The store of the agent called assistant, once it runs."""
+        return self.memories["remora.db"]
+
+    async def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """Runs a query in it."""
+        return await rows(self.memory, sql)
+
+    async def context(self, person: str = "ada", chat: str | None = None) -> Context:
+        """`person` speaking in private, or in a group."""
+        return await self.memory.context(*(private(person) if chat is None else group(chat, person)))
+
+    async def remembered(self, person: str = "ada", chat: str | None = None) -> list[Memory]:
+        """Returns the memories about whom `person` speaks for there."""
+        return await self.memory.memories(await self.context(person, chat), limit=50)
+
+    async def say(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> None:
+        inbound = self.inbound(text, person=person, chat=chat, key=key)
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+
+
+async def kept(bench: Bench, text: str, *, person: str = "ada", chat: str | None = None) -> Memory:
+    """The newest memory after `person` had `text` kept."""
+    await bench.say(f"/remember {text}", person=person, chat=chat)
+    return max(await bench.remembered(person, chat), key=lambda memory: memory.id)
+
+
+class Phone(Screen):
+    """A platform as people know it: what is sent can be edited, buttons can be pressed, nothing is repeated blindly."""
+
+    def __init__(self, failures: list[Exception] | None = None) -> None:
+        super().__init__(failures=failures)
+        self.capabilities = Capabilities(
+            stream="edit", resend="never", buttons=True, revise_seconds=0.02, burst_seconds=0, introduces=False
+        )
+        self.revised: list[str] = []
+        self.arrived = asyncio.Event()
+        self.hangs = False
+
+    async def send(self, outbound: Outbound) -> str:
+        if self.hangs:
+            self.arrived.set()
+            await asyncio.Event().wait()
+        reference = await super().send(outbound)
+        return outbound.edits or reference
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        self.revised.append(text)
+
+
+class SlowModel(ScriptedModel):
+    """Says its answer in pieces, with a pause before each."""
+
+    def __init__(self, *answers: str, seconds: float) -> None:
+        super().__init__(*answers)
+        self.seconds = seconds
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        completion = await super().complete(request)
+        for word in completion.text.split(" "):
+            await asyncio.sleep(self.seconds)
+            if on_text is not None:
+                await on_text(word + " ")
+        return completion
+
+
+class Desk(Bench):
+    """A bench with a phone."""
+
+    screen: Phone
+
+    def press(self, data: str, *, chat: str = "ada") -> Inbound:
+        said = self.inbound("", person="ada")
+        return Inbound(**{name: getattr(said, name) for name in said.__slots__} | {"pressed": data, "chat": chat})
+
+    async def push(self, data: str) -> None:
+        pressed = self.press(data)
+        await self.router.on_inbound(pressed)
+        await self.router.settled(pressed.place)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+_ID = re.compile(r"m_[a-z0-9]+")
+
+
+class Handset(Screen):
+    """A screen with buttons and links, where messages have ids."""
+
+    def __init__(self, *, file_bytes: int = 0) -> None:
+        super().__init__()
+        self.capabilities = Capabilities(resend="mark", burst_seconds=0, buttons=True, file_bytes=file_bytes)
+
+    def link(self, place: Place, message_id: str) -> str | None:
+        return f"https://phone.example/{place.chat}/{message_id}"
+
+    @property
+    def last(self) -> Outbound:
+        return self.sent[-1]
+
+    def button(self, label: str) -> Button:
+        return next(button for button in self.last.buttons if button.label == label)
+
+
+class Talk(Bench):
+    """A bench whose people hold a phone."""
+
+    def __init__(self, folder: Path, phone: Handset, clock: Clock, *answers: str | Completion | Exception) -> None:
+        super().__init__(folder, ScriptedModel(*answers), phone, clock)
+        self.phone = phone
+
+    async def ask(self, text: str, *, person: str = "ada", chat: str | None = None, reply_to: str | None = None) -> str:
+        """Returns the messages shown after somebody says something."""
+        before = len(self.phone.sent)
+        inbound = replace(self.inbound(text, person=person, chat=chat), reply_to=reply_to)
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+        return "\n".join(one.text for one in self.phone.sent[before:])
+
+    async def press(self, data: str, *, person: str = "ada", chat: str | None = None) -> str:
+        """Returns the messages shown after somebody presses a button under the newest message."""
+        before = len(self.phone.sent)
+        inbound = self.inbound("", person=person, chat=chat)
+        await self.router.on_inbound(replace(inbound, pressed=data, message_id=str(self.phone.last.id)))
+        await self.router.settled(inbound.place)
+        return "\n".join(one.text for one in self.phone.sent[before:])
+
+    async def kept(self, text: str, *, person: str = "ada", chat: str | None = None) -> str:
+        """The id under which something is remembered."""
+        found = _ID.search(await self.ask(f"/remember {text}", person=person, chat=chat))
+        assert found is not None
+        return found[0]
+
+    async def row(self, short_id: str) -> dict[str, object]:
+        def act(reader: Reader) -> dict[str, object]:
+            found = reader.one("select * from memories where short_id = ?", (short_id,))
+            assert found is not None
+            return dict(found)
+
+        return await self.memory.database.read(act)

@@ -1,0 +1,51 @@
+"""People who have something forgotten, and the traces of it in the files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from memory.service import Context, How, Receipt, Selection, Service
+from tests.kit.talk import received
+
+
+async def forgotten(
+    memory: Service, context: Context, words: str, *, how: How = "words", may_all: bool = False
+) -> Receipt:
+    """All of /forget: what is meant, and its going."""
+    preview = await memory.forgetting.preview(context, words, may_all=may_all)
+    assert preview is not None
+    return await carried_out(memory, context, preview.selection, how=how, may_all=may_all)
+
+
+async def carried_out(
+    memory: Service, context: Context, selection: Selection, *, how: How = "words", may_all: bool = False
+) -> Receipt:
+    inbox_id = await received(memory, context.session.key)
+    receipt = await memory.forgetting.forget(context, inbox_id, None, selection, how, may_all=may_all)
+    assert receipt is not None
+    return receipt
+
+
+async def forgotten_alone(memory: Service, context: Context, memory_id: int) -> Receipt:
+    """Have one memory forgotten and only it: its words stay."""
+    return await carried_out(memory, context, Selection(what="memories", memory_ids=(memory_id,)), how="memory")
+
+
+def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
+    """How often anything of `needles` stands in the files of a store, by file."""
+    found = {}
+    for file in sorted(path.parent.iterdir()):
+        data = file.read_bytes() if file.is_file() else b""
+        hits = sum(data.count(needle.encode()) for needle in needles)
+        # The word index keeps what begins alike once.
+        hits += sum(data.count(needle.encode()[3:]) for needle in needles)
+        if hits:
+            found[file.name] = hits
+    return found
+
+
+def secret(n: int) -> str:
+    """A word that stands nowhere else, in two halves that a tokeniser keeps together."""
+    return f"zq{hashlib.sha256(str(n).encode()).hexdigest()[:14]}"

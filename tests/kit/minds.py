@@ -1,0 +1,46 @@
+"""A model that reads in the background, with prepared answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from memory.learn.model import ModelAnswer, ModelRequest
+from memory.store.usage import Spent
+
+Answer = str | dict[str, Any] | Exception | Callable[[ModelRequest], Awaitable[str]]
+
+
+class Model:
+    """Gives prepared answers in order, then empty ones, and keeps what it was asked."""
+
+    def __init__(self, *answers: Answer, tokens: int = 100) -> None:
+        self.answers = list(answers)
+        self.tokens = tokens
+        self.asked: list[ModelRequest] = []
+
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        self.asked.append(request)
+        answer = self.answers.pop(0) if self.answers else {"facts": []}
+        if isinstance(answer, Exception):
+            raise answer
+        if callable(answer):
+            answer = await answer(request)
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        return ModelAnswer(
+            text=text,
+            spent=Spent(model="scripted", input_tokens=self.tokens, output_tokens=1, cached_tokens=0, estimated=False),
+        )
+
+
+def lines(request: ModelRequest, part: str) -> list[dict[str, Any]]:
+    """The JSON lines of one part of the material."""
+    text = request.material.split(part, 1)[1]
+    found: list[dict[str, Any]] = []
+    for line in text.splitlines()[1:]:
+        if line.startswith("{"):
+            found.append(json.loads(line))
+        elif not line or line == "none":
+            break
+    return found

@@ -1,0 +1,141 @@
+"""The whole pipeline over a real store, with walls in the place of platforms: what is said to one shows what it says.
+
+    async with pipeline(tmp_path, rules={"telegram": Rules(admins=frozenset({"7"}))}) as world:
+        assert await world.say("/pair", author="7") == ["Give this code …"]
+
+Invariants: nothing of Remora is replaced but platforms, model and clock; a wall is called as its id is, without digits
+at its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from agents.llm import Provider
+from agents.spec import AgentSpec
+from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
+from gateway.ops.night_clock import Worker, timetables
+from gateway.pipeline.policy import Rules
+from gateway.pipeline.router import Router
+from memory.service import AgentMemory, Keeping, Service, Triggers
+from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
+from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
+
+_numbers = count(1)
+
+
+class Wall(Channel):
+    """A platform that keeps what it shows. Chats in `shut` are blocked."""
+
+    id = ""
+    platform = ""
+    capabilities = Capabilities(buttons=True, burst_seconds=0)
+
+    def __init__(self, channel: str) -> None:
+        self.id = channel
+        self.platform = channel.rstrip("0123456789")
+        self.sent: list[Outbound] = []
+        self.shut: set[str] = set()
+
+    async def send(self, outbound: Outbound) -> str:
+        if outbound.place.chat in self.shut:
+            raise Blocked("blocked")
+        self.sent.append(outbound)
+        return str(next(_numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A running pipeline."""
+
+    router: Router
+    memory: Service
+    walls: Mapping[str, Wall]
+    clock: Clock
+
+    def inbound(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> Inbound:
+        """What `author` says in private, or in the group `chat` where that is given."""
+        wall, number = self.walls[channel], str(next(_numbers))
+        fields: dict[str, Any] = {
+            "channel": channel,
+            "platform": wall.platform,
+            "bot_id": channel,
+            "update_key": number,
+            "chat_kind": "group" if "chat" in more else "private",
+            "chat": author or "1",
+            "author_id": author,
+            "author_name": f"N{author[:40]}",
+            "message_id": number,
+            "text": text,
+            "sent_at": self.clock(),
+        }
+        return Inbound(**(fields | more))
+
+    async def hear(self, inbound: Inbound) -> Sequence[Outbound]:
+        """What is shown anywhere on that channel until all of it is done with."""
+        wall = self.walls[inbound.channel]
+        before = len(wall.sent)
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+        return wall.sent[before:]
+
+    async def say(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> list[str]:
+        """The texts that are shown after it."""
+        heard = await self.hear(self.inbound(text, author=author, channel=channel, **more))
+        return [outbound.text for outbound in heard]
+
+    async def ids(self) -> dict[str, str]:
+        """Every fact's id in the store by what it says."""
+        rows = await self.rows("select short_id, value from memories where kind = 'fact'")
+        return {value: short_id for short_id, value in rows}
+
+    async def rows(self, sql: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
+        return await self.memory.database.read(lambda r: [tuple(row) for row in r.all(sql, parameters)])
+
+
+@asynccontextmanager
+async def pipeline(
+    folder: Path,
+    *,
+    rules: Mapping[str, Rules],
+    admins_read: bool = True,
+    agents: Sequence[str] = ("assistant",),
+    model: Provider | None = None,
+    walls: Mapping[str, Wall] | None = None,
+) -> AsyncIterator[World]:
+    """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
+    clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
+    walls = walls or {channel: Wall(channel) for channel in rules}
+    memory = await Service.open(
+        folder / "remora.db",
+        agents=dict.fromkeys(agents, AgentMemory()),
+        triggers=Triggers(quiet_seconds=3_600),
+        runtime=runtime(clock, ids),
+        keeping=Keeping(admins_read=admins_read),
+    )
+    store = assembled_store(
+        memory,
+        walls,
+        clock,
+        ids,
+        limits=replace(LIMITS, seconds=5),
+        nights=Worker(memory, timetables({name: AgentSpec(name=name) for name in agents}), now=clock),
+    )
+    router = assembled_router(
+        {name: agent(model, name) for name in agents},
+        dict.fromkeys(agents, store),
+        walls,
+        clock,
+        rules=rules,
+        route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
+    )
+    await router.take_up()
+    yield World(router=router, memory=memory, walls=walls, clock=clock)
+    await router.drain(seconds=5)
+    await memory.close(seconds=5)

@@ -1,0 +1,124 @@
+"""Open stores, and what stands in them row by row."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from memory.learn.agents import Agents
+from memory.learn.model import BackgroundModel
+from memory.recall import index
+from memory.service import AgentMemory, Context, Draft, Service, Triggers
+from memory.store import driver as drivers
+from memory.store import memories, people
+from memory.store.database import Transaction
+from tests.kit.fakes import Clock, counting_ids, runtime
+
+AGENTS = ("assistant", "other")
+#: Every SQLite that may be under a store here.
+DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
+#: Ids that no two stores of a process share.
+counting = counting_ids()
+_MEMORIES = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
+
+
+@asynccontextmanager
+async def opened(
+    path: Path,
+    clock: Clock,
+    *,
+    agents: Sequence[str] | Mapping[str, AgentMemory] = AGENTS,
+    model: BackgroundModel | None = None,
+    new_id: Callable[[], str] = counting,
+    **options: Any,
+) -> AsyncIterator[Service]:
+    """A store that reads, by patterns or with a model, only when told to; `options` are those of `Service.open`."""
+    if not isinstance(agents, Mapping):
+        agents = dict.fromkeys(agents, AgentMemory(model=model))
+    plain: dict[str, Any] = {"triggers": Triggers(quiet_seconds=3_600), "runtime": runtime(clock, new_id)}
+    memory = await Service.open(path, agents=agents, **(plain | options))
+    try:
+        yield memory
+    finally:
+        await memory.close(seconds=5)
+
+
+def remembering(memory: Service, **of: Any) -> Agents:
+    """The store's agents, each of whom remembers as `of` says."""
+    return Agents(memory.agents.ids, dict.fromkeys(memory.agents.by_id, AgentMemory(**of)))
+
+
+async def rows(memory: Service, sql: str, *parameters: str | int) -> list[tuple[Any, ...]]:
+    """Runs a query in an open store."""
+    return await memory.database.read(lambda reader: [tuple(row) for row in reader.all(sql, parameters)])
+
+
+async def remembered(memory: Service) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of memories and entities, byte for byte."""
+    return {table: await rows(memory, f"select * from {table} order by 1, 2") for table in _MEMORIES}
+
+
+async def link(memory: Service, one: Context, other: Context) -> None:
+    """Make the two speakers one person, as an accepted code does."""
+    await memory.database.write(lambda tx: people.link(tx, one.speaker.id, other.speaker.id))
+
+
+async def unlink(memory: Service, context: Context) -> None:
+    """Make the speaker a person of its own again, as /link remove does."""
+    await memory.database.write(lambda tx: people.unlink(tx, context.speaker.id))
+    await index.keep_up(memory.database)
+
+
+async def wrote(memory: Service, act: Callable[[Transaction], object]) -> None:
+    await memory.database.write(lambda tx: (act(tx), None)[1])
+
+
+def draft(context: Context, value: str, now: Callable[[], int], **of: object) -> Draft:
+    """A note of who speaks here, unless `of` says otherwise."""
+    fields: dict[str, object] = {
+        "kind": "fact", "owner_id": context.scope.writes_to, "author_id": context.speaker.id,
+        "subject_id": context.speaker.id, "category": "conversation", "key": "note", "value": value,
+        "importance": 5, "confidence": 0.9, "origin": "extracted", "learned_at": now(), "local_date": "2026-11-21",
+    }  # fmt: skip
+    return Draft(**{**fields, **of})  # type: ignore[arg-type]
+
+
+async def planted(memory: Service, context: Context, value: str, *, sources: Sequence[int] = (), **of: Any) -> int:
+    """The id of a memory written as a job or a model would, just now, with its sources."""
+    made = draft(context, value, memory.now, **of)
+
+    def act(tx: Transaction) -> int:
+        memory_id = memories.insert(tx, made, new_id=memory.new_id, now=memory.now())
+        memories.add_sources(tx, memory_id, sources)
+        return memory_id
+
+    return await memory.database.write(act)
+
+
+class Watched:
+    """A reader or transaction that keeps what it is asked, with its parameters."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.asked: list[tuple[str, Sequence[Any]]] = []
+
+    def all(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.asked.append((sql, parameters))
+        return self._real.all(sql, parameters)
+
+    def one(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.asked.append((sql, parameters))
+        return self._real.one(sql, parameters)
+
+    def ids(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.asked.append((sql, parameters))
+        return self._real.ids(sql, parameters)
+
+    def number(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        self.asked.append((sql, parameters))
+        return self._real.number(sql, parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)

@@ -1,0 +1,497 @@
+"""Every way to read what a store remembers, as somebody somewhere goes it; and what they get that is not for them.
+
+Invariants: whatever comes out is searched as a whole, by its `repr`, so no field is overlooked; who may see a word is
+asked of `World.sees`, which knows nothing of SQL; what a way has to show is the least, so that none is tried in vain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pytest
+
+from memory.errors import MemoryFault, NotFound
+from memory.jobs.base import Job, Night, Step
+from memory.jobs.runner import Jobs
+from memory.people.oversight import Overseer
+from memory.recall.rank import CLASSIC
+from memory.scope import Scope
+from memory.service import TIERS, Edits, Part, Selection
+from memory.store import memories, people
+from memory.store.database import Reader, Transaction
+from memory.transfer.transfers import Owner
+from tests.kit.canaries import ALL, Canary, Spot, World, house
+from tests.kit.stores import AGENTS, remembering
+
+_WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref|imp|fil)q[a-j]{4}q")
+#: A question that shares no word with anything told, but letters: only vectors answer it.
+_BY_LETTERS = "qaaaaq qaabq"
+#: Of shown messages the newest so many are tried, and of ids so many from all there are: each costs a search.
+_LATEST = 6
+_SOME = 40
+
+Read: TypeAlias = Callable[[World, Spot], Awaitable[object]]
+Shows: TypeAlias = Callable[[Canary, Spot], bool]
+May: TypeAlias = Callable[[World, Canary, Spot], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What came of one way at one spot: its `faults`, how many words it has `shown`, and how many it must not."""
+
+    faults: list[str]
+    shown: int
+    hidden: int
+
+
+def _theirs(world: World, canary: Canary, spot: Spot) -> bool:
+    """A message of one's own, from which a memory that one sees was learned, is shown as its source.
+
+    When it is edited, the words of its files are with its own.
+    """
+    return world.sees(canary, spot) or (
+        canary.kind in ("msg", "fil") and world.person_of[canary.spot.person] == world.person_of[spot.person]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to read: which methods it goes through, what it gives, and which words come out.
+
+    Canaries that are to be seen by `least` have to be shown where `shows` says so, those by `may` are allowed.
+    """
+
+    methods: tuple[str, ...]
+    read: Read
+    shows: Shows
+    may: May = _theirs
+    least: May = World.sees
+
+
+async def tried(world: World, name: str, spot: Spot) -> Tried:
+    """Go a way at a spot."""
+    way = WAYS[name]
+    given = await way.read(world, spot)
+    found = words_in(given)
+    may = {c.word for c in world.canaries if way.may(world, c, spot)}
+    must = {c.word for c in world.canaries if c.current and way.least(world, c, spot) and way.shows(c, spot)}
+    faults = [f"{name}: {spot} reads {world.told(word)}" for word in sorted(found - may)]
+    faults += [f"{name}: {spot} misses {world.told(word)}" for word in sorted(must - found)]
+    faults += world.amiss
+    world.amiss = []
+    return Tried(faults=faults, shown=len(found), hidden=world.planted - len(may))
+
+
+async def faults(world: World, name: str, spot: Spot) -> list[str]:
+    """What a way of reading gives at a spot and must not, or does not give and should."""
+    return (await tried(world, name, spot)).faults
+
+
+def words_in(given: object) -> set[str]:
+    """The canaries that something holds, however deep."""
+    return {*_WORD.findall(repr(given).casefold())}
+
+
+async def _searched(world: World, spot: Spot) -> object:
+    """Found by the very words, of which a question holds only so many."""
+    context = await world.context(spot)
+    words = [canary.word for canary in world.canaries]
+    return [
+        await world.service.search(context, " ".join(words[start : start + 100]), limit=500, weights=CLASSIC)
+        for start in range(0, len(words), 100)
+    ]
+
+
+async def _meant(world: World, spot: Spot) -> object:
+    await world.service.indexed()
+    return await world.service.search(await world.context(spot), _BY_LETTERS, limit=500)
+
+
+async def _without_index(world: World, spot: Spot) -> object:
+    """By substring, as long as the index is broken; the next start makes it again."""
+    await world.service.database.write(lambda tx: tx.run("drop table if exists words"))
+    found = await _searched(world, spot)
+    await world.close()
+    await world.start()
+    return found
+
+
+async def _by_time(world: World, spot: Spot) -> object:
+    """All was told on one day; here it is the next, and then that day again."""
+    world.clock.move(days=1)
+    found = await world.service.search(await world.context(spot), "What happened yesterday?", limit=500)
+    world.clock.move(days=-1)
+    return found
+
+
+async def _by_name(world: World, spot: Spot) -> object:
+    context = await world.context(spot)
+    return [await world.service.browse.entity(context, c.word) for c in world.canaries if c.kind in ("fri", "sty")]
+
+
+async def _listed(world: World, spot: Spot) -> object:
+    return await world.service.memories(await world.context(spot), limit=1_000)
+
+
+async def _profile(world: World, spot: Spot) -> object:
+    return await world.service.profile(await world.context(spot))
+
+
+async def _looked(world: World, spot: Spot) -> object:
+    """What a turn's prompt is made of."""
+    await world.service.indexed()
+    turn = await world.begin(spot, f"What of {_BY_LETTERS}?", on_record=False)
+    view = await world.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
+    await world.finish(turn, view)
+    return view, await world.service.turns.understood(turn)
+
+
+async def _answered_anew(world: World, spot: Spot) -> object:
+    """What the prompt of a turn that is answered once more is made of."""
+    context = await world.context(spot)
+    inbox_id = await world.inbox(spot)
+    turn_id = await world.service.turns.again(context, inbox_id)
+    if turn_id is None:
+        await world.service.mailbox.dismiss(inbox_id)
+        return None
+    turn = await world.service.turns.resume(*spot.address, turn_id, [inbox_id])
+    view = await world.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
+    await world.finish(turn, view)
+    return turn.said, turn.steps, view
+
+
+async def _leafed(world: World, spot: Spot) -> object:
+    """Every page of the whole list, with what is counted on each."""
+    context = await world.context(spot)
+    kinds = [kind for kinds in TIERS.values() for kind in kinds]
+    shown = [await world.service.browse.shelf(context, kinds, limit=50, page=1)]
+    while len(shown) * 50 < shown[0].total:
+        shown.append(await world.service.browse.shelf(context, kinds, limit=50, page=len(shown) + 1))
+    listed = sum(len(shelf.memories) for shelf in shown)
+    if listed != shown[0].total:
+        world.amiss.append(f"pages: {spot} is told of {shown[0].total} memories and shown {listed}")
+    return shown
+
+
+async def _completed(world: World, spot: Spot) -> object:
+    """What may complete a command, by words and by the beginnings of ids."""
+    context, browsing = await world.context(spot), world.service.browse
+    words, rows = [canary.word for canary in world.canaries], await world.rows()
+    by_id = [
+        await browsing.offered(context, short_id, ("q",), changeable=False, limit=1)
+        for _, short_id in rows[:: len(rows) // _SOME + 1]
+    ]
+    return by_id, await browsing.offered(context, "", words, changeable=False, limit=1_000)
+
+
+async def _alone(world: World, spot: Spot) -> object:
+    context = await world.context(spot)
+    return [await world.service.browse.one(context, short_id) for _, short_id in await world.rows()]
+
+
+async def _slots(world: World, spot: Spot) -> object:
+    return await world.service.browse.profile(await world.context(spot))
+
+
+async def _why(world: World, spot: Spot) -> object:
+    """What entered the last reply, whoever it was given to here."""
+    context = await world.context(spot)
+    why = await world.service.why(context)
+    if why is not None and await world.turns_elsewhere([why.turn_id], context.session.id):
+        world.amiss.append(f"why: {spot} is told of turn {why.turn_id}, of another session")
+    return why
+
+
+async def _why_of(world: World, spot: Spot) -> object:
+    """What entered the replies that have these ids on the platform, where others have messages of the same."""
+    context = await world.context(spot)
+    given = [await world.service.why(context, message=ref) for ref in world.refs()[-_LATEST:]]
+    turns = [why.turn_id for why in given if why is not None]
+    elsewhere = await world.turns_elsewhere(turns, context.session.id)
+    world.amiss += [f"why of a message: {spot} is told of turn {turn}, of another session" for turn in elsewhere]
+    return given
+
+
+async def _at_hand(world: World, spot: Spot) -> object:
+    return await world.service.turns.at_hand(await world.context(spot))
+
+
+async def _handed_out(world: World, spot: Spot) -> object:
+    context, transfer = await world.context(spot), world.service.transfer
+    return [await transfer.export(context, transcript=transcript) for transcript in (True, False)]
+
+
+async def _handed_out_for(world: World, spot: Spot) -> object:
+    """The same by the operator, who names the owner."""
+    await world.context(spot)
+    transfer, owner = world.service.transfer, world.owner(spot)
+    return [await transfer.export_of(owner, transcript=transcript) for transcript in (True, False)]
+
+
+async def _handed_out_of_agent(world: World, spot: Spot) -> object:
+    return await world.service.transfer.export_of(Owner(kind="agent", agent=spot.agent), transcript=True)
+
+
+async def _previewed(world: World, spot: Spot) -> object:
+    """What is shown before it would be forgotten, for everything that can be typed."""
+    context, forgetting = await world.context(spot), world.service.forgetting
+    day = "2026-11-20..2026-11-22"
+    some = [canary.word for canary in world.canaries[-_LATEST:]]
+    typed = ["here", "all", day, *some, *(f"about:{word}" for word in some if word.startswith("fri"))]
+    shown: list[object] = [
+        await forgetting.preview(context, words, limit=1_000, may_all=may_all)
+        for words in typed
+        for may_all in ((False,) if spot.place == "private" else (False, True))
+    ]
+    for _, short_id in (await world.rows())[-_LATEST:]:
+        try:
+            shown.append(await forgetting.preview(context, short_id, limit=1_000))
+        except MemoryFault as refused:
+            shown.append(refused)
+    shown += [await forgetting.preview(context, "", limit=1_000, reply_to=ref) for ref in world.refs()[-_LATEST:]]
+    shown.append(await forgetting.preview_of(context, Selection(what="me"), limit=1_000))
+    return shown
+
+
+async def _by_id(world: World, spot: Spot) -> object:
+    """Every memory there is, asked for by id; what can't be shown can't be touched either."""
+    rows = await world.rows()
+
+    def act(edits: Edits) -> list[object]:
+        shown: list[object] = []
+        for memory_id, short_id in rows:
+            try:
+                shown.append(edits.show(short_id))
+            except NotFound:
+                for touch in (
+                    edits.may_forget,
+                    edits.confirm,
+                    lambda short_id: edits.correct(short_id, "taken over"),
+                    lambda short_id: edits.pin(short_id, pinned=True),
+                ):
+                    with pytest.raises(NotFound):
+                        touch(short_id)
+                edits.use([memory_id])
+            else:
+                try:
+                    shown.append(edits.may_forget(short_id))
+                except MemoryFault as refused:
+                    shown.append(refused)
+        return shown
+
+    return await world.do(spot, act)
+
+
+async def _offered(world: World, spot: Spot) -> object:
+    """What the model that reads for memory is shown."""
+    before = len(world.model.shown)
+    turn = await world.say(spot, "qaaaaq")
+    await world.service.flush(turn.context, "test")
+    return world.model.shown[before:]
+
+
+async def _overseen(world: World, spot: Spot) -> object:
+    """What an admin is shown of this person or group: every page, every id, and what answers to any word."""
+    shown: list[object] = []
+    rows = await world.rows()
+    words = [canary.word for canary in world.canaries]
+
+    def act(overseer: Overseer) -> list[Part]:
+        shown.append(overseer.kinds())
+        shown.append(overseer.page(limit=1_000, offset=0))
+        for _, short_id in rows:
+            for look in (overseer.show, overseer.named):
+                try:
+                    shown.append(look(short_id))
+                except NotFound:
+                    continue
+        return [Part(text="done")]
+
+    def found(overseer: Overseer) -> list[Part]:
+        shown.append(overseer.hits(limit=1_000, offset=0))
+        return [Part(text="done")]
+
+    await world.oversee(spot, "show", act)
+    for start in range(0, len(words), 100):
+        await world.oversee(spot, "search", found, query=" ".join(words[start : start + 100]))
+    return shown
+
+
+async def _worked(world: World, spot: Spot) -> object:
+    """What a run of the night's work did to the rows of everybody, and would do; asked for by each run's number."""
+    context, jobs = await world.context(spot), _marking(world)
+    for agent in AGENTS:
+        await jobs.run(agent, "mark", f"2026-11-21T{world.clock()} {len(await jobs.newest(limit=10_000))}")
+    shown: list[object] = [await jobs.mine(context, limit=_LATEST), await jobs.preview(context, "mark")]
+    for progress in await jobs.newest(limit=_LATEST):
+        shown.append(await jobs.item(context, progress.run.id))
+        try:
+            shown.append(await jobs.did(context, progress.run.id))
+        except NotFound:
+            continue
+    return shown
+
+
+def _marking(world: World) -> Jobs:
+    """Jobs of which one leaves a mark on every row that its agent may see."""
+    service = world.service
+
+    def steps(reader: Reader, scope: Scope, _night: Night) -> list[Step]:
+        rows = memories.current(reader, scope, [kind for kinds in TIERS.values() for kind in kinds], limit=1_000)
+
+        def mark(tx: Transaction, _answer: str) -> dict[str, int]:
+            for memory in rows:
+                tx.run("update memories set last_reinforced_at = last_reinforced_at + 1 where id = ?", (memory.id,))
+            return {"memories": len(rows)}
+
+        return [Step(carry_out=mark)]
+
+    return Jobs(
+        service.database,
+        table=[
+            Job(name="mark", owners=lambda reader, night: people.owners_served(reader, night.agent_id), steps=steps)
+        ],
+        learner=service.learner,
+        agents=remembering(service),
+        now=world.clock,
+        new_id=service.new_id,
+    )
+
+
+def _of_this_place(world: World, canary: Canary, spot: Spot) -> bool:
+    """What an admin may see of somebody: what this very account told in private; of a group: all of that chat."""
+    told = canary.spot
+    if canary.kind == "agw":
+        return False
+    if spot.place == "private":
+        return told.place == "private" and told.person == spot.person
+    return told.place != "private" and told.place.partition("/")[0] == spot.place.partition("/")[0]
+
+
+def _of_whichever_agent(world: World, canary: Canary, spot: Spot) -> bool:
+    """What goes, goes for all agents; and of oneself in whichever group."""
+    told = canary.spot
+    if canary.kind != "agw" and world.person_of[told.person] == world.person_of[spot.person]:
+        return True
+    return _theirs(world, canary, Spot(person=spot.person, place=spot.place, agent=told.agent))
+
+
+def _of_this_agent(world: World, canary: Canary, spot: Spot) -> bool:
+    return canary.kind == "agw" and canary.spot.agent == spot.agent
+
+
+def _asked_by_nobody(world: World, canary: Canary, spot: Spot) -> bool:
+    """Of a group nobody asks: what one of its people said elsewhere is no part of it."""
+    return _theirs(world, canary, spot) if spot.place == "private" else world.sees(canary, spot)
+
+
+def _read_for_memory(world: World, canary: Canary, spot: Spot) -> bool:
+    return world.sees(canary, spot) and not world.learns_nothing(spot)
+
+
+def _everything(canary: Canary, spot: Spot) -> bool:
+    return canary.kind != "fil"
+
+
+def _learned(canary: Canary, spot: Spot) -> bool:
+    return canary.kind not in ("msg", "fil")
+
+
+def _settled_here(canary: Canary, spot: Spot) -> bool:
+    """The rows of this very place; a style only where its agent works."""
+    return canary.kind in ("tol", "sel", "fri", "eve") and house(canary.spot.place) == house(spot.place)
+
+
+def _own_tastes(canary: Canary, spot: Spot) -> bool:
+    return canary.kind == "sel" and canary.spot.place == spot.place == "private"
+
+
+def _friends_here(canary: Canary, spot: Spot) -> bool:
+    return canary.kind == "fri"
+
+
+def _dated(canary: Canary, spot: Spot) -> bool:
+    return canary.kind not in ("sty", "fil")
+
+
+def _replaceable(canary: Canary, spot: Spot) -> bool:
+    """The weightiest facts of the very place: there is room for some 40."""
+    return canary.kind == "tol" and house(canary.spot.place) == house(spot.place)
+
+
+def _kept_here(canary: Canary, spot: Spot) -> bool:
+    """What goes out with a transcript: no file does, nor what an agent holds for everybody."""
+    return canary.kind not in ("fil", "agw")
+
+
+def _settled(canary: Canary, spot: Spot) -> bool:
+    """What an admin has to find: a style is seen where its agent serves, a message only as a source."""
+    return canary.kind in ("tol", "sel", "fri", "eve")
+
+
+def _agents(canary: Canary, spot: Spot) -> bool:
+    return canary.kind == "agw"
+
+
+def _nothing(canary: Canary, spot: Spot) -> bool:
+    return False
+
+
+WAYS: dict[str, Way] = {
+    "words": Way(methods=("Service.search",), read=_searched, shows=_everything),
+    "vectors": Way(methods=("Service.search", "Service.indexed"), read=_meant, shows=_everything),
+    "substring": Way(methods=("Service.search",), read=_without_index, shows=_everything),
+    "time": Way(methods=("Service.search",), read=_by_time, shows=_dated),
+    "entity": Way(methods=("Browse.entity",), read=_by_name, shows=_friends_here),
+    "memories": Way(methods=("Service.memories",), read=_listed, shows=_learned),
+    "profile": Way(methods=("Service.profile",), read=_profile, shows=_own_tastes),
+    "look": Way(methods=("Turns.look", "Turns.understood", "Turns.begin"), read=_looked, shows=_everything),
+    "answered anew": Way(methods=("Turns.again", "Turns.resume"), read=_answered_anew, shows=_nothing),
+    "at hand": Way(methods=("Turns.at_hand",), read=_at_hand, shows=_nothing),
+    "pages": Way(methods=("Browse.shelf",), read=_leafed, shows=_learned),
+    "completions": Way(methods=("Browse.offered",), read=_completed, shows=_learned),
+    "one": Way(methods=("Browse.one",), read=_alone, shows=_learned),
+    "slots": Way(methods=("Browse.profile",), read=_slots, shows=_own_tastes),
+    "why": Way(methods=("Service.why",), read=_why, shows=_nothing),
+    "why of a message": Way(methods=("Service.why",), read=_why_of, shows=_nothing),
+    "export": Way(methods=("Transfer.export",), read=_handed_out, shows=_kept_here),
+    "export of": Way(
+        methods=("Transfer.export_of",), read=_handed_out_for, shows=_kept_here, may=_asked_by_nobody
+    ),
+    "export of agent": Way(
+        methods=("Transfer.export_of",), read=_handed_out_of_agent, shows=_agents,
+        may=_of_this_agent, least=_of_this_agent,
+    ),
+    "preview": Way(
+        methods=("Forgetting.preview", "Forgetting.preview_of"),
+        read=_previewed, shows=_nothing, may=_of_whichever_agent,
+    ),
+    "oversight": Way(
+        methods=(
+            "Oversight.answer", "Overseer.kinds", "Overseer.page", "Overseer.hits", "Overseer.show", "Overseer.named",
+        ),
+        read=_overseen, shows=_settled,
+        may=_of_this_place, least=_of_this_place,
+    ),
+    "id": Way(
+        methods=(
+            "Edits.show",
+            "Edits.may_forget",
+            "Edits.correct",
+            "Edits.confirm",
+            "Edits.pin",
+            "Edits.use",
+        ),
+        read=_by_id,
+        shows=_learned,
+    ),
+    "night": Way(
+        methods=("Jobs.mine", "Jobs.item", "Jobs.did", "Jobs.preview"), read=_worked, shows=_settled_here,
+    ),
+    "extraction": Way(
+        methods=("Service.flush", "Service.learn_soon"), read=_offered, shows=_replaceable, least=_read_for_memory,
+    ),
+}  # fmt: skip

@@ -1,0 +1,82 @@
+"""Faults made on purpose on any platform, and the requests they are made for.
+
+Invariants: a fault counts the requests that match it from when it was made; of several that are due the first made
+happens; a spent fault stays, spent, so that its number stays true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from tests.platforms.pulse import Pulse
+
+#: When a fault happens, seen from the effect of the request.
+Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """The attributes of every platform's faults; their effect is the platform's own `do`."""
+
+    do: str
+    at: Moment = "before effect"
+    nth: int = 1
+    times: int = 1
+    method: str | None = None
+    text: str | None = None
+    status: int = 502
+    description: str = "Bad Gateway"
+    body: str | None = None
+    seconds: float = 0
+    pid: int | None = None
+
+    def matches(self, method: str, place: int | None, text: str) -> bool:
+        """Returns whether the fault is made for this request; each platform's faults say which."""
+        raise NotImplementedError
+
+
+F = TypeVar("F", bound=Fault)
+
+
+class Faults(Generic[F]):
+    """The faults of one bot; `heal` also ends what hangs."""
+
+    def __init__(self, kind: type[F], pulse: Pulse) -> None:
+        self._kind = kind
+        self._made: list[F] = []
+        self._met: list[int] = []
+        self._healed = 0
+        self._pulse = pulse
+
+    def make(self, **fields: Any) -> int:
+        """A fault's number, from 0. Raises `TypeError` for fields that are none, `ValueError` for what can't happen."""
+        fault = self._kind(**fields)
+        if fault.do == "kill" and fault.pid is None:
+            raise ValueError("a kill needs the pid of the process")
+        self._made.append(fault)
+        self._met.append(0)
+        return len(self._made) - 1
+
+    def due(self, method: str, place: int | None, text: str) -> F | None:
+        """The fault that happens to this request, which is counted for all that match."""
+        found: F | None = None
+        for index, fault in enumerate(self._made):
+            if not fault.matches(method, place, text):
+                continue
+            self._met[index] += 1
+            met = self._met[index]
+            if found is None and met >= fault.nth and (fault.times == 0 or met < fault.nth + fault.times):
+                found = fault
+        return found
+
+    def heal(self) -> None:
+        self._made.clear()
+        self._met.clear()
+        self._healed += 1
+        self._pulse.beat()
+
+    @property
+    def healed(self) -> int:
+        """How often they were removed; what hangs waits for this to change."""
+        return self._healed

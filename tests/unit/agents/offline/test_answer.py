@@ -1,0 +1,87 @@
+"""Tests which facts and sentences answer a question, and which do not."""
+
+from __future__ import annotations
+
+from agents.llm import Remembered
+from agents.offline.answer import answer
+from agents.offline.question import asked
+from agents.offline.speech import speech
+from memory.text.simplified import simplified
+from memory.text.words import tokens
+
+ENGLISH = speech("en", simplified)
+MINUTE = 60_000
+HOME = Remembered(said="you live in Bergen", when="yesterday", at=MINUTE, key="home", value="Bergen")
+BEFORE = Remembered(
+    said="you live in Oslo", when="in May", key="home", value="Oslo", superseded=True, until="3 June 2026"
+)
+TEA = Remembered(said="you like tea", when="today", at=2 * MINUTE, key="likes", value="tea")
+HUSBAND = Remembered(said="your husband: Piet", when="today", key="husband", value="Piet", relation=True)
+
+
+def said(text: str, *, minute: int = 1, by: str = "") -> Remembered:
+    return Remembered(said=text, when="today", at=minute * MINUTE, verbatim=True, by=by)
+
+
+def answered(text: str, *remembered: Remembered) -> str:
+    question = asked(text, ENGLISH, tokens)
+    assert question is not None
+    return answer(question, remembered, ENGLISH, tokens)
+
+
+def test_a_fact_is_told_by_its_key() -> None:
+    assert answered("where do I live?", TEA, HOME, BEFORE) == "You live in Bergen; you told me yesterday."
+
+
+def test_a_fact_that_ended_is_told_as_such() -> None:
+    assert answered("where do I live?", BEFORE) == "Not any more: you live in Oslo, until 3 June 2026."
+
+
+def test_yes_or_no_is_answered_so() -> None:
+    assert answered("do I like tea?", TEA).startswith("Yes: you like tea")
+    assert answered("do I like coffee?", TEA) == ""
+
+
+def test_everything_leaves_out_what_ended() -> None:
+    assert answered("what do you know about me?", HOME, BEFORE, TEA) == "You live in Bergen\nYou like tea"
+
+
+def test_what_was_said_is_quoted() -> None:
+    assert (
+        answered("where is the ladder?", said("The ladder is behind the barn"))
+        == "You said today: “The ladder is behind the barn”"
+    )
+    assert answered("where is the ladder?", said("The ladder is behind the barn", by="Bo")).startswith("Bo said today")
+
+
+def test_a_question_is_no_answer() -> None:
+    assert answered("where is the ladder?", said("Where is the ladder in this barn?")) == ""
+
+
+def test_a_word_of_the_same_meaning_answers() -> None:
+    assert "Nairobi" in answered("when do I fly to Nairobi?", said("My flight to Nairobi is on 4 May"))
+
+
+def test_the_kind_of_thing_need_not_be_named() -> None:
+    assert "oboe" in answered("which instrument do I play?", said("I play the oboe on Sundays"))
+    assert answered("which instrument does Rutger play?", said("I play the oboe on Sundays")) == ""
+
+
+def test_a_relative_is_known_by_name() -> None:
+    assert "Utrecht" in answered("where was my husband born?", HUSBAND, said("Piet was born in Utrecht"))
+    assert answered("where was my brother born?", HUSBAND, said("Piet was born in Utrecht")) == ""
+
+
+def test_a_message_is_read_with_the_one_before_that_it_refers_to() -> None:
+    before, after = said("Our tortoise is called Agnes", minute=1), said("She eats dandelions", minute=2)
+    assert answered("what does Agnes eat?", before, after) == "You said today: “She eats dandelions”"
+    assert "dandelions" not in answered("what does Agnes eat?", before, said("She eats dandelions", minute=60))
+
+
+def test_what_lacks_the_time_or_number_asked_for_is_no_answer() -> None:
+    assert answered("what time is the concert?", said("The concert is in the park")) == ""
+    assert answered("how much do I get paid?", said("I get paid on the 25th")) == ""
+
+
+def test_what_is_only_near_is_no_answer() -> None:
+    assert answered("where is the spare wheel?", said("The spare key is with Lotte")) == ""

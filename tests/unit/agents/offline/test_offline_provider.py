@@ -1,0 +1,87 @@
+"""The agent without a model: honest about itself, dated about memory."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agents.llm import ChatMessage, Learning, Remembered, Request
+from agents.offline.provider import OfflineProvider
+from memory.text.simplified import simplified
+from memory.text.words import tokens
+
+HOME = Remembered(said="you live in Bergen", when="yesterday", key="home", value="Bergen")
+
+
+async def reply(
+    said: str,
+    *remembered: Remembered,
+    noted: tuple[str, ...] = (),
+    ended: tuple[str, ...] = (),
+    attached: tuple[str, ...] = (),
+    learning: Learning = "on",
+    last: str = "Hello!",
+) -> str:
+    request = Request(
+        messages=(ChatMessage(role="assistant", content=last),),
+        said=said,
+        remembered=remembered,
+        noted=noted,
+        ended=ended,
+        attached=attached,
+        learning=learning,
+        moment=datetime(2026, 3, 4, 17, 5, tzinfo=UTC),
+        agent="Remora",
+    )
+    return (await OfflineProvider(tokens, simplified).complete(request)).text
+
+
+async def test_what_is_noted_and_what_ended_is_said() -> None:
+    assert await reply("I live in Bergen", noted=("you live in Bergen",)) == "Noted: you live in Bergen."
+    assert await reply("I sold my boat", ended=("your boat",)) == "Noted, no longer true: your boat."
+
+
+async def test_a_question_is_answered_from_memory() -> None:
+    assert await reply("where do I live?", HOME) == "You live in Bergen; you told me yesterday."
+
+
+async def test_what_is_not_known_is_not_made_up() -> None:
+    first = await reply("what is my shoe size?", HOME)
+    assert first.startswith("I don't know that") and "Bergen" not in first
+    assert await reply("what is my hat size?", last=first) == "I don't know that either."
+
+
+async def test_small_talk_is_answered_in_kind() -> None:
+    """Never with an unrelated memory."""
+    both = await reply("good evening! how are you?", HOME)
+    assert both.startswith("Hello") and "I'm well" in both and "Bergen" not in both
+    assert "17:05" in await reply("what time is it?", HOME)
+    assert "4 March 2026" in await reply("what day is it today?", HOME)
+    assert "Remora" in await reply("who are you?", HOME)
+
+
+async def test_a_fact_beside_small_talk_is_what_counts() -> None:
+    assert await reply("thanks! I live in Bergen", noted=("you live in Bergen",)) == "Noted: you live in Bergen."
+
+
+@pytest.mark.parametrize(
+    ("learning", "why"), [("on", "no fact"), ("off", "/memory on"), ("out", "/privacy in"), ("never", "no memory")]
+)
+async def test_why_nothing_is_noted_is_said(learning: Learning, why: str) -> None:
+    assert why in await reply("The wind has turned", learning=learning)
+
+
+async def test_an_attachment_is_not_looked_into() -> None:
+    text = await reply("", attached=("[picture: cat.jpg]",))
+    assert text.startswith("I got [picture: cat.jpg]. Without a language model")
+
+
+async def test_text_is_streamed_once() -> None:
+    shown: list[str] = []
+
+    async def on_text(text: str) -> None:
+        shown.append(text)
+
+    completion = await OfflineProvider(tokens, simplified).complete(Request(messages=(), said="hello"), on_text)
+    assert shown == [completion.text]

@@ -1,0 +1,16 @@
+"""The language in which the author of a message uses the platform."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.commands.phrases import Language
+from gateway.commands.texts import spoken
+
+
+@pytest.mark.parametrize(
+    ("code", "language"), [("pt-BR", "en"), ("zh-CN", "zh"), ("de", "de"), ("FR", "fr"), ("", "en"), ("tlh", "en")]
+)
+def test_a_language_with_a_region_is_that_language(code: str, language: Language) -> None:
+    """Platforms name both; where there are no texts, the default stands."""
+    assert spoken(code or None, "en") == language

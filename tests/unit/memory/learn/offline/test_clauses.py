@@ -1,0 +1,76 @@
+"""Tests which facts people tell of themselves in German, Spanish, French and Japanese."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from memory.learn.offline.clauses import CODES, Code, pairs
+from memory.learn.offline.patterns import extract
+
+
+def told(text: str) -> str:
+    return "; ".join(f"{fact.key}={fact.value}" for fact in extract(text, today=date(2026, 11, 21)))
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Ich heiße Jorinde und wohne seit Mai in Husum.", "name=Jorinde; home=Husum"),
+        ("Übrigens, mein Geburtstag ist am 4. März.", "birthday=4. März"),
+        ("Ich arbeite als Gärtnerin bei der Stadt.", "occupation=Gärtnerin"),
+        ("Wir haben eine Katze, die heißt Mokka.", "pet=Katze Mokka"),
+        ("Meine Schwester Ute wohnt in Kiel.", "sister=Ute"),
+        ("Ich bin allergisch gegen Pollen und Hausstaub.", "allergy=Pollen; allergy=Hausstaub"),
+        ("Ich kann Rosenkohl nicht ausstehen.", "dislikes=Rosenkohl"),
+        ("Me llamo Itziar y vivo en Getxo.", "name=Itziar; home=Getxo"),
+        ("Trabajo de panadera en Burgos.", "occupation=panadera"),
+        ("Tengo una gata que se llama Nube.", "pet=gata Nube"),
+        ("Mi hermano Unai vive en Bilbao.", "brother=Unai"),
+        ("No soporto el brócoli.", "dislikes=brócoli"),
+        ("Je m'appelle Maëlle et j'habite à Quimper.", "name=Maëlle; home=Quimper"),
+        ("Je travaille comme libraire à Metz.", "occupation=libraire"),
+        ("On a un chat qui s'appelle Pacha.", "pet=chat Pacha"),
+        ("Mon frère Loïc habite à Vannes.", "brother=Loïc"),
+        ("Je suis allergique aux crevettes.", "allergy=crevettes"),
+        ("仙台に住んでいます。", "home=仙台"),
+        ("私の名前は航平です。", "name=航平"),
+        ("うちの犬の名前はモカです。", "pet=犬 モカ"),
+        ("エビアレルギーです。", "allergy=エビ"),
+        ("納豆が苦手です。", "dislikes=納豆"),
+    ],
+)  # fmt: skip
+def test_what_people_tell_of_themselves_is_read(text: str, facts: str) -> None:
+    """Each in the language it is told in, whatever the agent's."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Heiße ich Jorinde?", "Ich heiße nicht Jorinde.", "Wenn ich in Husum wohne, fahre ich Rad.",
+        "Er sagt, ich wohne in Husum.", "Bitte vergiss, dass ich in Husum wohne.", "Er wohnt in Husum.",
+        "¿Vivo en Getxo?", "No vivo en Getxo.", "Si vivo en Getxo, será por ti.", "Ella vive en Getxo.",
+        "J'habite à Quimper ?", "Je n'habite pas à Quimper.", "Il habite à Quimper.", "Oublie que j'habite à Quimper.",
+        "仙台に住んでいますか？", "仙台には住んでいません。", "前は仙台に住んでいた。",
+    ],
+)  # fmt: skip
+def test_questions_denials_conditions_and_others_words_tell_nothing(text: str) -> None:
+    """A wrong memory costs more than a missing one."""
+    assert told(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I was born in Berlin and my son is a nurse", "I am in die-hard fan mode, so what", "We met on the Plaza Mayor"],
+)
+def test_english_is_not_read_by_the_patterns_of_other_languages(text: str) -> None:
+    """Short words mean other things there."""
+    assert {fact.language for fact in extract(text, today=date(2026, 11, 21))} <= {"en"}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_sentence_that_never_ends_is_left_alone(code: Code) -> None:
+    """Time stays bounded whatever is pasted."""
+    assert list(pairs("ich wohne in " + "a " * 5_000, code)) == []

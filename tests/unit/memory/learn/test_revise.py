@@ -1,0 +1,81 @@
+"""Tests how a message that takes something back changes what is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.service import Outcome, Part, Said, Service
+from tests.kit.fakes import Clock
+from tests.kit.talk import facts, private, received
+
+
+async def known_after(memory: Service, clock: Clock, *said: str) -> list[tuple[str, str]]:
+    """Says messages one after the other, each understood within its turn, and returns what is then known."""
+    where, who = private("ada")
+    for text in said:
+        clock.move(minutes=1)
+        inbox_id = await received(memory, where.session_key)
+        message = Said(
+            inbox_id=inbox_id, text=text, tokens=9, said_at=clock(), platform_ref=text, reply_to=None, learn=True
+        )
+        turn = await memory.turns.begin(where, who, [message])
+        revision = await memory.turns.understood(turn)
+        await memory.turns.finish(turn, None, Outcome(pieces=(Part(text="ok"),), learned=revision))
+    return await facts(memory, turn.context)
+
+
+@pytest.mark.parametrize(
+    ("told", "correction", "known"),
+    [
+        ("I live in Leiden", "No, Leyden", ("home", "Leyden")),
+        ("My favourite colour is teal", "change my favourite colour to ochre", ("favourite-color", "ochre")),
+        ("I am 41 years old", "Sorry, I mistyped, I am 14 years old", ("age", "14")),
+        ("My neighbour's name is Tomasz", "it's spelled Thomas", ("neighbour", "Thomas")),
+        ("My favourite author is Ali Smith", "I meant Zadie Smith", ("favourite-author", "Zadie Smith")),
+    ],
+)
+async def test_a_correction_takes_the_place_of_what_it_corrects(
+    memory: Service, clock: Clock, told: str, correction: str, known: tuple[str, str]
+) -> None:
+    assert await known_after(memory, clock, told, correction) == [known]
+
+
+async def test_a_correction_of_what_no_pattern_read_is_noted(memory: Service, clock: Clock) -> None:
+    """The note is what was said, with the right word in it."""
+    known = await known_after(memory, clock, "we rehearse on Mondays", "s/Mondays/Tuesdays/")
+    assert known == [("note", "we rehearse on Tuesdays")]
+
+
+async def test_what_is_denied_without_an_announcement_must_have_been_said(memory: Service, clock: Clock) -> None:
+    """ "X, not Y" alone is often no correction at all."""
+    assert await known_after(memory, clock, "It was a gale, not a breeze") == []
+    known = await known_after(memory, clock, "the ferry sails from Harlingen", "it's Lauwersoog, not Harlingen")
+    assert known == [("note", "the ferry sails from Lauwersoog")]
+
+
+@pytest.mark.parametrize(
+    ("told", "over"),
+    [
+        ("My boyfriend is called Ravi", "Ravi and I split up"),
+        ("I love chess", "I don't like chess any more"),
+        ("I'm on a paleo diet", "So paleo lasted a week. I'm done with it."),
+        ("I'm a nurse at the Korn Clinic", "I quit nursing yesterday"),
+        ("I'm engaged to Mirjam", "I called off the engagement"),
+    ],
+)
+async def test_what_is_over_ends(memory: Service, clock: Clock, told: str, over: str) -> None:
+    assert await known_after(memory, clock, told) != []
+    assert await known_after(memory, clock, over) == []
+
+
+async def test_an_apology_is_no_correction(memory: Service, clock: Clock) -> None:
+    assert await known_after(memory, clock, "I like tea", "sorry, wrong window!") == [("likes", "tea")]
+
+
+async def test_what_is_over_leaves_the_rest(memory: Service, clock: Clock) -> None:
+    known = await known_after(memory, clock, "I like tea", "I have a cat, Moss", "I've stopped drinking tea")
+    assert known == [("pet", "cat Moss")]
+
+
+async def test_nothing_is_learned_from_a_request_to_forget(memory: Service, clock: Clock) -> None:
+    assert await known_after(memory, clock, "please forget that I live in Leiden") == []

@@ -1,0 +1,32 @@
+"""The language of a short text shows in its script and its common words."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.text.language import language_of
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("hallo", "de"), ("danke", "de"), ("hola", "es"), ("gracias!", "es"), ("Bonjour", "fr"), ("merci", "fr"),
+        ("hello", "en"), ("猫を飼っています", "ja"), ("我养了一只猫", "zh"),
+        ("Wo liegt mein Ausweis?", "de"), ("mi perro se llama Nube", "es"), ("ma sœur habite à Lille", "fr"),
+        ("my brother lives in Malmö", "en"), ("we met in July", "en"),
+    ],
+)  # fmt: skip
+def test_a_text_is_told_by_its_words_and_script(text: str, language: str) -> None:
+    """A person is answered in the language they write."""
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize("text", ["", "ok", "no", "Ana", "14:30", "🙂"])
+def test_a_text_that_could_be_several_has_none(text: str) -> None:
+    """A guess would answer an "ok" in a language the person does not speak."""
+    assert language_of(text) is None
+
+
+def test_a_letter_alone_shows_no_language() -> None:
+    """A "y" is a yes, whoever types it."""
+    assert language_of("y") is None and language_of("A!") is None
