@@ -20,6 +20,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
 from memory.store.links import Given
 from memory.store.mailbox import Outgoing, Part
+from memory.store.methods import writes
 from memory.store.people import Account
 from memory.store.questions import Question
 
@@ -74,6 +75,8 @@ class Privacy:
         self._mailbox = mailbox
         self._now = now
 
+    spoil = writes(links.spoil)
+
     async def kept(self, context: Context, *, looks_shown: int, looks_before: int = 0) -> Kept:
         """Returns what is kept about the speaker.
 
@@ -121,10 +124,6 @@ class Privacy:
         """
         speaker, session = context.speaker, context.session
         return await self._database.write(lambda tx: links.open_code(tx, speaker.id, session.id, code, now=self._now()))
-
-    async def spoil(self, code: str) -> None:
-        """Invalidates a code that was said where others can read it."""
-        await self._database.write(lambda tx: links.spoil(tx, code))
 
     async def act(
         self,

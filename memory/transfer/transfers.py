@@ -21,6 +21,7 @@ from memory.runtime import Runtime
 from memory.store import history, imports, memories
 from memory.store.database import Database, Reader, Transaction
 from memory.store.imports import Import, ImportCounts
+from memory.store.methods import reads
 from memory.transfer import export, homes, ingest, undo_import
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
@@ -133,10 +134,7 @@ class Transfer:
 
         return await self._database.read(act)
 
-    async def known(self) -> list[Known]:
-        """Returns the people and groups of this store, the last seen first."""
-
-        return await self._database.read(homes.known)
+    known = reads(homes.known)
 
     # In -----------------------------------------------------------------------------------------------------------
 
@@ -215,9 +213,7 @@ class Transfer:
         done = await self._database.read(lambda reader: _by_id(reader, run.import_id))
         return Brought(short_id=done.short_id, counts=counts, unread=min(unread, counts.messages))
 
-    async def imports(self) -> list[Import]:
-        """Returns every import of this store, the latest first."""
-        return await self._database.read(imports.all_imports)
+    imports = reads(imports.all_imports)
 
     async def undo(self, short_id: str, *, progress: Progress = lambda count: None) -> Import:
         """Undoes an import: removes its memories and messages, and what was derived or learned from them alone.
