@@ -15,12 +15,11 @@ from pathlib import Path
 import structlog
 
 from memory import profile
-from memory.chat.browse import Browse, FilledSlot
-from memory.chat.edits import Compose, Edits, Shown, may_change, retract
+from memory.chat.browse import Browse
+from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
-from memory.chat.retry import AtHand
-from memory.chat.stats import ScopeStats, Stats, Status, StoreHealth
+from memory.chat.stats import Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
 from memory.context import Context, anew
@@ -47,7 +46,7 @@ from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Part
 from memory.recall import index, rank
 from memory.recall.embedding import Embedders, Embedding
 from memory.recall.rank import Weights
-from memory.recall.recall import Budget, Recall, Recalled, Snapshot, excerpt, shares
+from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
@@ -67,14 +66,13 @@ from memory.store import (
 )
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
-from memory.store.browsing import LISTED, TIERS, Shelf
+from memory.store.browsing import LISTED, TIERS
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
-from memory.store.extractions import Failure, ReadingState
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
-from memory.store.mailbox import DeadLetter, InboxRow, OutboxRow, Outgoing, Part
+from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory, Source
 from memory.store.passages import Passage
 from memory.store.questions import Question
@@ -86,85 +84,13 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED",
-    "MANNER_LEAST",
-    "MANNER_LIMIT",
-    "RELATIONS",
-    "TIERS",
-    "Access",
-    "Account",
-    "AgentMemory",
-    "AtHand",
-    "Attached",
-    "AttachedState",
-    "AuditEntry",
-    "Browse",
-    "Budget",
-    "Context",
-    "DeadLetter",
-    "Draft",
-    "Edits",
-    "Embedders",
-    "Entity",
-    "Erased",
-    "Failure",
-    "FilledSlot",
-    "ForgetPreview",
-    "Forgetting",
-    "Hit",
-    "How",
-    "InboxRow",
-    "Keeping",
-    "Kept",
-    "Kind",
-    "Linking",
-    "LookAction",
-    "Mailbox",
-    "Memory",
-    "Message",
-    "Note",
-    "OutboxRow",
-    "Outcome",
-    "Overseer",
-    "Part",
-    "Party",
-    "Passage",
-    "Privacy",
-    "Question",
-    "ReadingState",
-    "Recall",
-    "Recalled",
-    "RecalledEntry",
-    "Receipt",
-    "Revision",
-    "Runtime",
-    "Said",
-    "ScopeStats",
-    "SearchSetup",
-    "Selection",
-    "Service",
-    "Shelf",
-    "Shown",
-    "Snapshot",
-    "Source",
-    "Spent",
-    "Status",
-    "StoreHealth",
-    "Triggers",
-    "Turn",
-    "TurnMaterial",
-    "Used",
-    "Utterance",
-    "Weights",
-    "Where",
-    "Who",
-    "Why",
-    "excerpt",
-    "language_of",
-    "may_change",
-    "query_terms",
-    "shares",
-    "to_forget",
+    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "RELATIONS", "TIERS", "Access", "Account", "AgentMemory", "Attached",
+    "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders", "Entity", "Erased",
+    "ForgetPreview", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox",
+    "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question",
+    "Recall", "Recalled", "RecalledEntry", "Receipt", "Revision", "Runtime", "Said", "SearchSetup", "Selection",
+    "Service", "Shown", "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used",
+    "Utterance", "Where", "Who", "Why", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
-from memory.store.database import Reader, Row, Transaction, Value
+from memory.store.database import Parameter, Reader, Row, Transaction, Value
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
 #: The tables that link a memory with the messages it was learned from, and the rows it was made from.
@@ -627,56 +627,38 @@ def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
-    within = scope.predicate("m")
-    row = reader.one(
-        f"select {_COLUMNS} from memories m where m.id = ? and {within.sql}", (memory_id, *within.parameters)
-    )
-    return None if row is None else _memory(row)
+    return next(iter(_seen(reader, scope, "m.id = ?", (memory_id,))), None)
 
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
-    within = scope.predicate("m")
-    row = reader.one(
-        f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}", (short_id, *within.parameters)
-    )
-    if row is None:
-        raise NotFound(f"No memory {short_id} here.")
-    return _memory(row)
+    for found in _seen(reader, scope, "m.short_id = ?", (short_id,)):
+        return found
+    raise NotFound(f"No memory {short_id} here.")
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) and {within.sql}",
-        (memory_ids, *within.parameters),
-    )
-    found = {row["id"]: _memory(row) for row in rows}
+    rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,))
+    found = {memory.id: memory for memory in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
     """Returns live rows, the ones that matter most first: pinned, then important, then freshly told."""
-    within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {LIVE} and {within.sql}"
-        " order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc limit ? offset ?",
-        (*kinds, *within.parameters, limit, offset),
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ({marks}) and {LIVE} order by {_WEIGHTIEST} limit ? offset ?",
+        (*kinds, limit, offset),
     )
-    return [_memory(row) for row in rows]
 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE}"
-        f" and {within.sql} order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc",
-        (owner_id, kind, *within.parameters),
-    )
-    return [_memory(row) for row in rows]
+    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_WEIGHTIEST}"
+    return _seen(reader, scope, chosen, (owner_id, kind))
 
 
 def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
@@ -710,44 +692,30 @@ def oldest(reader: Reader, scope: Scope) -> int | None:
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
     """Returns live facts and styles written since `since`, oldest first: a snapshot taken then can't hold them."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE}"
-        f" and {within.sql} order by m.id limit ?",
-        (since, *within.parameters, limit),
-    )
-    return [_memory(row) for row in rows]
+    chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id limit ?"
+    return _seen(reader, scope, chosen, (since, limit))
 
 
 def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     """Returns rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
-        " and m.subject_id is ? and (m.category = ? or m.key = ?)"
-        f" and {within.sql} order by m.valid_from, m.id",
-        (
-            draft.owner_id,
-            draft.kind,
-            draft.subject,
-            draft.subject_id,
-            draft.category,
-            draft.key,
-            *within.parameters,
-        ),
+    return _seen(
+        reader,
+        scope,
+        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is ? and (m.category = ? or m.key = ?)"
+        " order by m.valid_from, m.id",
+        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, draft.key),
     )
-    return [_memory(row) for row in rows]
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     """Returns the live derived facts with the same owner, category and key, whoever they are about."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ?"
-        f" and m.origin = 'derived' and m.id <> ? and {LIVE} and {within.sql} order by m.id",
-        (memory.owner_id, memory.key, memory.category, memory.id, *within.parameters),
+    return _seen(
+        reader,
+        scope,
+        "m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ? and m.origin = 'derived' and m.id <> ?"
+        f" and {LIVE} order by m.id",
+        (memory.owner_id, memory.key, memory.category, memory.id),
     )
-    return [_memory(row) for row in rows]
 
 
 def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
@@ -835,14 +803,13 @@ def between(
 
     Rows with an id in `besides` are left out.
     """
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ?"
-        f" and m.learned_at < ? and {LIVE} and m.id not in (select value from json_each(?)) and {within.sql}"
-        " order by m.importance desc, m.id limit ?",
-        (first, last, besides, *within.parameters, limit),
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ? and m.learned_at < ? and {LIVE}"
+        " and m.id not in (select value from json_each(?)) order by m.importance desc, m.id limit ?",
+        (first, last, besides, limit),
     )
-    return [_memory(row) for row in rows]
 
 
 def containing(
@@ -854,14 +821,22 @@ def containing(
     """
     if not words:
         return []
-    within = scope.predicate("m")
     said = "lower(m.key || ' ' || m.value || ' ' || m.subject || ' ' || m.topic)"
     held = " or ".join(f"instr({said}, ?) > 0" for _ in words)
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ('fact', 'style', 'event', 'reflection') and ({held})"
+        " and m.id not in (select value from json_each(?)) order by m.importance desc, m.id desc limit ?",
+        (*words, besides, limit),
+    )
+
+
+def _seen(reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter]) -> list[Memory]:
+    """Returns the rows that a scope sees and that `chosen` chooses: a condition on m, perhaps with an order."""
+    within = scope.predicate("m")
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and ({held}) and m.id not in (select value from json_each(?)) and {within.sql}"
-        " order by m.importance desc, m.id desc limit ?",
-        (*words, besides, *within.parameters, limit),
+        f"select {_COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
     )
     return [_memory(row) for row in rows]
 
@@ -874,6 +849,7 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+_WEIGHTIEST: Final = "m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc"
 #: The other side of each link: its column and its table.
 _LINKED: Final[dict[Links, tuple[str, str]]] = {
     "memory_sources": ("message_id", "messages"),

@@ -889,34 +889,11 @@ _SESSION = (
 
 
 def _speaker(row: Row, name: str) -> Speaker:
-    return Speaker(
-        id=row["id"],
-        person_id=row["person_id"],
-        name=name,
-        language=row["language"],
-        timezone=row["timezone"],
-        learning=bool(row["learning"]),
-        about=bool(row["about"]),
-        manner=bool(row["manner"]),
-    )
+    on = {setting: bool(row[setting]) for setting in ("learning", "about", "manner")}
+    return Speaker(**{**dict(row), **on, "name": name})
 
 
 def _session(row: Row) -> Session:
-    snapshot = row["snapshot"]
-    return Session(
-        id=row["id"],
-        key=row["key"],
-        chat_id=row["chat_id"],
-        thread=row["thread"],
-        agent_id=row["agent_id"],
-        private=bool(row["private"]),
-        learning=bool(row["learning"]),
-        window_after=row["window_after"],
-        sitting=row["sitting"],
-        summary=row["summary"],
-        active_task=row["active_task"],
-        snapshot=None if snapshot is None else tuple(json.loads(snapshot)),
-        snapshot_at=row["snapshot_at"],
-        last_message_at=row["last_message_at"],
-        manner=bool(row["manner"]),
-    )
+    on = {setting: bool(row[setting]) for setting in ("private", "learning", "manner")}
+    snapshot = None if row["snapshot"] is None else tuple(json.loads(row["snapshot"]))
+    return Session(**{**dict(row), **on, "snapshot": snapshot})

@@ -130,10 +130,4 @@ _QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questio
 
 
 def _question(row: Row) -> Question:
-    return Question(
-        id=row["id"],
-        purpose=row["purpose"],
-        payload=row["payload"],
-        choices=tuple(json.loads(row["choices"])),
-        preset=row["preset"],
-    )
+    return Question(**{**dict(row), "choices": tuple(json.loads(row["choices"]))})

@@ -30,24 +30,8 @@ from memory.transfer.homes import Home, Known, OptedOut, Owner
 from memory.transfer.ingest import ImportRun
 
 __all__ = [
-    "Brought",
-    "Exported",
-    "Import",
-    "ImportCounts",
-    "ImportPreview",
-    "Known",
-    "Mask",
-    "Material",
-    "OptedOut",
-    "Owner",
-    "Ownership",
-    "Progress",
-    "Skipped",
-    "Transfer",
-    "markdown",
-    "remora",
-    "telegram",
-    "together",
+    "Brought", "Exported", "Import", "ImportCounts", "ImportPreview", "Known", "Mask", "Material", "OptedOut",
+    "Owner", "Ownership", "Progress", "Skipped", "Transfer", "markdown", "remora", "telegram", "together",
 ]  # fmt: skip
 
 #: Messages written in one transaction: some 20 ms with their words indexed.
