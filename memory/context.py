@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from memory.scope import Scope
-from memory.store import people
+from memory.store import chats, people
+from memory.store.chats import Session
 from memory.store.database import Reader
-from memory.store.people import Session, Speaker
+from memory.store.people import Speaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +32,5 @@ def anew(reader: Reader, context: Context) -> Context:
     return replace(
         context,
         speaker=people.speaker_by_id(reader, context.speaker.id),
-        scope=people.scope_of(reader, context.session, context.speaker.id),
+        scope=chats.scope_of(reader, context.session, context.speaker.id),
     )

@@ -52,13 +52,13 @@ from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
+    chats,
     erasure,
     history,
     job_runs,
     mailbox,
     memories,
     passages,
-    people,
     questions,
     recalls,
     sealing,
@@ -369,8 +369,8 @@ class Service:
         """Returns whether there is a session with this key whose chat the bot has not left."""
 
         def act(reader: Reader) -> bool:
-            session = people.session_by_key(reader, session_key)
-            return session is not None and people.is_present(reader, session)
+            session = chats.session_by_key(reader, session_key)
+            return session is not None and chats.is_present(reader, session)
 
         return await self.database.read(act)
 
@@ -425,9 +425,9 @@ class Service:
         Returns the number of erased messages. Unknown messages, the bot's own, and messages erased before don't count.
         """
 
-        def known(reader: Reader) -> people.Session | None:
-            session = people.session_by_key(reader, session_key)
-            if session is None or not people.is_on(reader, session, platform):
+        def known(reader: Reader) -> chats.Session | None:
+            session = chats.session_by_key(reader, session_key)
+            if session is None or not chats.is_on(reader, session, platform):
                 return None
             return session if history.said_here(reader, session.id, platform_refs) else None
 
@@ -523,7 +523,7 @@ class Service:
                 error=turn.error,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
                 sources=memories.sources(reader, scope, [memory.id for memory in known]),
-                places={one.session_id: people.session_by_id(reader, one.session_id).key for one in said},
+                places={one.session_id: chats.session_by_id(reader, one.session_id).key for one in said},
                 replaced_by=memories.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
                 made_of={one.id: memories.parents(reader, scope, one.id) for one in derived},
                 made_by={memory_id: run for memory_id, run in runs.items() if run is not None},

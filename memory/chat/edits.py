@@ -23,6 +23,7 @@ from memory.jobs import style
 from memory.learn import extract, keep
 from memory.store import (
     attachments,
+    chats,
     erasure,
     extractions,
     history,
@@ -33,11 +34,11 @@ from memory.store import (
     questions,
 )
 from memory.store.attachments import Attached
+from memory.store.chats import Session
 from memory.store.database import Transaction
 from memory.store.fading import half_life, left
 from memory.store.job_runs import Run
 from memory.store.memories import Draft, Memory, Source
-from memory.store.people import Session
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
 from memory.text.words import tokens
@@ -180,7 +181,7 @@ class Edits:
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""
-        people.set_learning(self._tx, self._context.session, on)
+        chats.set_learning(self._tx, self._context.session, on)
 
     def set_language(self, language: str | None) -> None:
         """Sets this person's language by its code; None leaves it to what they write."""
@@ -278,7 +279,7 @@ class Edits:
         """Begins an empty window. What was said before can still be recalled, and is read for memories."""
         session = self._context.session
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
-        people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
+        chats.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
     def undo(self, turn_id: int | None = None) -> UndoneTurn | None:
         """Undoes this person's last turn here, with what it alone has taught; None if there is none.
@@ -290,7 +291,7 @@ class Edits:
 
     def set_task(self, task: str | None) -> None:
         """Notes the active task of this session; None clears it."""
-        people.set_task(self._tx, self._context.session.id, task)
+        chats.set_task(self._tx, self._context.session.id, task)
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
@@ -363,7 +364,7 @@ class Edits:
     def _show_manner(self) -> None:
         """Makes a switch show at once, in every prompt's snapshot."""
         scope = self._context.scope
-        people.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
+        chats.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
 
     def _after_change(self, *changed: Memory) -> None:
         erase.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
@@ -397,7 +398,7 @@ def retract(
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        erase.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        erase.show_change(tx, chats.scope_of(tx, session, author), taught, now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
 
 

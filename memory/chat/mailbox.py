@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory.store import attachments, history, mailbox, people, questions
+from memory.store import attachments, chats, history, mailbox, questions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.methods import reads, reads_at, writes, writes_at
@@ -238,7 +238,7 @@ class Mailbox:
 
         def act(tx: Transaction) -> None:
             left_at = None if present else self._now()
-            keys = people.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
+            keys = chats.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
             for key in () if present else keys:
                 mailbox.give_up(tx, key, "blocked")
 
@@ -254,9 +254,9 @@ class Mailbox:
         """
 
         def act(tx: Transaction) -> dict[str, str]:
-            found = people.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
+            found = chats.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
             for key in {*found, *keys}:
-                people.rename_session(tx, key, rename(key))
+                chats.rename_session(tx, key, rename(key))
                 mailbox.rename(tx, key, rename(key), chat=new_chat)
             return {key: rename(key) for key in {*found, *keys}}
 

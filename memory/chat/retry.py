@@ -15,9 +15,9 @@ from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
 from memory.scope import Scope
 from memory.store import erasure, history, mailbox, memories, questions, recalls
+from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
-from memory.store.people import Session
 
 #: The most memories offered when somebody says "that".
 _OFFERED: Final = 5

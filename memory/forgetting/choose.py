@@ -19,11 +19,11 @@ from memory.errors import Derived, NotYours
 from memory.periods import Range
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import entities, forgettable, history, mailbox, memories, passages, people, recalls
+from memory.store import entities, forgettable, history, mailbox, memories, passages, people, recalls, scopes
+from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.forgettable import Reach
 from memory.store.memories import Memory
-from memory.store.people import Session
 from memory.text import words as tokenised
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
@@ -237,7 +237,7 @@ def _reach(reader: Reader, asker: Asker) -> Reach:
 
 def governed(reader: Reader, asker: Asker) -> list[int]:
     """Returns the owners all of whose rows this person may erase: their own and, with `may_all`, the group's."""
-    return [*asker.scope.own, *(people.places(reader, asker.scope.owners) if asker.may_all else ())]
+    return [*asker.scope.own, *(scopes.places(reader, asker.scope.owners) if asker.may_all else ())]
 
 
 def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:

@@ -33,7 +33,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import job_runs, memories, people, usage
+from memory.store import chats, job_runs, memories, scopes, usage
 from memory.store.database import Database, Reader, Transaction, look
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
@@ -158,7 +158,7 @@ class Jobs:
 
     async def since(self, agent: str) -> int:
         """Returns when this store first served the agent, in milliseconds UTC."""
-        return await self._database.read(lambda reader: people.agent_since(reader, self._agents.ids[agent]))
+        return await self._database.read(lambda reader: scopes.agent_since(reader, self._agents.ids[agent]))
 
     async def last(self, agent: str, job: str, *, until: str | None = None) -> str | None:
         """Returns the newest local date for which the clock has begun a job, or None.
@@ -296,14 +296,14 @@ class Jobs:
             for item in open_items:
                 taken = journal.take_back(tx, Journal.from_json(item.undo or ""))
                 job_runs.end_item(tx, run_id, item.owner_id, "undone", now=self._now())
-                own = people.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
+                own = scopes.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
                 if own.private:
                     slots = keys.PROFILE_SLOTS
                     profile.refresh_all(tx, own, item.owner_id, slots, now=self._now(), new_id=self._new_id)
                 back += taken.back
                 stay += taken.stay
                 restored += taken.restored
-            people.drop_snapshots_of(tx, _owned(scope), scope.selves)
+            chats.drop_snapshots_of(tx, _owned(scope), scope.selves)
             return UndoneRun(
                 restored=restored,
                 left=len(stay),
@@ -410,7 +410,7 @@ class Jobs:
 
     async def _steps(self, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
         def act(reader: Reader) -> tuple[Scope, Sequence[Step]]:
-            scope = people.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
+            scope = scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
             return scope, work.steps(reader, scope, night)
 
         return await self._database.read(act)

@@ -20,7 +20,7 @@ from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, memories, night_work, people, styles
+from memory.store import job_runs, memories, night_work, scopes, styles
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import clean, injection_flags
@@ -65,7 +65,7 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     if any(memory.confirmed for memory in standing):
         return None
     wanted: list[Memory] = []
-    learns = people.learns_manner(reader, owner_id)
+    learns = scopes.learns_manner(reader, owner_id)
     if learns:
         wanted = [one for one in styles.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
     if len(wanted) < LEAST:
@@ -180,7 +180,7 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     return [
         owner_id
         for owner_id in night_work.owners_with_style(reader, night.agent_id)
-        if due(reader, people.scope_of_owner(reader, owner_id, agent_id=night.agent_id), now=night.now) is not None
+        if due(reader, scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id), now=night.now) is not None
     ]
 
 

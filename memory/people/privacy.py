@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew
 from memory.recall import index
-from memory.store import audit, held_counts, links, mailbox, memories, opt_outs, people, questions
+from memory.store import audit, chats, held_counts, links, mailbox, memories, opt_outs, people, questions, scopes
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
@@ -232,7 +232,7 @@ class Linking:
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session where only this identity reads what it is told, or None without one."""
-        session = people.private_session(self._tx, identity_id)
+        session = chats.private_session(self._tx, identity_id)
         return None if session is None else session.key
 
 
@@ -244,7 +244,7 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         owners: Sequence[int] = scope.own
     else:
         accounts = []
-        owners = people.owners_of_chat(reader, session.chat_id)
+        owners = scopes.owners_of_chat(reader, session.chat_id)
     said = held_counts.of_speaker(reader, scope, context.speaker.id)
     times = [at for at in (memories.oldest(reader, scope), said.since) if at is not None]
     return Kept(
@@ -259,11 +259,11 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
 
 
 def _party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    account, session = people.account(reader, identity_id), people.session_by_id(reader, session_id)
+    account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(
         account=account,
         session_id=session.id,
         session_key=session.key,
-        present=people.is_present(reader, session),
+        present=chats.is_present(reader, session),
     )

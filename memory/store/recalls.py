@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
-from memory.store.people import Session
 
 Item: TypeAlias = Literal["memory", "message"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memory.forgetting import erase
-from memory.store import erasure, history, imports, memories, people
+from memory.store import chats, erasure, history, imports, memories, people
 from memory.store.database import Transaction
 from memory.store.imports import Import
 from memory.transfer import ingest
@@ -38,6 +38,6 @@ def close(tx: Transaction, one: Import, home: Home, *, now: int, new_id: Callabl
     ingest.refresh(tx, home, now=now, new_id=new_id)
     # Anybody whose name goes is named again when next seen.
     people.unname_imported(tx, one.id, home.identity_id, first=one.started_at, last=one.ended_at or now)
-    people.untitle_imported(tx, one.id, home.chat_id)
+    chats.untitle_imported(tx, one.id, home.chat_id)
     erasure.note_reworded(tx, now=now)
     imports.undone(tx, one.id, now=now)

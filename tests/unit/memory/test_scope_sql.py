@@ -85,9 +85,9 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:move": (1, "moves rows by their ids; nothing comes out"),
     "store/history.py:mark_imported": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:some_imported": (1, "ids of rows of one import, for its undoing"),
-    "store/people.py:drop_summaries": (1, "blanks summaries of the sessions of erased rows; nothing comes out"),
-    "store/people.py:drop_spent_summaries": (1, "whether a session has words left; nothing comes out"),
-    "store/people.py:close_sessions": (1, _LEFT),
+    "store/chats.py:drop_summaries": (1, "blanks summaries of the sessions of erased rows; nothing comes out"),
+    "store/chats.py:drop_spent_summaries": (1, "whether a session has words left; nothing comes out"),
+    "store/chats.py:close_sessions": (1, _LEFT),
     "store/people.py:unname_silent": (1, "blanks names of those who have said nothing; nothing comes out"),
     "store/history.py:held_by": (
         1,
@@ -97,12 +97,12 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:unlearn_unread": (1, "marks a person's own messages; nothing comes out"),
     "store/memories.py:count_closed_by": (1, "a count"),
     "store/memories.py:some_imported": (1, "ids of rows of one import, for its undoing"),
-    "store/people.py:last_private_session": (1, "the id of a session only"),
+    "store/chats.py:last_private_session": (1, "the id of a session only"),
     "store/people.py:unname_imported": (
         1,
         "whether anything else was told by or of somebody; blanks names, nothing comes out",
     ),
-    "store/people.py:untitle_imported": (
+    "store/chats.py:untitle_imported": (
         1,
         "whether anything else was told in a group; blanks its title, nothing comes out",
     ),
@@ -182,8 +182,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:resting_on": (1, "what is deleted with the messages that alone had taught it; shown to nobody"),
     "store/recalls.py:answered": (1, "the id of a turn of this session only"),
     "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
-    "store/people.py:last_speaker": (1, _SESSION),
-    "store/people.py:members": (1, _SESSION),
+    "store/chats.py:last_speaker": (1, _SESSION),
+    "store/chats.py:members": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
     "store/erasure.py:note_said": (2, "names and seconds of messages that are being erased, to be hashed"),
     "store/held_counts.py:of_speaker": (2, "counts of what the one who asks has said"),
