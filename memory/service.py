@@ -56,6 +56,7 @@ from memory.store import (
     erasure,
     history,
     job_runs,
+    lineage,
     mailbox,
     memories,
     passages,
@@ -72,8 +73,9 @@ from memory.store.driver import Driver
 from memory.store.entities import Entity
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
+from memory.store.lineage import Source
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
-from memory.store.memories import Draft, Kind, Memory, Source
+from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
@@ -509,7 +511,7 @@ class Service:
             scope = anew(reader, context).scope
             known = memories.by_ids(reader, scope, named["memory"])
             said = passages.by_ids(reader, scope, named["message"])
-            moved = memories.moved_at(reader, {message.session_id for message in said})
+            moved = lineage.moved_at(reader, {message.session_id for message in said})
             said = [
                 replace(one, platform_ref=None) if one.said_at < moved.get(one.session_id, 0) else one for one in said
             ]
@@ -522,10 +524,10 @@ class Service:
                 answered_at=turn.finished_at,
                 error=turn.error,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
-                sources=memories.sources(reader, scope, [memory.id for memory in known]),
+                sources=lineage.sources(reader, scope, [memory.id for memory in known]),
                 places={one.session_id: chats.session_by_id(reader, one.session_id).key for one in said},
-                replaced_by=memories.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
-                made_of={one.id: memories.parents(reader, scope, one.id) for one in derived},
+                replaced_by=lineage.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
+                made_of={one.id: lineage.parents(reader, scope, one.id) for one in derived},
                 made_by={memory_id: run for memory_id, run in runs.items() if run is not None},
                 spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )

@@ -12,7 +12,7 @@ from itertools import chain
 from memory import profile
 from memory.context import Context, anew
 from memory.errors import NotFound
-from memory.store import browsing, entities, memories
+from memory.store import browsing, entities, lineage, memories
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
@@ -90,7 +90,7 @@ class Browse:
         def act(reader: Reader) -> list[FilledSlot]:
             scope = anew(reader, context).scope
             return [
-                FilledSlot(memory=memory, made_of=tuple(memories.parents(reader, scope, memory.id)))
+                FilledSlot(memory=memory, made_of=tuple(lineage.parents(reader, scope, memory.id)))
                 for memory in profile.read(reader, scope)
             ]
 

@@ -28,6 +28,7 @@ from memory.store import (
     extractions,
     history,
     job_runs,
+    lineage,
     mailbox,
     memories,
     people,
@@ -38,7 +39,8 @@ from memory.store.chats import Session
 from memory.store.database import Transaction
 from memory.store.fading import half_life, left
 from memory.store.job_runs import Run
-from memory.store.memories import Draft, Memory, Source
+from memory.store.lineage import Source
+from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
 from memory.text.words import tokens
@@ -242,7 +244,7 @@ class Edits:
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])
-        found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        found = memories.by_ids(self._tx, self._context.scope, lineage.of_message_alone(self._tx, said.id))
         # What the person has confirmed since is kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
@@ -261,15 +263,15 @@ class Edits:
         """Returns a memory with its sources, versions and state. Raises `NotFound`."""
         scope = self._context.scope
         memory = memories.by_short_id(self._tx, scope, short_id)
-        found = memories.sources(self._tx, scope, [memory.id])
+        found = lineage.sources(self._tx, scope, [memory.id])
         archived = memory.archived_at is not None
         return Shown(
             memory=memory,
             sources=tuple(found[memory.id]),
-            versions=tuple(memories.versions(self._tx, scope, memory)),
-            made_of=tuple(memories.parents(self._tx, scope, memory.id)),
+            versions=tuple(lineage.versions(self._tx, scope, memory)),
+            made_of=tuple(lineage.parents(self._tx, scope, memory.id)),
             made_by=job_runs.made_by(self._tx, scope, memory) if memory.origin == "derived" else None,
-            made_into=tuple(memories.made_into(self._tx, scope, memory.id)) if archived else (),
+            made_into=tuple(lineage.made_into(self._tx, scope, memory.id)) if archived else (),
             set_aside_by=job_runs.set_aside_by(self._tx, scope, memory) if archived else None,
             left=left(memory, now=self._now),
             fades=half_life(memory) is not None,
@@ -386,7 +388,7 @@ def retract(
     erasure.note_said(tx, [message.id for message in deleted if message.text], now=now)
     # This includes messages erased before: a turn that was running may have learned from them since.
     history.erase(tx, ids, now=now)
-    taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
+    taught = [memory for memory in lineage.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
     erase.unlearn_replies(tx, taught, sources=ids)
     cleared = blanking.clear_traffic(tx, ids, now=now)
     under_way = blanking.running_turns(tx, ids)

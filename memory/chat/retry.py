@@ -14,7 +14,7 @@ from typing import Final
 from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
 from memory.scope import Scope
-from memory.store import erasure, history, mailbox, memories, questions, recalls
+from memory.store import erasure, history, lineage, mailbox, memories, questions, recalls
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
@@ -59,7 +59,7 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     found = last_said(reader, session, scope)
     if not found:
         return AtHand()
-    learned = memories.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
+    learned = lineage.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
     quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
@@ -117,7 +117,7 @@ def undo(
         return None
     taught = [
         memory
-        for memory in memories.resting_on(tx, said)
+        for memory in lineage.resting_on(tx, said)
         # What the person told the bot to keep is confirmed from the start.
         if not memory.pinned and (memory.origin == "told" or not memory.confirmed)
     ]

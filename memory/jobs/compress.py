@@ -38,7 +38,7 @@ from memory.learn.extract import (
 )
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, memories, night_work, people, scopes
+from memory.store import job_runs, lineage, memories, night_work, people, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -189,7 +189,7 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
 
 def _sources(reader: Reader, rows: Sequence[Memory]) -> frozenset[int]:
     """Returns the messages that memories were learned from."""
-    return frozenset[int]().union(*memories.source_ids(reader, [row.id for row in rows]).values())
+    return frozenset[int]().union(*lineage.source_ids(reader, [row.id for row in rows]).values())
 
 
 def _put(

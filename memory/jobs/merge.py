@@ -27,7 +27,7 @@ from memory.learn import extract, keep
 from memory.learn.answer import Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, erasure, job_runs, memories, night_work, scopes
+from memory.store import entities, erasure, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -265,7 +265,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         valid_from=newest.valid_from,
     )
     ids = [memory.id for memory in rows]
-    sources = sorted(frozenset().union(*memories.source_ids(tx, ids).values()))
+    sources = sorted(frozenset().union(*lineage.source_ids(tx, ids).values()))
     if not extract.worth_keeping(draft) or injection_flags(draft.value):
         return False
     if not keep.may_be_kept(tx, draft, sources, now=night.now):

@@ -33,7 +33,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import chats, job_runs, memories, scopes, usage
+from memory.store import chats, job_runs, lineage, memories, scopes, usage
 from memory.store.database import Database, Reader, Transaction, look
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
@@ -549,7 +549,7 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
     there = {memory.id: memory for memory in memories.by_ids(reader, scope, [*done.made, *changed])}
     shown = {row: memory for row, memory in there.items() if memory.kind not in ("profile", "directive")}
     changes = [
-        Change(what="new", memory=shown[row], made_of=tuple(memories.parents(reader, scope, row)))
+        Change(what="new", memory=shown[row], made_of=tuple(lineage.parents(reader, scope, row)))
         for row in done.made
         if row in shown
     ]

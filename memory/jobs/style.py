@@ -20,7 +20,7 @@ from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, memories, night_work, scopes, styles
+from memory.store import job_runs, lineage, memories, night_work, scopes, styles
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import clean, injection_flags
@@ -217,7 +217,7 @@ def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, show
 
 
 def _made_of(reader: Reader, scope: Scope, memory: Memory) -> set[int]:
-    return {parent.id for parent in memories.parents(reader, scope, memory.id)}
+    return {parent.id for parent in lineage.parents(reader, scope, memory.id)}
 
 
 def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standing: Sequence[Memory]) -> bool:

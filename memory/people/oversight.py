@@ -21,7 +21,7 @@ from memory.forgetting.forgetting import Forgetting, Receipt
 from memory.forgetting.plan import Plan
 from memory.recall.search import Search
 from memory.scope import Scope
-from memory.store import audit, mailbox, memories, questions
+from memory.store import audit, lineage, mailbox, memories, questions
 from memory.store.audit import Action, AdminView, RankedMemory
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import Outgoing, Part
@@ -91,8 +91,8 @@ class Overseer:
         self._shown([memory])
         return Shown(
             memory=memory,
-            sources=tuple(memories.sources(self._tx, scope, [memory.id])[memory.id]),
-            versions=tuple(memories.versions(self._tx, scope, memory)),
+            sources=tuple(lineage.sources(self._tx, scope, [memory.id])[memory.id]),
+            versions=tuple(lineage.versions(self._tx, scope, memory)),
         )
 
     def named(self, short_id: str) -> FoundById:

@@ -15,7 +15,7 @@ from memory import profile
 from memory.recall.cues import cues
 from memory.recall.search import Hit
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
@@ -138,7 +138,7 @@ def recall(
     """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
     found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
-    sources = memories.source_ids(reader, list(present | found))
+    sources = lineage.source_ids(reader, list(present | found))
     told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
     terms = words.query_terms(query)
     items: list[Recalled] = []

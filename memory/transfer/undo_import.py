@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memory.forgetting import erase
-from memory.store import chats, erasure, history, imports, memories, people
+from memory.store import chats, erasure, history, imports, lineage, memories, people
 from memory.store.database import Transaction
 from memory.store.imports import Import
 from memory.transfer import ingest
@@ -27,7 +27,7 @@ def take_out_messages(
     history.erase(tx, message_ids, now=now)
     # They lose their owner. Otherwise they would pass for words erased on request, which no import brings back.
     history.disown(tx, message_ids)
-    taught = [one for one in memories.resting_on(tx, message_ids) if not (one.confirmed or one.pinned)]
+    taught = [one for one in lineage.resting_on(tx, message_ids) if not (one.confirmed or one.pinned)]
     memories.retract(tx, [one.id for one in taught])
     erase.show_change(tx, home.scope, taught, now=now, new_id=new_id)
     return len(taught)
