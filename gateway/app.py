@@ -25,7 +25,7 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config
-from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
+from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.rights import close_to_others
 from gateway.pipeline.attachments import Attachments
@@ -220,31 +220,17 @@ async def answering(
 
 def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
-    named = config.settings.channels
-    return (
-        {"console": Rules(open_to_all=True, ids=FORMATS["console"])}
-        | {
-            bot.id: Rules(
-                allow=frozenset(bot.allow),
-                admins=frozenset(bot.admins),
-                groups=frozenset(bot.groups),
-                group_members=bot.group_members,
-                ids=FORMATS[bot.platform],
-            )
-            for bot in named.telegram
-        }
-        | {
-            bot.id: Rules(
-                allow=frozenset(bot.allow),
-                admins=frozenset(bot.admins),
-                groups=frozenset(bot.groups),
-                servers=frozenset(bot.servers),
-                group_members=bot.group_members,
-                ids=FORMATS[bot.platform],
-            )
-            for bot in named.discord
-        }
-    )
+    return {"console": Rules(open_to_all=True, ids=FORMATS["console"])} | {
+        bot.id: Rules(
+            allow=frozenset(bot.allow),
+            admins=frozenset(bot.admins),
+            groups=frozenset(bot.groups),
+            servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
+            group_members=bot.group_members,
+            ids=FORMATS[bot.platform],
+        )
+        for bot in config.settings.channels.bots
+    }
 
 
 def everybody(names: Iterable[str]) -> dict[str, Rules]:

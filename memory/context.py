@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memory.scope import Scope
 from memory.store import chats, people
 from memory.store.chats import Session
 from memory.store.database import Reader
+from memory.store.methods import Stored
 from memory.store.people import Speaker
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +41,15 @@ def anew(reader: Reader, context: Context) -> Context:
         speaker=people.speaker_by_id(reader, context.speaker.id),
         scope=chats.scope_of(reader, context.session, context.speaker.id),
     )
+
+
+def sees(
+    act: Callable[Concatenate[Reader, Scope, P], T],
+) -> Callable[Concatenate[Stored, Context, P], Coroutine[Any, Any, T]]:
+    """Returns `act` as a method that is one read, within the scope that a context has at that time."""
+
+    @wraps(act)
+    async def method(self: Stored, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(reader, anew(reader, context).scope, *args, **kwargs))
+
+    return method

@@ -40,8 +40,8 @@ class Shelf:
         return sum(self.counts.values())
 
 
-def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str, limit: int, page: int) -> Shelf:
-    """The page with the number `page` from 1, or the last one where there are fewer, of the live rows of these kinds.
+def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str = "", limit: int, page: int) -> Shelf:
+    """Returns the page with the number `page` from 1, or the last page, of the live rows of these kinds.
 
     They are grouped by kind and category, the ones that matter first in each; with a `category` only those.
     """

@@ -30,14 +30,14 @@ class Session:
     thread: str | None
     agent_id: int
     private: bool
-    learning: bool
-    window_after: int
-    sitting: int
-    summary: str | None
-    active_task: str | None
-    snapshot: tuple[int, ...] | None
-    snapshot_at: int | None
-    last_message_at: int | None
+    learning: bool = True
+    window_after: int = 0
+    sitting: int = 0
+    summary: str | None = None
+    active_task: str | None = None
+    snapshot: tuple[int, ...] | None = None
+    snapshot_at: int | None = None
+    last_message_at: int | None = None
     manner: bool = True
 
 

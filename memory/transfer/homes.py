@@ -167,19 +167,4 @@ def known(reader: Reader) -> list[Known]:
 
 def _session_like(agent_id: int, *, private: bool, chat_id: int = 0, thread: str | None = None) -> Session:
     """Returns a session from which an owner's scope can be derived even if nobody ever spoke there."""
-    return Session(
-        id=0,
-        key="",
-        chat_id=chat_id,
-        thread=thread,
-        agent_id=agent_id,
-        private=private,
-        learning=True,
-        window_after=0,
-        sitting=0,
-        summary=None,
-        active_task=None,
-        snapshot=None,
-        snapshot_at=None,
-        last_message_at=None,
-    )
+    return Session(id=0, key="", chat_id=chat_id, thread=thread, agent_id=agent_id, private=private)
