@@ -65,10 +65,10 @@ class StoreReport:
     """
 
     name: str
-    oldest_inbox_seconds: int | None
-    oldest_outbox_seconds: int | None
-    damage: str | None
-    wal_bytes: int | None
+    oldest_inbox_seconds: int | None = None
+    oldest_outbox_seconds: int | None = None
+    damage: str | None = None
+    wal_bytes: int | None = None
     words_only: str = ""
 
 

@@ -137,8 +137,7 @@ def recall(
 ) -> Recall:
     """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
-    found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
-    sources = lineage.source_ids(reader, list(present | found))
+    sources = lineage.source_ids(reader, list({*present, *(hit.memory.id for hit in hits if hit.memory is not None)}))
     told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
     terms = words.query_terms(query)
     items: list[Recalled] = []

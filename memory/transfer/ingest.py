@@ -124,26 +124,11 @@ def record(
     begun = replace(
         session, sitting=sitting if goes_on else session.sitting + 1, last_message_at=last if goes_on else None
     )
-    speakers = [_speaker(tx, run, line) for line in new]
     ids = history.record(
         tx,
         begun,
         None,
-        [
-            Utterance(
-                role=line.role,
-                text=line.text,
-                tokens=count_tokens(line.text),
-                said_at=line.said_at,
-                learn=run.learn and line.learn and speaker is not None and speaker.learning,
-                recall=line.recall and (speaker is None or speaker.learning),
-                author_id=None if speaker is None else speaker.id,
-                author_name=line.name,
-                platform_ref=line.reference,
-                reply_to=line.reply_to,
-            )
-            for line, speaker in zip(new, speakers, strict=True)
-        ],
+        [_utterance(line, _speaker(tx, run, line), run.learn, count_tokens) for line in new],
         owner_id=run.home.owner_id,
         now=now,
     )
@@ -243,6 +228,23 @@ def _meet(tx: Transaction, run: ImportRun, lines: Sequence[ImportedLine], *, now
         run.people[(one.platform, one.user_id)] = people.known_speaker(
             tx, platform=one.platform, user_id=one.user_id
         ) or people.speaker(tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now)
+
+
+def _utterance(
+    line: ImportedLine, speaker: people.Speaker | None, learn: bool, count_tokens: Callable[[str], int]
+) -> Utterance:
+    return Utterance(
+        role=line.role,
+        text=line.text,
+        tokens=count_tokens(line.text),
+        said_at=line.said_at,
+        learn=learn and line.learn and speaker is not None and speaker.learning,
+        recall=line.recall and (speaker is None or speaker.learning),
+        author_id=None if speaker is None else speaker.id,
+        author_name=line.name,
+        platform_ref=line.reference,
+        reply_to=line.reply_to,
+    )
 
 
 def _speaker(tx: Transaction, run: ImportRun, line: ImportedLine) -> people.Speaker | None:
