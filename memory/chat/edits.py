@@ -7,7 +7,6 @@ after a crash either happened with its answer or not at all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -297,16 +296,8 @@ class Edits:
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
-        return questions.ask(
-            self._tx,
-            session_id=self._context.session.id,
-            asker_id=self._context.speaker.id,
-            purpose=purpose,
-            payload=json.dumps(dict(payload)),
-            choices=choices,
-            preset=preset,
-            now=self._now,
-        )
+        session, asker = self._context.session.id, self._context.speaker.id
+        return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
     def purge_dead(self, channel: str) -> int:
         """Deletes messages of a channel (as in session keys) that could not be delivered. Returns how many."""

@@ -176,16 +176,10 @@ class Linking:
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
         both = [*self.accounts(), *self.accounts(other)]
-        return questions.ask(
-            self._tx,
-            session_id=self._context.session.id if of is None else of.session_id,
-            asker_id=self._context.speaker.id if of is None else of.account.id,
-            purpose=purpose,
-            payload=json.dumps({**payload, "accounts": sorted(each.id for each in both)}),
-            choices=choices,
-            preset=preset,
-            now=self._now,
-        )
+        session = self._context.session.id if of is None else of.session_id
+        asker = self._context.speaker.id if of is None else of.account.id
+        named = {**payload, "accounts": sorted(each.id for each in both)}
+        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset=preset)
 
     def lapsed(self, *, asked: str, waiting: str) -> bool:
         """Returns whether a link that the speaker began expired lately, unanswered. A second call returns False.
