@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from memory.context import reads, reads_at, writes, writes_at
 from memory.store import attachments, chats, history, mailbox, questions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
-from memory.store.methods import reads, reads_at, writes, writes_at
 
 
 class Mailbox:

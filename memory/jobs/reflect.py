@@ -20,7 +20,7 @@ from memory.learn import extract
 from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import erasure, insights, job_runs, memories, night_work, scopes
+from memory.store import erasure, job_runs, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -80,7 +80,7 @@ def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
     """Returns the week's facts and events, the weightiest first; none if there is to be no reflection."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return []
-    last = insights.last_made(reader, scope)
+    last = memories.last_reflection(reader, scope)
     if last is not None and night.now - last < _APART_MS:
         return []
     found = [

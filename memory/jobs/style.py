@@ -20,7 +20,7 @@ from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, lineage, memories, night_work, scopes, styles
+from memory.store import fading, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import clean, injection_flags
@@ -67,7 +67,7 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     wanted: list[Memory] = []
     learns = scopes.learns_manner(reader, owner_id)
     if learns:
-        wanted = [one for one in styles.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
+        wanted = [one for one in fading.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
     if len(wanted) < LEAST:
         wanted = []
     ids = {memory.id for memory in wanted}
@@ -103,7 +103,7 @@ def joined(found: Sequence[Memory]) -> str:
     parts: list[str] = []
     for memory in found:
         value = " ".join(memory.value[:_STYLE_CHARS].split()).rstrip(".。")
-        part = value if memory.key == styles.ANY_KEY else f"{memory.key.replace('-', ' ')}: {value}"
+        part = value if memory.key == fading.ANY_KEY else f"{memory.key.replace('-', ' ')}: {value}"
         text = f"{head}{between.join([*parts, part])}{end}"
         if len(text) <= LIMIT and not injection_flags(text):
             parts.append(part)
@@ -257,7 +257,7 @@ def _plain(text: str) -> str:
 
 def _shown(memory: Memory) -> str:
     day = datetime.fromtimestamp(memory.last_reinforced_at / 1000, UTC).date().isoformat()
-    line: dict[str, object] = {} if memory.key == styles.ANY_KEY else {"about": memory.key}
+    line: dict[str, object] = {} if memory.key == fading.ANY_KEY else {"about": memory.key}
     line |= {"wish": memory.value[:_STYLE_CHARS], "told": 1 + memory.reinforced_count, "last": day}
     return json.dumps(line, ensure_ascii=False)
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from memory import keys, profile
 from memory.learn.entities import extract, of_fact
 from memory.scope import Scope
-from memory.store import entities, erasure, history, lineage, memories, opt_outs, people, styles
+from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -54,7 +54,7 @@ def keep(
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
-        styles.set_aside_rest(tx, scope, memory_id, now=now)
+        fading.set_aside_rest(tx, scope, memory_id, now=now)
     seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
     entities.note(tx, draft.owner_id, memory_id, [*names, *seen], now=now)
     slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}

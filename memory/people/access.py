@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from memory.context import reads, writes, writes_at
 from memory.store import access, channel_state
 from memory.store.database import Database
-from memory.store.methods import reads, writes, writes_at
 
 
 class Access:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew
+from memory.context import Context, anew, writes
 from memory.recall import index
 from memory.store import audit, chats, held_counts, links, mailbox, memories, opt_outs, people, questions, scopes
 from memory.store.audit import AuditEntry
@@ -20,7 +20,6 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
 from memory.store.links import Given
 from memory.store.mailbox import Outgoing, Part
-from memory.store.methods import writes
 from memory.store.people import Account
 from memory.store.questions import Question
 

@@ -29,7 +29,7 @@ from memory.recall.embedding import EmbeddedQuestion, Embedding
 from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
-from memory.store import documents, entities, insights, memories, passages, people
+from memory.store import documents, entities, memories, passages, people
 from memory.store.database import Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
@@ -201,7 +201,7 @@ class Search:
         def looked_for(reader: Reader) -> Query:
             if older_reflections:
                 return query
-            older = map(documents.of_memory, insights.older(reader, scope))
+            older = map(documents.of_memory, memories.older_reflections(reader, scope))
             return replace(query, besides=query.besides.union(older))
 
         def by_index(reader: Reader) -> list[Hit]:

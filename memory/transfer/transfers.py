@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final, TypeAlias, TypeVar
 
-from memory.context import Context, anew
+from memory.context import Context, anew, reads
 from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
@@ -21,7 +21,6 @@ from memory.runtime import Runtime
 from memory.store import history, imports, memories
 from memory.store.database import Database, Reader, Transaction
 from memory.store.imports import Import, ImportCounts
-from memory.store.methods import reads
 from memory.transfer import export, homes, ingest, undo_import
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
