@@ -92,17 +92,6 @@ def carry_out(
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
-    # The preview counts alike: a profile is made from other memories.
-    told = sum(not memory.follows for memory in going.memories)
-    counts = ErasedCounts(
-        memories=told,
-        derived=len(going.derived) + len(going.memories) - told,
-        restored=len(going.restored),
-        messages=len(going.messages) if going.how == "words" else 0,
-        replies=len(going.replies) if going.how == "words" else 0,
-        files=files,
-        keep_source=going.staying,
-    )
     what = {
         "what": going.what,
         "how": going.how,
@@ -114,7 +103,21 @@ def carry_out(
         "beside": sorted(turns - set(running)),
         "identities": identities,
     }
-    return counts, json.dumps(what), sought
+    return _counts(going, files), json.dumps(what), sought
+
+
+def _counts(going: Plan, files: int) -> ErasedCounts:
+    # The preview counts alike: a profile is made from other memories.
+    told = sum(not memory.follows for memory in going.memories)
+    return ErasedCounts(
+        memories=told,
+        derived=len(going.derived) + len(going.memories) - told,
+        restored=len(going.restored),
+        messages=len(going.messages) if going.how == "words" else 0,
+        replies=len(going.replies) if going.how == "words" else 0,
+        files=files,
+        keep_source=going.staying,
+    )
 
 
 def rest(what: str) -> Iterator[list[int]]:

@@ -121,15 +121,7 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
 def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
     """Returns the home of what an agent holds for everybody it talks with."""
     owner_id = scopes.agent_owner(reader, agent_id)
-    scope = Scope(
-        agent_id=agent_id,
-        owners=(owner_id,),
-        own=(),
-        writes_to=owner_id,
-        speaker_id=None,
-        selves=(),
-        private=False,
-    )
+    scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
     return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)
 
 
