@@ -288,20 +288,14 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
     lines = tuple(replace(line, number=n) for n, line in enumerate(material.lines))
     material = replace(material, lines=lines, skipped=(*export.skipped, *material.skipped))
     if owner.kind == "person":
-        material = _as_owner(material, owner)
+        # On whichever platform the owner is known here.
+        lines = tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in lines)
+        material = replace(material, lines=lines)
         if lines and not any(line.author for line in lines):
             raise Unusable(f"None of these messages is from the user {me}. Check --person or --me.")
     channel = next((bots[talk.id] for talk in talks if talk.id in bots), None)
     digest = _digest([data, *(talk.id.encode() for talk in talks)])
     return Found(material=material, advice=(), digest=digest, channel=channel)
-
-
-def _as_owner(material: Material, owner: Owner) -> Material:
-    """Returns the material with each authored line as the owner's, on whichever platform they are known here."""
-    return replace(
-        material,
-        lines=tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in material.lines),
-    )
 
 
 def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str]) -> list[telegram.Talk]:

@@ -173,10 +173,6 @@ def _said(call: Call, memory: Memory) -> str:
     return " ".join(memory.value.split()) if memory.key == "note" and mine else call.phrase(memory)
 
 
-async def _edit(call: Call, rest: str) -> None:
-    await correct(replace(call, arguments=rest))
-
-
 async def _export(call: Call, rest: str) -> None:
     """All that is remembered here, as files for the asker alone: in private their own, in a group the group's.
 
@@ -221,7 +217,7 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
     "pin": partial(_mark, key="memory.pin.done", change=partial(Edits.pin, pinned=True)),
     "unpin": partial(_mark, key="memory.unpin.done", change=partial(Edits.pin, pinned=False)),
     "confirm": partial(_mark, key="memory.confirm.done", change=Edits.confirm),
-    "edit": _edit,
+    "edit": lambda call, rest: correct(replace(call, arguments=rest)),
     "history": _history,
     "export": _export,
     "off": partial(learning.switch, on=False),

@@ -83,7 +83,9 @@ def again(
     """
     found = last_said(tx, session, scope)
     said = [row["id"] for row in found if row["role"] == "user"]
-    if not said or (failed is not None and not _has_failed(tx, failed, found)):
+    if not said:
+        return None
+    if failed is not None and not (history.has_failed(tx, failed) and found[0]["turn_id"] == failed):
         return None
     # Blanking also removes what of the answer is still to be shown.
     blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
@@ -92,10 +94,6 @@ def again(
     history.move(tx, said, turn_id)
     mailbox.claim(tx, [inbox_id], turn_id)
     return turn_id
-
-
-def _has_failed(reader: Reader, turn_id: int, last: Sequence[Row]) -> bool:
-    return history.has_failed(reader, turn_id) and last[0]["turn_id"] == turn_id
 
 
 def undo(

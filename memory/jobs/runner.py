@@ -12,16 +12,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
-from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory import keys, profile
+from memory import dates, keys, profile
 from memory.context import Context, anew
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import journal
@@ -325,7 +323,8 @@ class Jobs:
             raise NotFound(f"There is no job {job}.")
         asking = await self._database.read(lambda reader: anew(reader, context))
         now = self._now()
-        night = replace(self._night(asking.session.agent_id, _day_of(context, now)), now=now)
+        day = dates.local_date(now, context.timezone).isoformat()
+        night = replace(self._night(asking.session.agent_id, day), now=now)
         changes: list[Change] = []
         for owner_id in _owned(asking.scope):
             scope, steps = await self._steps(self._table[job], night, owner_id)
@@ -565,7 +564,3 @@ def _what(changed: Mapping[str, tuple[object, object]]) -> What:
     if "compressed_at" in changed:
         return "compressed"
     return "told again" if "reinforced_count" in changed else "changed"
-
-
-def _day_of(context: Context, now: int) -> str:
-    return datetime.fromtimestamp(now / 1000, UTC).astimezone(ZoneInfo(context.timezone)).date().isoformat()

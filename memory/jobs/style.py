@@ -73,7 +73,8 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     ids = {memory.id for memory in wanted}
     if not wanted and not standing:
         return None
-    if wanted and [_made_of(reader, scope, memory) for memory in standing] == [ids]:
+    made_of = [{parent.id for parent in lineage.parents(reader, scope, memory.id)} for memory in standing]
+    if wanted and made_of == [ids]:
         return None
     if learns and _is_taken_back(reader, scope, ids, standing):
         return None
@@ -214,10 +215,6 @@ def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, show
     for memory in found.held:
         memories.supersede(tx, memory.id, memory_id, at=night.now)
     return {"manners": 1}
-
-
-def _made_of(reader: Reader, scope: Scope, memory: Memory) -> set[int]:
-    return {parent.id for parent in lineage.parents(reader, scope, memory.id)}
 
 
 def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standing: Sequence[Memory]) -> bool:

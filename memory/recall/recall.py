@@ -146,7 +146,7 @@ def recall(
     latest = _latest_reflection(hits)
     last: list[Recalled] = []
     for hit in hits:
-        said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
+        said_in = sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         item = _item(hit, query, terms)
         if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
@@ -243,10 +243,6 @@ def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> 
 def _asked_for(memory: Memory) -> str:
     """Returns the words by which somebody may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
-
-
-def _message_ids(hit: Hit) -> frozenset[int]:
-    return frozenset() if hit.passage is None else frozenset({hit.passage.message.id})
 
 
 def _repeats(hit: Hit, other: Hit) -> bool:

@@ -78,7 +78,7 @@ def allow(tx: Transaction, now: int, channel: str, subject: Subject, reference: 
     Ends a block, and a person's lockout after wrong codes.
     """
     if subject == "person":
-        _forgive(tx, channel, reference)
+        tx.run("delete from pairing_tries where channel = ? and user_id = ?", (channel, reference))
     return _decide(tx, channel, subject, reference, "allowed", by=by, now=now)
 
 
@@ -185,10 +185,6 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
     )
     assert row is not None
     return "no_tries_left" if row["count"] >= TRIES else "wrong"
-
-
-def _forgive(tx: Transaction, channel: str, user_id: str) -> None:
-    tx.run("delete from pairing_tries where channel = ? and user_id = ?", (channel, user_id))
 
 
 def _hash(salt: bytes, code: str) -> bytes:

@@ -193,7 +193,7 @@ class Transfer:
             for session_id in run.sessions.values():
                 self._heard(session_id)
             unread = sum(line.learn for line in material.lines)
-        done = await self._database.read(lambda reader: _by_id(reader, run.import_id))
+        done = next(one for one in await self.imports() if one.id == run.import_id)
         return Brought(short_id=done.short_id, counts=counts, unread=min(unread, counts.messages))
 
     imports = reads(imports.all_imports)
@@ -264,10 +264,6 @@ def _in_order(lines: Sequence[ImportedLine], home: Home) -> list[ImportedLine]:
     if home.chat_id is None:
         lines = [replace(line, thread=None) for line in lines] if home.identity_id is not None else []
     return sorted(lines, key=lambda line: (line.thread or "", line.said_at))
-
-
-def _by_id(reader: Reader, import_id: int) -> Import:
-    return next(one for one in imports.all_imports(reader) if one.id == import_id)
 
 
 def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
