@@ -171,10 +171,9 @@ def judge(
         )
         if store.damage:
             reasons.append(f"{name}: {store.damage}")
-        waits = ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered"))
-        for waited, what in waits:
-            if waited is not None and waited > turn_seconds + GRACE:
-                reasons.append(f"{name}: {what} for {waited} s.")
+        for age, what in ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered")):
+            if age is not None and age > turn_seconds + GRACE:
+                reasons.append(f"{name}: {what} for {age} s.")
     return http.Report(
         reasons=tuple(reasons), channels=polls, stores=tuple(states), version=version, uptime_seconds=int(uptime)
     )
