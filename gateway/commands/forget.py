@@ -8,10 +8,11 @@ ended between the erasing and the receipt.
 from __future__ import annotations
 
 from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.filtering import none_met, understood
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
 from memory.errors import Derived, NotFound, NotYours
-from memory.service import Edits, ForgetPreview, How, Question, Receipt, Selection
+from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt, Selection
 
 #: What can be answered; "words" is what a plain "yes" means.
 CHOICES = ("words", "memory", "no")
@@ -28,19 +29,30 @@ async def forget(call: Call) -> None:
     if not words and reply_to is None:
         await call.say(call.texts("forget.usage"))
         return
+    asked = await understood(call, words)
+    if asked is None:
+        return
     try:
         preview = await call.memory.forgetting.preview(
-            call.context, words, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
+            call.context, asked, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
         )
     except (NotFound, NotYours, Derived) as exc:
         await call.say(call.refusal(words, exc))
         return
-    if preview is None:
+    if preview is None and asked.given:
+        await call.say(await none_met(call, asked, lambda rest: _meant(call, rest)))
+    elif preview is None:
         await call.say(call.texts("forget.nothing"))
     elif preview.is_empty:
         await call.say(call.texts("forget.not_yours" if preview.skipped else "forget.nothing"))
     else:
         await ask(call, preview)
+
+
+async def _meant(call: Call, asked: Filters) -> int:
+    """Returns the number of memories and messages that would be forgotten."""
+    preview = await call.memory.forgetting.preview(call.context, asked, limit=0, may_all=_may_all(call))
+    return 0 if preview is None else preview.memories + preview.messages
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:

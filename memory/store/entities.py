@@ -126,7 +126,12 @@ def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
 
 def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
     """Returns the entity called `name` here, by normal form or alias, else as a word of just one person's name."""
-    return max(_called(reader, scope, [name]), key=lambda known: known.mentions, default=None)
+    return max(called(reader, scope, name), key=lambda known: known.mentions, default=None)
+
+
+def called(reader: Reader, scope: Scope, name: str) -> list[Entity]:
+    """Returns the entities called `name` here; several if they are of different types."""
+    return _called(reader, scope, [name])
 
 
 def linked(reader: Reader, scope: Scope, names: Sequence[str]) -> list[int]:
