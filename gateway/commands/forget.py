@@ -7,6 +7,8 @@ ended between the erasing and the receipt.
 
 from __future__ import annotations
 
+import json
+
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.filtering import none_met, understood
 from gateway.pipeline.questions import buttons, is_alone
@@ -14,6 +16,8 @@ from gateway.pipeline.toolbox import FORGET
 from memory.errors import Derived, NotFound, NotYours
 from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt, Selection
 
+#: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
+EXPORTS = "exports"
 #: What can be answered; "words" is what a plain "yes" means.
 CHOICES = ("words", "memory", "no")
 PRESET = "words"
@@ -87,8 +91,37 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Say what went."""
-    await call.do(lambda _edits: told(call, receipt), in_place=_in_place(call))
+    """Say what went and, in private, which of the person's earlier exports may still hold it."""
+    is_private = call.inbound.chat_kind == "private"
+    files = await call.memory.transfer.files_of(call.context) if is_private and not receipt.is_empty else []
+    numbers = [path.stat().st_ino for path in files]
+    names = ", ".join(f"{path.parent.name}/{path.name}" for path in files[:_SHOWN])
+    more = call.texts("forget.more", count=len(files) - _SHOWN) if len(files) > _SHOWN else ""
+
+    def act(edits: Edits) -> Asking:
+        text = told(call, receipt)
+        if not files:
+            return Asking(text=text)
+        # The receipt stays when the question is answered, so the question does not stand alone.
+        question = edits.ask(EXPORTS, {"files": numbers}, choices=("yes", "no"), preset="no")
+        asked = call.texts("forget.exports", names=f"{names} {more}".rstrip())
+        return Asking(text=f"{text}\n{asked}", buttons=buttons(question, call.texts))
+
+    await call.do(act, in_place=_in_place(call))
+
+
+async def answer_exports(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer whether earlier exports are to be removed."""
+    removed = 0
+    if taken == "yes":
+        removed = await call.memory.transfer.remove_files(call.context, json.loads(question.payload)["files"])
+
+    def act(edits: Edits) -> str:
+        if not edits.settle(question, taken):
+            return call.texts("answer.over")
+        return call.texts("forget.exports_gone", count=removed) if taken == "yes" else call.texts("forget.exports_stay")
+
+    await call.do(act)
 
 
 def told(call: Call, receipt: Receipt) -> str:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
-from gateway.commands.filtering import ListedPart, none_met, part_of, understood
+from gateway.commands.filtering import none_met, understood
+from gateway.commands.parts import ListedPart, part_of
 from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, query_terms, shares
 
 #: Hits a search fetches to divide into pages.

@@ -7,10 +7,12 @@ anywhere, the same call goes on. Nothing is doubled. Once undone, it has never b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from memory.context import Context, anew
@@ -18,10 +20,10 @@ from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
 from memory.runtime import Runtime
-from memory.store import history, imports, memories
+from memory.store import history, imports, memories, people
 from memory.store.database import Database, Reader, Transaction
 from memory.store.imports import Import, ImportCounts
-from memory.transfer import export, homes, ingest, undo_import
+from memory.transfer import export, exported_files, homes, ingest, undo_import
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Mask, Material, Ownership, Skipped, together
@@ -132,6 +134,19 @@ class Transfer:
             )
 
         return await self._database.read(act)
+
+    async def files_of(self, context: Context) -> list[Path]:
+        """Returns the exports beside the store that hold the speaker's memory, under any of their accounts."""
+        accounts = await self._database.read(lambda reader: _accounts(reader, anew(reader, context)))
+        folder = self._database.path.parent / exported_files.FOLDER
+        return await asyncio.to_thread(exported_files.of_person, folder, accounts)
+
+    async def remove_files(self, context: Context, numbers: Collection[int]) -> int:
+        """Removes those of the person's exports that have one of these inode numbers. Returns how many are gone."""
+        going = [path for path in await self.files_of(context) if path.stat().st_ino in numbers]
+        for path in going:
+            path.unlink(missing_ok=True)
+        return len(going)
 
     async def known(self) -> list[Known]:
         """Returns the people and groups of this store, the last seen first."""
@@ -293,3 +308,9 @@ def _by_id(reader: Reader, import_id: int) -> Import:
 
 def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
+    """Returns the accounts of the person speaking, linked ones included."""
+    known = [people.account(reader, one) for one in people.linked(reader, context.scope.speakers)]
+    return {(one.platform, one.user_id) for one in known if one is not None}
