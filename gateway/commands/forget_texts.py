@@ -6,10 +6,10 @@ from typing import Final
 
 EN: Final[dict[str, str]] = {
     "help.forget": "forget memories and erase the messages they come from",
-    "option.forget.what": "an id, words, topic:…, about:…, last week, here, all",
+    "option.forget.what": "an id, words, topic:…, about:…, since:…, last week, here, all",
     "words": "and the words",
     "memory": "this memory only",
-    "forget.usage": "Tell me what to forget: /forget with an id, words, topic:…, about:…, a time such as “last week” or 2026-05-01..2026-05-07, here, or all. You can also reply to a message with /forget.",
+    "forget.usage": "Tell me what to forget: /forget with an id, words, a filter (topic:…, about:…, category:…, place:…, since:…, until:…, on:…), a time such as “last week” or 2026-05-01..2026-05-07, here, or all. You can also reply to a message with /forget.",
     "forget.nothing": "I found nothing here to forget.",
     "forget.not_yours": "You can't have that forgotten. Only the person who said it, the person it is about, or an admin can.",
     "forget.head": "Forget this?",
@@ -48,10 +48,10 @@ EN: Final[dict[str, str]] = {
 
 ZH: Final[dict[str, str]] = {
     "help.forget": "忘掉记忆，并清除它们来自的消息",
-    "option.forget.what": "编号、词语、topic:…、about:…、上周、here、all",
+    "option.forget.what": "编号、词语、主题:…、关于:…、自从:…、上周、here、all",
     "words": "连同原话",
     "memory": "仅此记忆",
-    "forget.usage": "请告诉我要忘掉什么：在 /forget 后写编号、词语、topic:…（主题）、about:…（关于谁）、时间（如“上周”或 2026-05-01..2026-05-07）、here（这个聊天）或 all（全部）。也可以用 /forget 回复一条消息。",
+    "forget.usage": "请告诉我要忘掉什么：在 /forget 后写编号、词语、筛选条件（主题:…、关于:…、分类:…、地点:…、自从:…、直到:…、日期:…）、时间（如“上周”或 2026-05-01..2026-05-07）、here（这个聊天）或 all（全部）。也可以用 /forget 回复一条消息。",
     "forget.nothing": "这里没有找到可以忘掉的内容。",
     "forget.not_yours": "你不能让我忘掉这个。只有说这话的人、被说到的人或管理员可以。",
     "forget.head": "要忘掉这些吗？",

@@ -235,7 +235,7 @@ TABLE: tuple[Command, ...] = (
         options=(_option("id", required=True, suggests=True), _option("value")),
     ),
     Command(
-        name="forget", usage="/forget <id|words|topic:…|about:…|time|here|all>", run=forget.forget,
+        name="forget", usage="/forget <id|words|filters|time|here|all>", run=forget.forget,
         options=(_option("what", suggests=True),),
     ),
     Command(
