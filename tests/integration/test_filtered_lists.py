@@ -142,8 +142,8 @@ MIRIAM = (
 async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk) -> None:
     """Memories, messages, the bot's answers and the running session; the files hold no byte of the name."""
     async with talk.running():
-        for said in MIRIAM:
-            await talk.ask(said)
+        for text in MIRIAM:
+            await talk.ask(text)
         await talk.memory.flush(await talk.context(), "test")
         await talk.kept("Miriam has the spare key")
         await talk.memory.indexed()
