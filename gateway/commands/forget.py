@@ -93,9 +93,8 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 async def hand_out(call: Call, receipt: Receipt) -> None:
     """Say what went and, in private, which of the person's earlier exports may still hold it."""
     is_private = call.inbound.chat_kind == "private"
-    files = await call.memory.transfer.files_of(call.context) if is_private and not receipt.is_empty else []
-    numbers = [path.stat().st_ino for path in files]
-    names = ", ".join(f"{path.parent.name}/{path.name}" for path in files[:_SHOWN])
+    files = await call.memory.transfer.files_of(call.context) if is_private and not receipt.is_empty else {}
+    names = ", ".join(f"{path.parent.name}/{path.name}" for path in [*files.values()][:_SHOWN])
     more = call.texts("forget.more", count=len(files) - _SHOWN) if len(files) > _SHOWN else ""
 
     def act(edits: Edits) -> Asking:
@@ -103,7 +102,7 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
         if not files:
             return Asking(text=text)
         # The receipt stays when the question is answered, so the question does not stand alone.
-        question = edits.ask(EXPORTS, {"files": numbers}, choices=("yes", "no"), preset="no")
+        question = edits.ask(EXPORTS, {"files": list(files)}, choices=("yes", "no"), preset="no")
         asked = call.texts("forget.exports", names=f"{names} {more}".rstrip())
         return Asking(text=f"{text}\n{asked}", buttons=buttons(question, call.texts))
 
@@ -112,14 +111,16 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
 
 async def answer_exports(call: Call, question: Question, taken: str) -> None:
     """Act on the answer whether earlier exports are to be removed."""
-    removed = 0
-    if taken == "yes":
-        removed = await call.memory.transfer.remove_files(call.context, json.loads(question.payload)["files"])
+    named = json.loads(question.payload)["files"]
+    removed = await call.memory.transfer.remove_files(call.context, named) if taken == "yes" else 0
 
     def act(edits: Edits) -> str:
         if not edits.settle(question, taken):
             return call.texts("answer.over")
-        return call.texts("forget.exports_gone", count=removed) if taken == "yes" else call.texts("forget.exports_stay")
+        if taken != "yes":
+            return call.texts("forget.exports_stay")
+        gone = call.texts("forget.exports_gone", count=removed)
+        return gone if removed == len(named) else f"{gone} {call.texts('forget.exports_left')}"
 
     await call.do(act)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,13 +23,20 @@ _HEAD: Final = 2_000
 Account: TypeAlias = tuple[str, str]
 
 
-def of_person(folder: Path, accounts: Collection[Account]) -> list[Path]:
-    """Returns the exports of the person with these accounts, by name. Files that can't be read are passed over."""
+def of_person(folder: Path, accounts: Collection[Account]) -> dict[int, Path]:
+    """Returns the exports of the person with these accounts, by name, under their inode numbers.
+
+    Files that can't be read are passed over.
+    """
     there = sorted(path for path in folder.glob("*") if path.is_file() and not path.is_symlink())
     data = [path for path in there if path.suffix == ".json" and _account_in(path) in accounts]
     named = [remora.page_line(*account) for account in accounts]
     pages = [path for path in there if path.suffix == ".md" and _is_theirs(path, named, data)]
-    return sorted([*data, *pages])
+    found: dict[int, Path] = {}
+    for path in sorted([*data, *pages]):
+        with suppress(FileNotFoundError):
+            found[path.stat().st_ino] = path
+    return found
 
 
 def _account_in(path: Path) -> Account | None:

@@ -15,6 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+import structlog
+
 from memory.context import Context, anew
 from memory.errors import NotFound
 from memory.learn.agents import Agents
@@ -61,6 +63,9 @@ _OUT: Final = 100
 #: Called with the number of messages and memories looked at since the last call.
 Progress: TypeAlias = Callable[[int], None]
 T = TypeVar("T")
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,18 +140,26 @@ class Transfer:
 
         return await self._database.read(act)
 
-    async def files_of(self, context: Context) -> list[Path]:
-        """Returns the exports beside the store that hold the speaker's memory, under any of their accounts."""
+    async def files_of(self, context: Context) -> dict[int, Path]:
+        """Returns the exports beside the store that hold the speaker's memory, under any of their accounts.
+
+        They are named by their inode numbers, with which a question can remember them.
+        """
         accounts = await self._database.read(lambda reader: _accounts(reader, anew(reader, context)))
         folder = self._database.path.parent / exported_files.FOLDER
         return await asyncio.to_thread(exported_files.of_person, folder, accounts)
 
     async def remove_files(self, context: Context, numbers: Collection[int]) -> int:
         """Removes those of the person's exports that have one of these inode numbers. Returns how many are gone."""
-        going = [path for path in await self.files_of(context) if path.stat().st_ino in numbers]
-        for path in going:
-            path.unlink(missing_ok=True)
-        return len(going)
+        removed = 0
+        for number, path in (await self.files_of(context)).items():
+            if number in numbers:
+                try:
+                    path.unlink(missing_ok=True)
+                    removed += 1
+                except OSError as exc:
+                    log.warning("export.not_removed", file=path.name, error=str(exc), fix="delete it by hand")
+        return removed
 
     async def known(self) -> list[Known]:
         """Returns the people and groups of this store, the last seen first."""

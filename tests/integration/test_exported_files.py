@@ -147,5 +147,5 @@ def test_a_page_without_an_account_is_known_by_the_data_beside_it(tmp_path: Path
     export_of("console", "ada", tmp_path, "mine")
     page = tmp_path / "mine.md"
     page.write_text(page.read_text().replace(", for console:ada", ""))
-    assert [path.name for path in of_person(tmp_path, {("console", "ada")})] == ["mine.json", "mine.md"]
-    assert of_person(tmp_path, {("console", "ad")}) == [] and of_person(tmp_path / "none", {("console", "ada")}) == []
+    assert [path.name for path in of_person(tmp_path, {("console", "ada")}).values()] == ["mine.json", "mine.md"]
+    assert of_person(tmp_path, {("console", "ad")}) == {} and of_person(tmp_path / "none", {("console", "ada")}) == {}

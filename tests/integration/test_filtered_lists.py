@@ -170,9 +170,13 @@ async def test_in_a_group_only_ones_own_words_about_somebody_go(talk: Talk) -> N
     """What others said of the same person is theirs."""
     async with talk.running():
         await talk.ask("Miriam sings in the choir", chat="club")
+        talk.model.answers = ["So Miriam is next door", "Say hello to Miriam"]
         await talk.ask("Miriam is my neighbour", person="bob", chat="club")
+        await talk.ask("what a day", chat="club")
         asked = await talk.ask("/forget about:Miriam", chat="club")
         assert "Messages: 1." in asked and "choir" in asked and "neighbour" not in asked
         await talk.ask("yes", chat="club")
         said = [str(row[0]) for row in await talk.rows("select text from messages where role = 'user' and text <> ''")]
-        assert said == ["Miriam is my neighbour"]
+        assert said == ["Miriam is my neighbour", "what a day"]
+        answers = await talk.rows("select text from messages where role <> 'user' and text like '%Miriam%'")
+        assert answers == [("So Miriam is next door",)]
