@@ -5,18 +5,20 @@ Invariants: nothing is changed here. Each method is one read, confined by the sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from memory import profile
-from memory.context import sees
+from memory import dates, profile
+from memory.context import Context, anew, sees
 from memory.errors import NotFound
+from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.scope import Scope
-from memory.store import browsing, entities, lineage, memories
+from memory.store import browsing, entities, filtered, lineage, memories
+from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
-from memory.store.memories import Memory
+from memory.store.memories import Kind, Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +80,41 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 class Browse:
     """The operations of `Service.browse`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, now: Callable[[], int]) -> None:
         self._database = database
+        self._now = now
 
-    shelf = sees(browsing.shelf)
+    async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
+        """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
+        today = dates.local_date(self._now(), context.timezone)
+        return await self._database.read(
+            lambda reader: filtered.read(reader, anew(reader, context).scope, text, today, group_of=group_of)
+        )
+
+    async def shelf(
+        self,
+        context: Context,
+        kinds: Sequence[Kind],
+        *,
+        category: str = "",
+        filters: Filters = NO_FILTERS,
+        limit: int,
+        page: int,
+    ) -> Shelf:
+        """Returns a page of the current memories of these kinds, by kind and category; see `browsing.shelf`.
+
+        With `filters`, only those that meet all of them and hold all their words.
+        """
+
+        def act(reader: Reader) -> Shelf:
+            scope = anew(reader, context).scope
+            only = None
+            if filters.given:
+                only = filtered.holding(reader, scope, filters, context.timezone)
+            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
+
+        return await self._database.read(act)
+
     offered = sees(_offered)
     one = sees(_one)
     profile = sees(_profile)
