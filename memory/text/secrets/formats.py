@@ -14,6 +14,9 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from memory.text.secrets.folding import folded
+from memory.text.secrets.vocabulary import data
+
+_DATA = data("formats.yaml")
 
 #: Where a word begins; the end of an escape, as in JSON and URLs, is no word.
 START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
@@ -29,82 +32,6 @@ class Format(NamedTuple):
     pattern: str
     back: int = 0
 
-
-#: Keys that a vendor marks with a prefix: label, how many letters, digits, hyphens and underscores follow at least,
-#: and the prefixes, as the vendors' own documentation and secret-scanning partners publish them.
-_PREFIXES = (
-    ("anthropic key", 20, "sk-ant-"),
-    ("openrouter key", 20, "sk-or-"),
-    ("langfuse key", 20, "sk-lf-"),
-    ("google key", 35, "AIza"),
-    ("google client secret", 20, "GOCSPX-"),
-    ("google token", 20, "ya29."),
-    ("google token", 30, "1//0"),
-    ("dropbox token", 100, "sl."),
-    ("crates token", 32, "cio"),
-    ("github token", 22, "github_pat_"),
-    ("gitlab token", 20, "glpat- glptt- gloas- glcbt- glagent- glsoat- glffct-"),
-    ("slack token", 20, "xoxc- xoxd- xoxe-"),
-    ("stripe key", 24, "sk_test_ rk_test_"),
-    ("webhook secret", 24, "whsec_"),
-    ("hugging face token", 30, "hf_"),
-    ("npm token", 36, "npm_"),
-    ("pypi token", 50, "pypi-AgE"),
-    ("rubygems key", 40, "rubygems_"),
-    ("artifactory key", 50, "AKC"),
-    ("groq key", 40, "gsk_"),
-    ("perplexity key", 40, "pplx-"),
-    ("tavily key", 20, "tvly-"),
-    ("nvidia key", 40, "nvapi-"),
-    ("jina key", 40, "jina_"),
-    ("pinecone key", 40, "pcsk_"),
-    ("langsmith key", 32, "lsv2_"),
-    ("replicate token", 30, "r8_"),
-    ("digitalocean token", 40, "dop_v1_ doo_v1_ dor_v1_"),
-    ("heroku key", 36, "HRKU-"),
-    ("cloudflare key", 120, "v1.0-"),
-    ("fly token", 40, "fo1_"),
-    ("netlify token", 36, "nfp_"),
-    ("render key", 28, "rnd_"),
-    ("notion token", 40, "ntn_"),
-    ("linear key", 30, "lin_api_ lin_oauth_"),
-    ("shopify token", 32, "shpat_ shpca_ shppa_"),
-    ("shopify secret", 32, "shpss_"),
-    ("square token", 56, "EAAA"),
-    ("facebook token", 90, "EAA"),
-    ("square token", 22, "sq0atp-"),
-    ("grafana token", 32, "glsa_"),
-    ("sentry token", 40, "sntrys_ sntryu_"),
-    ("new relic key", 27, "NRAK-"),
-    ("postman key", 50, "PMAK-"),
-    ("figma token", 36, "figd_"),
-    ("supabase token", 40, "sbp_"),
-    ("supabase token", 20, "sb_secret_"),
-    ("planetscale password", 30, "pscale_pw_"),
-    ("planetscale token", 30, "pscale_tkn_"),
-    ("docker token", 20, "dckr_pat_ dckr_oat_"),
-    ("vault token", 24, "hvs. hvb. hvr."),
-    ("doppler token", 40, "dp.pt."),
-    ("databricks token", 32, "dapi"),
-    ("atlassian token", 50, "ATATT3"),
-    ("alibaba key", 12, "LTAI"),
-    ("tencent key", 28, "AKID"),
-    ("age key", 50, "AGE-SECRET-KEY-1"),
-    ("onepassword token", 100, "ops_eyJ"),
-    ("firebase key", 100, "APA91b"),
-    # Base64 of "interaction:..."; it lets its holder answer for the bot.
-    ("discord interaction token", 40, "aW50ZXJhY3Rpb246"),
-    # BIP 32, and SLIP 132 for the kinds of address.
-    ("wallet key", 90, "xprv yprv zprv tprv uprv vprv"),
-)
-#: Prefixes that also begin ordinary hyphenated words; what follows must hold a digit or a capital.
-_WORDLIKE = (
-    ("openai key", 20, "sk-"),
-    ("gitlab token", 20, "glrt- gldt- glimt-"),
-    ("slack token", 20, "xapp-"),
-    ("xai key", 40, "xai-"),
-    ("tailscale key", 20, "tskey-"),
-)
 
 #: A value on a command line, quoted or not.
 _ARGUMENT = r"""(?:"(?P<q>[^"\n]{3,200})"|'(?P<a>[^'\n]{3,200})'|(?P<v>[^\s"'`]{3,200}))"""
@@ -193,8 +120,8 @@ _OPTIONS = (
 
 
 def _prefixed() -> Iterator[Format]:
-    for rows, mixed in ((_PREFIXES, ""), (_WORDLIKE, r"(?=[a-z_-]{0,400}+[0-9A-Z])")):
-        for label, least, prefixes in rows:
+    for name, mixed in (("prefixes", ""), ("wordlike", r"(?=[a-z_-]{0,400}+[0-9A-Z])")):
+        for label, least, prefixes in _DATA[name]:
             alike = "|".join(map(re.escape, prefixes.split()))
             yield Format(label, prefixes, rf"(?:{alike}){mixed}[A-Za-z0-9_-]{{{least},}}+")
 
@@ -342,15 +269,7 @@ def _iban(match: re.Match[str]) -> tuple[int, int] | None:
     return (match.start(), match.start() + places[length - 1] + 1) if right else None
 
 
-_IBAN_LENGTHS = {
-    one[:2]: int(one[2:])
-    for one in """
-    AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18
-    FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21
-    LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27
-    ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20
-    """.split()  # noqa: SIM905 - a table reads better
-}
+_IBAN_LENGTHS = {one[:2]: int(one[2:]) for one in _DATA["ibans"].split()}
 
 
 def _mixed(match: re.Match[str]) -> bool:
