@@ -40,32 +40,43 @@ _SIGN = (
 )
 #: What leads to a value: a sign, a verb, the end of the line, or nothing.
 _LINK = (
-    rf"(?:(?P<sign>{_SIGN})|[*_`\"')]{{0,3}}"
-    rf"(?P<verb> {{0,2}}(?:(?<= )(?:{any_of('is')})(?: now| jetzt| ahora| just)?|'s|{any_of('is_cjk')}):? {{1,2}}"
-    r"\n{0,2})"
+    rf"(?:(?P<sign>{_SIGN})|[*_`\"')]{{0,3}}[,?]?"
+    rf"(?P<verb> {{0,2}}(?:(?<= )(?:(?:{any_of('adverbs')}) )?(?:{any_of('is')}%s)(?: (?:{any_of('adverbs')}))?|'s|"
+    rf"(?<= )(?:{any_of('adverbs')})|{any_of('is_cjk')}):? {{1,2}}\n{{0,2}})"
     r"|(?P<line> {0,2}[?？]?\n{1,2}(?:[-=~]{3,40}\n)?[ \t]{0,4}(?=\S))"
-    r"|(?P<near>(?:[,.?!;…]|\.\.\.)? {1,2})(?=[^\s]{0,40}?[0-9_!#$%&*+=@^~]))"
+    r"|(?P<near>(?:[,.?!;…]|\.\.\.)? {1,2}(?:(?=[^\s]{0,40}?[0-9_!#$%&*+=@^~])|(?<=[^\x00-\u024f] )(?=[a-z]{5}))))"
 )
+#: Behind a verb of change, what leads to the new value ties as well: "changed it to ...".
+_LINKS = _LINK.replace("%s", ""), _LINK.replace("%s", f"|{any_of('to')}")
+_CHANGED = rf"(?<![^\W\d_])(?:{any_of('changed')})"
 #: Chinese and its neighbours go on without a space; what stands there in other letters is the value.
 _LINK_CJK = rf"(?:(?P<sign>{_SIGN})|(?P<verb>(?:{any_of('is_cjk')})?[: ]{{0,3}})(?=[\x21-\x7e「『“«]))"
 _WORD = re.compile(rf"[^\s{BARRIER}]+")
 _VALUED = re.compile(r"[0-9_!#$%&*+=@^~\"“«`]")
 _VALUE_BEFORE = re.compile(r"[0-9\"`“«]|'\S+' ")
 _LEADS = re.compile(r"[0-9_!#$%&*+=@^~:|>→➜➡⇒👉↦(\n\t\"«“「は은는이]")
-_VERBS = words("is")
+_USER = rf"(?<!\w)(?:{any_of('users')})[ :=-]{{1,3}}\S{{2,40}}[ ,/;|]{{1,4}}\Z"
+_SERVICE = rf"(?<!\w)(?:{any_of('services')})(?!\w)"
+_WIFI = r"wi-?fi|wlan|wireless|(?<!\w)(?:netz|network|nett|internet|hotspot|router)|вай-?фа|وای|واي|וויי|와이파이|ไวไฟ|वाई"
+#: Letters of other alphabets come behind these.
+_LATIN = "\u024f"
+_ASCII_WORD = re.compile(r"[A-Za-z]{4}")
+_VERBS = words("is") | words("adverbs")
+_LINKING = _VERBS | words("to")
 _ONE_OF = words("one_of")
 #: Words between a value and the word for it.
 _TIES_BEFORE = _VERBS | words("ties_before")
 _TIES_AGAIN = _VERBS | words("ties_again")
 _NO_LINK = re.compile(rf"(?i)\s*(?:{any_of('no_link')})")
-_NO_OPENS = re.compile(rf"(?i)(?:{any_of('no_opens')})[ _-]?\Z")
+_NO_OPENS = rf"(?<![^\W\d_])(?:{any_of('no_opens')})|{any_of('no_opens_cjk')}"
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
 _POSTAL = re.compile(rf"(?i) ?(?:{any_of('postal')})")
 #: Steps from word to word, in spite of a comma or the end of a sentence.
 _STEP = (
     r"(?:'s|[,.?!;])? {1,2}(?:\([^()\n]{1,40}\)|\[[^\[\]\n]{1,40}\]|"
     rf"(?:[^\s:=|()<>.!?;,\"{BARRIER}]|\.(?=\w)){{1,40}})"
 )
-_STEP_CJK = rf"[^\x00-\x7f。、！？，{BARRIER}]| (?=[^\x00-\x7f])|(?i:wi-?fi)"
+_STEP_CJK = rf"，(?=现在|新|改|是)|[^\x00-\x7f。、！？，{BARRIER}]| (?=[^\x00-\x7f])|(?i:wi-?fi)"
 #: How many steps are taken.
 _STEPS, _STEPS_CJK = 12, 14
 _ENDS_SENTENCE = r"""["'”’)\]]?(?: ?[.,!?;:。]|[ \t]{0,3}(?:\n|\Z|&&|</?[a-z]|-->|\|))"""
@@ -100,7 +111,8 @@ def worth_reading(text: str, place: int, end: int) -> bool:
     return (
         _LEADS.search(text, end, end + 100) is not None
         or _VALUED.search(text, max(0, place - 80), place) is not None
-        or not _VERBS.isdisjoint(text[end : end + 80].lower().split())
+        or not _LINKING.isdisjoint(text[end : end + 80].lower().split())
+        or (text[place] > _LATIN and _ASCII_WORD.search(text, end, end + 80) is not None)
     )
 
 
@@ -129,6 +141,10 @@ def _look(word: str, kind: str, label: str) -> _Look:
             spans = [*tables.entered(text, place, end)]
         elif kind == "pair":
             spans = [*tables.paired(text, end)]
+        elif kind in ("code", "wifi") and pattern(_WIFI).search(text, max(0, place - 12), end + 25):
+            spans = list(_behind(text, place, end, "password", cjk=cjk))
+        elif kind == "wifi":
+            return
         else:
             spans = list(_behind(text, place, end, kind, cjk=cjk)) or list(_before(text, place, kind))
             spans += [*tables.columns(text, place, end, kind), *tables.listed(text, end, kind)]
@@ -150,10 +166,11 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
         )
     ):
         at = tail.end()
-    plural = text[end:at].lower() in ("s", "es", "n")
+    plural = text[end:at].lower() in ("s", "es")
     first = at
+    changed = pattern(_CHANGED).search(text, max(0, place - 40), end + 40) is not None
     for _ in range(_STEPS_CJK if cjk else _STEPS):
-        link = pattern(_LINK_CJK if cjk else _LINK).match(text, at)
+        link = pattern(_LINK_CJK if cjk else _LINKS[changed]).match(text, at)
         if link is not None:
             span = _value(text, place, text[first:at], link, kind, cjk=cjk, plural=plural)
             if span is not None and (classes(text[slice(*span)]) > 3 or at == first or not _NO_LINK.match(text, first)):
@@ -259,25 +276,28 @@ def _is_password(
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     if kind == "open" and not is_pass(text, place, value):
         return False
+    sign, quoted = (link["sign"] or "").strip(), after != "" and after in "\"'`”»」』\\"
+    # In a text of another alphabet, a word in Latin letters is a name or a value.
+    foreign = text[place] > _LATIN and value.isascii() and (cjk or not link["sign"])
+    final = quoted or sign in ("=", ":=") or pattern(_ENDS_SENTENCE).match(text, span[1]) or foreign
+    plain = tied and final and sign not in ("(", "[") and len(words) <= 4
     if near and not cjk:
+        bare = foreign and final and len(words) < 4 and value.islower()
+        if (bare or (plain and not words and _beside_a_user(text, place))) and may_be_plain(value, sure=False):
+            return True
         return stands_out(value, words) and after not in (":", "=")
     if strong(value):
         return len(value) >= (6 if near or not (link["sign"] or link["verb"]) else 4)
-    sign, quoted = (link["sign"] or "").strip(), after != "" and after in "\"'`”»」』\\"
-    final = cjk or quoted or sign in ("=", ":=") or pattern(_ENDS_SENTENCE).match(text, span[1])
-    if (
-        not tied
-        or not final
-        or sign in ("(", "[")
-        or len(words) > 4
-        or (kind == "open" and (words or not link["sign"]) and len(value) < 15)
-    ):
+    if kind == "open" and pattern(_SERVICE).search(text, max(0, place - 20), link.end()):
+        kind = "password"
+    if kind == "open" and (words or not link["sign"]) and len(value) < 15 and not foreign:
         return False
-    # "Is" is a Dutch word as well; what an English word announces is told in English.
-    english = text[place : place + 4].lower() in ("pass", "pwd ", "wifi", "wi-f", "code")
-    is_ = english and (link["verb"] or "").strip(" :\n") in ("is", "was", "are")
-    parted = re.fullmatch(r"\w{3,}\.\w{2,}|[A-Z]\w+-[A-Z]\w+", value) is not None
-    return may_be_plain(value, sure=cjk or quoted or bool(link["sign"]) or is_ or parted)
+    return bool(plain) and may_be_plain(value, sure=cjk or quoted or bool(link["sign"]))
+
+
+def _beside_a_user(text: str, place: int) -> bool:
+    """Returns whether a name stands before the word for a password: "user ada, password ..."."""
+    return pattern(_USER).search(text, max(0, place - 60), place) is not None
 
 
 def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alone
@@ -287,9 +307,11 @@ def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alon
     match = pattern(NUMBER).match(text, link.end())
     if match is None or re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|(?:19|20)[0-9]{2}-", match.group()):
         return None
-    if counted(text, match.end()) or (kind == "code" and not opens(text, place, match.start())):
+    if counted(text, match.end()) or _POSTAL.search(text, place, link.end()):
         return None
-    if _NO_OPENS.search(text, max(0, place - 14), place) or _POSTAL.search(text, place, link.end()):
+    if kind == "code" and not opens(text, place, match.start()) and not _may_open(text, place, of, match, near=near):
+        return None
+    if pattern(rf"(?:{_NO_OPENS})\w{{0,9}}[ _-]?\Z").search(text, max(0, place - 24), place):
         return None
     word = of.rsplit(maxsplit=1)[-1].lower() if of.split() else ""
     if (link["sign"] and not _ties(of) and len(of.split()) > 2) or (
@@ -305,6 +327,17 @@ def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alon
     ):
         return None
     return match.span() if kind != "open" or not near or len(match.group()) > 5 else None
+
+
+def _may_open(text: str, place: int, of: str, number: re.Match[str], *, near: bool) -> bool:
+    """Returns whether digits behind "code" may open something though nothing tells what: no year, error or product."""
+    digits = sum(map(str.isdigit, number.group()))
+    return (
+        3 < digits < 9
+        and len(of.split()) < (4 if near else 6)
+        and _YEAR.match(number.group()) is None
+        and pattern(_NO_OPENS).search(text, max(0, place - 24), number.end() + 12) is None
+    )
 
 
 def _ties(of: str) -> bool:

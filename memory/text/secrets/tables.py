@@ -23,8 +23,10 @@ def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
 def paired(text: str, end: int) -> Iterator[tuple[int, int]]:
     """The second of two values that stand behind a word for both: "log in with dave / ..."."""
     match = re.compile(r"[^\n:]{0,40}?:? \S{2,40}(?: ?[/,|] ?|:)(?P<v>[^\s/]{4,80})").match(text, end)
-    if match and stands_out(match["v"].rstrip(".,;)"), []):
-        yield match.start("v"), match.start("v") + len(match["v"].rstrip(".,;)"))
+    value = match["v"].rstrip(".,;)") if match else ""
+    final = match and re.compile(r"[.,;)]?(?:\n|\Z)").match(text, match.start("v") + len(value))
+    if match and (stands_out(value, []) or (final and may_be_plain(value, sure=False))):
+        yield match.start("v"), match.start("v") + len(value)
 
 
 def columns(text: str, place: int, end: int, kind: str) -> Iterator[tuple[int, int]]:

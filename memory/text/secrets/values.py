@@ -28,8 +28,11 @@ SEED_PHRASE = (
     r"""["'“]?((?:[^\W\d_]{3,10}(?:[^\w\n]|[0-9]){1,8}){11,24}[^\W\d_]{3,10}"""
     r"""|(?:[^\W\d_]{1,10}[ ,]){11,24}[^\W\d_]{1,10}|(?:[^\W\d_]{1,10}\n){11,24}[^\W\d_]{1,10})(?![^\W\d_])"""
 )
-_TELLING = re.compile(rf"(?:{any_of('telling')})\Z")
-_TELLING_ELSEWHERE = re.compile(rf"(?:{any_of('telling_elsewhere')})\Z")
+#: What is told of a password, with at most so many letters behind the beginning of the word.
+_STATES = "|".join(
+    f"{state}\\w{{0,{3 if len(state) < 5 else 6}}}" for state in sorted(words("states"), key=len, reverse=True)
+)
+_TOLD = rf"(?:{_STATES}|{any_of('participles')})\Z"
 KNOWN = re.compile(
     rf"(?i)(?:{any_of('known')})[-_ ]?\d+\w{{0,3}}|1password|2fa|\d+[-\w]{{0,2}}fa|b2b|0x[0-9a-f]{{8,40}}|"
     r"\d+(?:st|nd|rd|th)|\d+[.,]?\d*\+?-?(?:[a-z]{1,2}|min|hrs?|hours?|days?|char\w*|bits?|digits?|letters?|"
@@ -37,6 +40,7 @@ KNOWN = re.compile(
 )
 _MEASURE = re.compile(rf" ?(?:{any_of('measures')})")
 _NO_PASSWORD = words("no_password")
+_SERVICES = words("services")
 _NO_PASS = re.compile(rf"(?i)\b(?:{any_of('no_pass')})\s\Z")
 _OPENS = rf"(?<![^\W\d_])(?:{any_of('opens')})|{any_of('opens_cjk')}"
 
@@ -83,9 +87,9 @@ def strong(value: str) -> bool:
 def may_be_plain(value: str, *, sure: bool) -> bool:
     """Returns whether a word without digits and signs can be a password rather than describe one."""
     core = value.strip("*_~()[]!-").lower()
-    if len(core) < 4 or core in _NO_PASSWORD or _TELLING.search(core):
+    if len(core) < 4 or core in _NO_PASSWORD or re.search("(?:ed|ing|able|ible|ly)\\Z", core):
         return False
-    return sure or len(core) >= 15 or (len(core) >= 12 and not _TELLING_ELSEWHERE.search(core))
+    return sure or (len(core) > 4 and core not in _SERVICES and not pattern(_TOLD).match(core))
 
 
 def is_key(value: str, least: int) -> bool:
