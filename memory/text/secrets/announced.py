@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from memory.text.secrets import tables
-from memory.text.secrets.folding import BARRIER, folded
+from memory.text.secrets.folding import BARRIER
 from memory.text.secrets.values import (
     BARE,
     BARE_KEY,
@@ -48,16 +48,21 @@ _LINK = (
 )
 #: Behind a verb of change, what leads to the new value ties as well: "changed it to ...".
 _LINKS = _LINK.replace("%s", ""), _LINK.replace("%s", f"|{any_of('to')}")
+#: Behind a name and the word, what comes next is the value.
+_LINK_BESIDE = r"(?P<verb> {1,2})(?=[^\W\d_]{4})(?P<sign>(?!))?(?P<line>(?!))?(?P<near>(?!))?"
 _CHANGED = rf"(?<![^\W\d_])(?:{any_of('changed')})"
 #: Chinese and its neighbours go on without a space; what stands there in other letters is the value.
 _LINK_CJK = rf"(?:(?P<sign>{_SIGN})|(?P<verb>(?:{any_of('is_cjk')})?[: ]{{0,3}})(?=[\x21-\x7e「『“«]))"
 _WORD = re.compile(rf"[^\s{BARRIER}]+")
 _VALUED = re.compile(r"[0-9_!#$%&*+=@^~\"“«`]")
 _VALUE_BEFORE = re.compile(r"[0-9\"`“«]|'\S+' ")
+_IN_QUOTES = re.compile(r"(?:\".+\"|'.+'|`.+`|“.+”|«.+»)[.,]?")
 _LEADS = re.compile(r"[0-9_!#$%&*+=@^~:|>→➜➡⇒👉↦(\n\t\"«“「は은는이]")
+_JOINED = r" (?:and|und|et|y|e|i|en|og|och|ja|a|и|і|ve) \w"
+_PURPOSE = rf" {{1,2}}(?:(?:(?:[^\W\d_]{{3,12}} )?(?:{any_of('for')})|{any_of('services')})(?!\w)|[(\[])"
 _USER = rf"(?<!\w)(?:{any_of('users')})[ :=-]{{1,3}}\S{{2,40}}[ ,/;|]{{1,4}}\Z"
 _SERVICE = rf"(?<!\w)(?:{any_of('services')})(?!\w)"
-_WIFI = r"wi-?fi|wlan|wireless|(?<!\w)(?:netz|network|nett|internet|hotspot|router)|вай-?фа|وای|واي|וויי|와이파이|ไวไฟ|वाई"
+_WIFI = any_of("wifi")
 #: Letters of other alphabets come behind these.
 _LATIN = "\u024f"
 _ASCII_WORD = re.compile(r"[A-Za-z]{4}")
@@ -112,6 +117,7 @@ def worth_reading(text: str, place: int, end: int) -> bool:
         _LEADS.search(text, end, end + 100) is not None
         or _VALUED.search(text, max(0, place - 80), place) is not None
         or not _LINKING.isdisjoint(text[end : end + 80].lower().split())
+        or _beside_a_user(text, place)
         or (text[place] > _LATIN and _ASCII_WORD.search(text, end, end + 80) is not None)
     )
 
@@ -131,7 +137,7 @@ def _again(text: str, place: int) -> Iterator[_Span]:
 def _look(word: str, kind: str, label: str) -> _Look:
     cjk = word[-1] >= "\u0e00" and word[-1].isalpha() and not "\u1200" <= word[-1] < "\u1380"
     # Short words stand in longer ones.
-    alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in ("account", "entry", "pair")
+    alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in ("account", "entry", "pair", "vendor")
 
     def look(text: str, place: int) -> Iterator[_Span]:
         end = place + len(word)
@@ -141,6 +147,10 @@ def _look(word: str, kind: str, label: str) -> _Look:
             spans = [*tables.entered(text, place, end)]
         elif kind == "pair":
             spans = [*tables.paired(text, end)]
+        elif kind == "turns":
+            spans = [*tables.turns(text, end)]
+        elif kind == "vendor":
+            spans = [*tables.issued(text, end)]
         elif kind in ("code", "wifi") and pattern(_WIFI).search(text, max(0, place - 12), end + 25):
             spans = list(_behind(text, place, end, "password", cjk=cjk))
         elif kind == "wifi":
@@ -169,8 +179,10 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
     plural = text[end:at].lower() in ("s", "es")
     first = at
     changed = pattern(_CHANGED).search(text, max(0, place - 40), end + 40) is not None
+    beside = kind == "password" and not cjk and _beside_a_user(text, place)
     for _ in range(_STEPS_CJK if cjk else _STEPS):
-        link = pattern(_LINK_CJK if cjk else _LINKS[changed]).match(text, at)
+        link = beside and at == first and pattern(_LINK_BESIDE).match(text, at)
+        link = link or pattern(_LINK_CJK if cjk else _LINKS[changed]).match(text, at)
         if link is not None:
             span = _value(text, place, text[first:at], link, kind, cjk=cjk, plural=plural)
             if span is not None and (classes(text[slice(*span)]) > 3 or at == first or not _NO_LINK.match(text, first)):
@@ -211,7 +223,9 @@ def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
         elif kind in ("key", "loosely"):
             right = tied and is_key(value, 16 if kind == "key" else 8)
         else:
-            quoted = words[nth].group()[0] in "\"'`“«" and not _VERBS.isdisjoint(later[:1])
+            quoted = re.fullmatch(r"(?:\".+\"|'.+'|`.+`|“.+”|«.+»)[.,]?", words[nth].group()) and not _VERBS.isdisjoint(
+                later[:1]
+            )
             named = nth and is_for(between[nth - 1]) and classes(value) < 3 and _TIES_BEFORE.isdisjoint(later)
             right = stands_out(value, []) and mixed(value) and not named and (tied or classes(value) > 3)
             right = right and "://" not in value
@@ -280,7 +294,8 @@ def _is_password(
     # In a text of another alphabet, a word in Latin letters is a name or a value.
     foreign = text[place] > _LATIN and value.isascii() and (cjk or not link["sign"])
     final = quoted or sign in ("=", ":=") or pattern(_ENDS_SENTENCE).match(text, span[1]) or foreign
-    plain = tied and final and sign not in ("(", "[") and len(words) <= 4
+    joined = sign and pattern(_JOINED).match(text, span[1]) is not None
+    plain = tied and (final or joined) and sign not in ("(", "[") and len(words) <= 4
     if near and not cjk:
         bare = foreign and final and len(words) < 4 and value.islower()
         if (bare or (plain and not words and _beside_a_user(text, place))) and may_be_plain(value, sure=False):
@@ -292,7 +307,7 @@ def _is_password(
         kind = "password"
     if kind == "open" and (words or not link["sign"]) and len(value) < 15 and not foreign:
         return False
-    return bool(plain) and may_be_plain(value, sure=cjk or quoted or bool(link["sign"]))
+    return bool(plain) and may_be_plain(value, sure=cjk or quoted or bool(sign and not joined))
 
 
 def _beside_a_user(text: str, place: int) -> bool:
@@ -344,6 +359,9 @@ def _ties(of: str) -> bool:
     """Returns whether nothing stands between word and value but the purpose of the value."""
     return (
         not of.strip()
-        or re.match(folded(rf"(?i) {{1,2}}(?:(?:{any_of('for')}|wi-?fi|wlan)(?!\w)|[(\[])"), of) is not None
+        or pattern(
+            rf" {{1,2}}(?:(?:[^\W\d_]{{3,12}} )?(?:{any_of('for')})|(?:{any_of('services')})|[(\[])(?!\w)"
+        ).match(of)
+        is not None
         or len(of.split()) == 1
     )

@@ -18,7 +18,7 @@ from functools import cache
 from itertools import count
 from typing import Final, TypeAlias
 
-from memory.text.secrets import announced, formats
+from memory.text.secrets import announced, formats, shapes
 from memory.text.secrets.folding import BARRIER, folded_with_places
 
 #: Looks paid for one text, and what a look behind a word and a find cost beside. A thousand secrets fit.
@@ -128,7 +128,7 @@ def _opened(plain: str) -> Iterator[tuple[int, int, int, _Span | None]]:
 
 
 def _shaped(plain: str) -> Iterator[Iterator[tuple[int, int, int, _Span | None]]]:
-    for shape in formats.shapes(plain):
+    for shape in (*shapes.shapes(plain), *formats.ended(plain)):
         yield ((place, -1, 1, _whole(plain, span)) for place, span in shape)
 
 

@@ -6,18 +6,38 @@ import re
 from collections.abc import Iterator
 
 from memory.text.secrets.folding import BARRIER
-from memory.text.secrets.values import counted, is_for, may_be_plain, opens, stands_out, strong
+from memory.text.secrets.values import classes, counted, is_for, may_be_plain, mixed, opens, stands_out, strong
+from memory.text.secrets.vocabulary import any_of, pattern
 
 
 def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
     """The digits that are typed, beside a word for typing them and what they open."""
-    for match in re.compile(r"(?<![\w.,:/-])[#*]?(?P<v>[0-9]{3,8})#?(?![\w%]|[.,:/-]\d)").finditer(
+    for match in re.compile(r"(?<![\w.,:/-])[#*]?(?P<v>[0-9](?: [0-9]){2,7}|[0-9]{3,8})#?(?![\w%]|[.,:/-]\d)").finditer(
         text, max(0, place - 30), end + 20
     ):
         word = text[: match.start()].rsplit(None, 1)[-1:] if match.start() > end + 1 else []
         at_ = bool(word) and is_for(word[0])
         if not at_ and opens(text, max(0, place - 30), end + 30) and not counted(text, match.end()):
             yield match.span("v")
+
+
+def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """The turns that open a dial: "right 32, left 17 twice past, right 5"."""
+    turn = rf"(?<![^\W\d_])(?:{any_of('turns')})\W{{1,3}}(?:[^\W\d_]{{1,5}} ){{0,2}}[0-9]{{1,2}}(?![0-9])"
+    match = pattern(rf"[^\n]{{0,60}}?(?P<v>{turn}(?:[^0-9\n]{{0,30}}?{turn}){{1,5}})").match(text, end)
+    if match:
+        yield match.span("v")
+
+
+def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """What a vendor issues, near its name: long, of digits and letters, and no hash that the text names."""
+    for match in re.compile(r"(?<![\w/.=-])(?:[0-9a-f]{32,64}|[A-Za-z0-9_-]{24,80})(?![\w./-])").finditer(
+        text, end, end + 160
+    ):
+        value, before = match.group(), text[max(end, match.start() - 24) : match.start()]
+        random = mixed(value) and (value.islower() or classes(value) > 2) and sum(map(str.isdigit, value)) > 3
+        if random and value.count("-") < 3 and not pattern(any_of("hashes")).search(before):
+            yield match.span()
 
 
 def paired(text: str, end: int) -> Iterator[tuple[int, int]]:

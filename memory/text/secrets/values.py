@@ -20,7 +20,7 @@ BARE_KEY = r"[A-Za-z0-9+/=_.~:%-]{4,400}+"
 _DIGIT = f"(?:{any_of('digits')})"
 NUMBER = (
     rf"(?:[A-Z]-)?[#*]{{0,2}}(?:{_DIGIT}(?:[ ,-]{{1,2}}{_DIGIT}){{3,7}}(?!\w)|[A-Z][0-9]{{4,6}}(?!\w)|"
-    r"[0-9]{1,4}(?:[^\W\d_]|#)[0-9]{1,5}(?![^\W_]|-)|[0-9](?:[ -]{0,1}[0-9]){2,9}[#*]?"
+    r"[0-9]{1,4}(?:[^\W\d_]|#)[0-9]{1,5}(?![^\W_]|-)|[0-9](?:(?: - |[ -])?[0-9]){2,9}[#*]?"
     r"(?:[A-Z](?!\w))?(?![A-Za-z0-9_]|\.[0-9]|-[0-9]|,[0-9]{3}|:[0-9]))"
 )
 #: The mnemonics of wallets have 12 to 25 words.
@@ -66,7 +66,13 @@ def stretch(text: str, start: int, bare: str, kind: str) -> tuple[int, int] | No
     code = re.match(
         r"(?:[A-Za-z_]\w*(?:\.\w+)*[(\[]|(?:self|os|settings|config|process|env|args|user|request|options)\.)", value
     )
-    placeholder = len(value) < 3 or value[0] in "<{$%(" or "://" in value or not value.strip("*•.-_xX…")
+    placeholder = (
+        len(value) < 3
+        or re.fullmatch("![a-z]+", value)
+        or value[0] in "<{$%("
+        or "://" in value
+        or not value.strip("*•.-_xX…")
+    )
     return None if placeholder or code else span
 
 
@@ -80,8 +86,10 @@ def strong(value: str) -> bool:
     ):
         return False
     odd = any(map(_is_sign, core[:-1])) and sum(map(str.isalnum, core)) >= 3 and any(map(str.isalpha, core))
+    # Words that are joined by hyphens, as generators of passwords do.
+    joined = re.fullmatch(r"[^\W\d_]{3,}(?:-[^\W\d_]{3,}){2,}", core) is not None
     camel = len(core) >= 8 and core.isalpha() and not core.islower() and not core.isupper() and not core[1:].islower()
-    return odd or camel or mixed(core)
+    return odd or joined or camel or mixed(core)
 
 
 def may_be_plain(value: str, *, sure: bool) -> bool:
