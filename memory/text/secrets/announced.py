@@ -36,21 +36,24 @@ _SIGN = (
     r"(?:[\\\"'`*_~)\]»”’]{0,4}[ \t]{0,4}(?:</?[a-z][^<>\n]{0,40}>){0,2}"
     r"(?::=|=>|->|[:=|→➜➡⇒👉↦>\t՝፡៖]|;(?=\S)|~{2,3}|"
     r"[\"'] ?, ?(?=[\"'\\])|[\"'\s,]{1,12}value[\"']? ?[=:]|</?[a-z][^<>\n]{0,40}>|[(\[])"
-    r"[ \t]{0,8}(?:</?[a-z][^<>\n]{0,40}>[ \t]{0,4}){0,4}[ \t>|*_~`]{0,6}-?(?:\n[ \t>*|`-]{0,6}){0,3})"
+    r"[ \t]{0,8}(?:</?[a-z][^<>\n]{0,40}>[ \t]{0,4}){0,4}[ \t>|*_~`]{0,6}-?(?:\n[ \t>*|`-]{0,6}){0,3}"
+    # Columns of blanks, to the end of the line.
+    r"| {2,20}(?=\S{3,80}[ \t]*(?:\n|\Z)))"
 )
 #: What leads to a value: a sign, a verb, the end of the line, or nothing.
 _LINK = (
     rf"(?:(?P<sign>{_SIGN})|[*_`\"')]{{0,3}}[,?]?"
-    rf"(?P<verb> {{0,2}}(?:(?<= )(?:(?:{any_of('adverbs')}) )?(?:{any_of('is')}%s)(?: (?:{any_of('adverbs')}))?|'s|"
+    rf"(?P<verb> {{0,2}}(?:(?<= )(?:(?:{any_of('adverbs')}) )?(?:{any_of('is')})(?: (?:{any_of('adverbs')}))?|'s|"
     rf"(?<= )(?:{any_of('adverbs')})|{any_of('is_cjk')}):? {{1,2}}\n{{0,2}})"
     r"|(?P<line> {0,2}[?？]?\n{1,2}(?:[-=~]{3,40}\n)?[ \t]{0,4}(?=\S))"
     r"|(?P<near>(?:[,.?!;…]|\.\.\.)? {1,2}(?:(?=[^\s]{0,40}?[0-9_!#$%&*+=@^~])|(?<=[^\x00-\u024f] )(?=[a-z]{5}))))"
 )
+_NONE = "(?P<sign>(?!))?(?P<line>(?!))?(?P<near>(?!))?"
 #: Behind a verb of change, what leads to the new value ties as well: "changed it to ...".
-_LINKS = _LINK.replace("%s", ""), _LINK.replace("%s", f"|{any_of('to')}")
-#: Behind a name and the word, what comes next is the value.
-_LINK_BESIDE = r"(?P<verb> {1,2})(?=[^\W\d_]{4})(?P<sign>(?!))?(?P<line>(?!))?(?P<near>(?!))?"
+_LINK_TO = rf"(?P<verb> {{1,2}}(?:{any_of('to')}):? {{1,2}}){_NONE}"
 _CHANGED = rf"(?<![^\W\d_])(?:{any_of('changed')})"
+#: Behind a name and the word, what comes next is the value.
+_LINK_BESIDE = rf"(?P<verb> {{1,2}})(?=[^\W\d_]{{4}}){_NONE}"
 #: Chinese and its neighbours go on without a space; what stands there in other letters is the value.
 _LINK_CJK = rf"(?:(?P<sign>{_SIGN})|(?P<verb>(?:{any_of('is_cjk')})?[: ]{{0,3}})(?=[\x21-\x7e「『“«]))"
 _WORD = re.compile(rf"[^\s{BARRIER}]+")
@@ -117,8 +120,8 @@ def worth_reading(text: str, place: int, end: int) -> bool:
         _LEADS.search(text, end, end + 100) is not None
         or _VALUED.search(text, max(0, place - 80), place) is not None
         or not _LINKING.isdisjoint(text[end : end + 80].lower().split())
-        or _beside_a_user(text, place)
         or (text[place] > _LATIN and _ASCII_WORD.search(text, end, end + 80) is not None)
+        or _beside_a_user(text, place)
     )
 
 
@@ -178,11 +181,8 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
         at = tail.end()
     plural = text[end:at].lower() in ("s", "es")
     first = at
-    changed = pattern(_CHANGED).search(text, max(0, place - 40), end + 40) is not None
-    beside = kind == "password" and not cjk and _beside_a_user(text, place)
     for _ in range(_STEPS_CJK if cjk else _STEPS):
-        link = beside and at == first and pattern(_LINK_BESIDE).match(text, at)
-        link = link or pattern(_LINK_CJK if cjk else _LINKS[changed]).match(text, at)
+        link = _link(text, place, at, kind, first=at == first, cjk=cjk)
         if link is not None:
             span = _value(text, place, text[first:at], link, kind, cjk=cjk, plural=plural)
             if span is not None and (classes(text[slice(*span)]) > 3 or at == first or not _NO_LINK.match(text, first)):
@@ -194,6 +194,20 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
             return
         at = step.end()
     return None
+
+
+def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) -> re.Match[str] | None:
+    """Returns what leads from the word at `place`, or from `at` behind it, to a value."""
+    if cjk:
+        return pattern(_LINK_CJK).match(text, at)
+    if first and kind == "password":
+        link = pattern(_LINK_BESIDE).match(text, at)
+        if link and _beside_a_user(text, place):
+            return link
+    if link := pattern(_LINK).match(text, at):
+        return link
+    link = pattern(_LINK_TO).match(text, at)
+    return link if link and pattern(_CHANGED).search(text, max(0, place - 40), at) else None
 
 
 def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
@@ -307,6 +321,8 @@ def _is_password(
         kind = "password"
     if kind == "open" and (words or not link["sign"]) and len(value) < 15 and not foreign:
         return False
+    if quoted and link["verb"] and len(words) < 5 and " " in value:
+        return may_be_plain(value, sure=True)
     return bool(plain) and may_be_plain(value, sure=cjk or quoted or bool(sign and not joined))
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from memory.text.secrets.folding import folded
-from memory.text.secrets.vocabulary import any_of, data
+from memory.text.secrets.vocabulary import any_of, data, words
 
 _DATA = data("formats.yaml")
 
@@ -76,6 +76,10 @@ _INSIDE = (
         "-----begin",
         rf"-----BEGIN {_NAME}(?:(?:[^-]|-(?!----))*+-----END {_NAME}|(?:(?:\s|\\[nr]){{0,4}}[A-Za-z0-9+/=]{{20,}}+)*+)",
     ),
+    # The private half of a key file of PuTTY.
+    Format(
+        "private key", "private-lines:", r"(?i:private-lines:) ?[0-9]{1,3}\s{1,2}(?P<v>(?:[A-Za-z0-9+/=]{20,80}\s?)+)"
+    ),
     Format("webhook token", "webhooks/ interactions/", r"[a-z]{8,12}/[0-9]{15,21}/(?P<v>[A-Za-z0-9_-]{30,}+)"),
     Format(
         "webhook token",
@@ -88,7 +92,7 @@ _INSIDE = (
     # Spelt out, sign by sign: "capital A, small r, dollar sign, nine".
     Format(
         "password",
-        _CASES.lower().replace("|", " "),
+        " ".join(sorted(words("cases"))),
         rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,40}}(?!\w))",
     ),
     Format("password", "wifi:", r"(?i:wifi:)[^\n]{0,200}?(?<=[:;])P:(?P<v>(?:\\.|[^;\\\n]){1,100})"),

@@ -14,7 +14,7 @@ from unicodedata import normalize
 from memory.text.secrets.folding import folded
 from memory.text.secrets.formats import Span
 from memory.text.secrets.values import stands_out
-from memory.text.secrets.vocabulary import data
+from memory.text.secrets.vocabulary import any_of, data, pattern
 
 _BASE58: Final = "[1-9A-HJ-NP-Za-km-z]"
 
@@ -33,9 +33,9 @@ def _card(match: re.Match[str]) -> list[Span]:
         grouped = tuple(map(len, re.split("[^0-9]+", number))) in _CARD_GROUPS
         named = grouped or re.search(_CARD_WORDS, match.string[max(0, match.start() - 40) : match.start()])
         if named and (sum(counted) - ord("0") * len(counted)) % 10 == 0:
-            code = _CARD_CODE.match(match.string, match.start() + len(number))
-            spans = [(match.start(), match.start() + len(number), "card number")]
-            return [*spans, (*code.span("v"), "card code")] if code else spans
+            end = match.start() + len(number)
+            codes = _CARD_CODE.finditer(match.string, end, end + 60)
+            return [(match.start(), end, "card number"), *((*code.span(), "card code") for code in codes)]
     return []
 
 
@@ -43,7 +43,7 @@ _CARD_LENGTHS = {"2": (16,), "3": (16, 15, 14), "4": (19, 16), "5": (16,), "6": 
 _CARD_GROUPS = {*((n,) for n in range(14, 20)), (4, 4, 4, 4), (4, 4, 4, 4, 3), (8, 8), (4, 6, 5), (4, 6, 4)}
 _CARD_WORDS = r"(?i)car[dt]|kart|tarjet|kort|visa|master|amex|cc\b|карт|بطاق|کارت|כרטיס|कार्ड|บัตร|thẻ|卡|カード|카드"
 #: The three or four digits that are typed with a number, not the year or the month until which it is good.
-_CARD_CODE = re.compile(r"(?s).{1,60}?(?<![\w.,:/-])(?<!/ )(?P<v>(?!20[0-9]{2})[0-9]{3,4})(?![\w%]|[.,:/-][0-9]| ?/)")
+_CARD_CODE = re.compile(r"(?<![\w.,:/-])(?<!/ )(?!20[0-9]{2})[0-9]{3,4}(?![\w%]|[.,:/-][0-9]| ?/)")
 #: A digit to the digit sum of its double.
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 
@@ -118,6 +118,16 @@ def _listed_words(match: re.Match[str]) -> tuple[int, int] | None:
     return match.start() + right[0].start(), match.start() + right[-1].end()
 
 
+def _mixed_groups(match: re.Match[str]) -> bool:
+    return any(map(str.isdigit, match.group())) and any(map(str.isalpha, match.group()))
+
+
+def _spaced(match: re.Match[str]) -> bool:
+    """Returns whether letters kept apart are a password: near a word for one."""
+    told = pattern(any_of("spaced")).search(match.string, max(0, match.start() - 80), match.end() + 40)
+    return told is not None and any(map(str.isalpha, match.group()))
+
+
 def _grouped(match: re.Match[str]) -> bool:
     """Returns whether groups of four are a key to be typed in: in base 32, near a word for it."""
     near = match.string[max(0, match.start() - 80) : match.end() + 40]
@@ -154,7 +164,14 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
         r"@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?: ?[/|;:→] ?|\t| - )(?P<v>[^\s/]{6,80})",
         lambda match: stands_out(match["v"], []) and "." not in match["v"][-5:-2] and "@" not in match["v"],
     ),
-    ("seed phrase", ",", r"(?:[a-z][a-z ]{1,40}[,;] ){9,40}+[a-z][a-z ]{2,40}(?=[.,;\n]|\Z)", _listed_words),
+    (
+        "seed phrase",
+        ",",
+        r"(?<![a-z ])(?=[a-z ])\s?(?:[a-z][a-z ]{1,40}[,;] ){9,40}+[a-z][a-z ]{2,40}(?=[.,;\n]|\Z)",
+        _listed_words,
+    ),
+    ("recovery key", "-", r"(?<![A-Za-z0-9-])(?:[A-Z0-9]{4}-){6}[A-Z0-9]{4}(?![A-Za-z0-9-])", _mixed_groups),
+    ("password", "", r"(?<!\S)(?:[A-Za-z0-9!#$%&*+@^_.-] ){5,30}[A-Za-z0-9!#$%&*+@^_.-](?!\S)", _spaced),
     ("private key", "0x", r"0x(?<![A-Za-z0-9]..)[0-9A-Fa-f]{64}(?![A-Za-z0-9])", _no_hash),
     ("recovery key", "-", r"[0-9](?<![0-9-].)[0-9]{5}-(?:[0-9]{6}-){6}[0-9]{6}(?![0-9-])", bool),
     # Neither part may hold a slash.

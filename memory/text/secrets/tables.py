@@ -36,7 +36,8 @@ def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
     ):
         value, before = match.group(), text[max(end, match.start() - 24) : match.start()]
         random = mixed(value) and (value.islower() or classes(value) > 2) and sum(map(str.isdigit, value)) > 3
-        if random and value.count("-") < 3 and not pattern(any_of("hashes")).search(before):
+        named = text.startswith(("key", "Key", "KEY"), match.start() - 4)
+        if random and (value.count("-") < 3 or named) and not pattern(any_of("hashes")).search(before):
             yield match.span()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memory.text.secrets.folding import BARRIER
-from memory.text.secrets.vocabulary import any_of, pattern, words
+from memory.text.secrets.vocabulary import any_of, pattern, tree, words
 
 _QUOTED = (
     rf"\\?(?:\"(?P<a>[^\"\n{BARRIER}]{{3,400}}?)\\?\"|'(?P<b>[^'\n{BARRIER}]{{3,400}}?)\\?'"
@@ -30,7 +30,8 @@ SEED_PHRASE = (
 )
 #: What is told of a password, with at most so many letters behind the beginning of the word.
 _STATES = "|".join(
-    f"{state}\\w{{0,{3 if len(state) < 5 else 6}}}" for state in sorted(words("states"), key=len, reverse=True)
+    f"(?:{tree([one for one in words('states') if (len(one) < 5) is short])})\\w{{0,{most}}}"
+    for short, most in ((True, 3), (False, 6))
 )
 _TOLD = rf"(?:{_STATES}|{any_of('participles')})\Z"
 KNOWN = re.compile(
@@ -95,6 +96,8 @@ def strong(value: str) -> bool:
 def may_be_plain(value: str, *, sure: bool) -> bool:
     """Returns whether a word without digits and signs can be a password rather than describe one."""
     core = value.strip("*_~()[]!-").lower()
+    if sure and " " in core:
+        return True
     if len(core) < 4 or core in _NO_PASSWORD or re.search("(?:ed|ing|able|ible|ly)\\Z", core):
         return False
     return sure or (len(core) > 4 and core not in _SERVICES and not pattern(_TOLD).match(core))

@@ -26,9 +26,21 @@ ANNOUNCING: Final = [
 ]
 
 
+def tree(words: list[str]) -> str:
+    """Returns a pattern for the longest of them, which reads what they have in common once."""
+    branches: dict[str, list[str]] = {}
+    for opening in words:
+        if opening:
+            branches.setdefault(opening[0], []).append(opening[1:])
+    parts = "|".join(re.escape(first) + tree(rest) for first, rest in branches.items())
+    return "" if not parts else f"(?:{parts})" + ("?" if "" in words else "")
+
+
+@cache
 def any_of(name: str) -> str:
-    """Returns a pattern for any of the words under `name`, without a group."""
-    return "|".join(_WORDS[name].split(", "))
+    """Returns a pattern for any of the words or patterns under `name`, without a group of its own."""
+    some = _WORDS[name].split(", ")
+    return "|".join(some) if re.search(r"[\\(\[?{]", _WORDS[name]) else tree(some)
 
 
 def words(name: str) -> frozenset[str]:
