@@ -46,7 +46,9 @@ _LINK = (
     rf"(?P<verb> {{0,2}}(?:(?<= )(?:(?:{any_of('adverbs')}) )?(?:{any_of('is')})(?: (?:{any_of('adverbs')}))?|'s|"
     rf"(?<= )(?:{any_of('adverbs')})|{any_of('is_cjk')}):? {{1,2}}\n{{0,2}})"
     r"|(?P<line> {0,2}[?？]?\n{1,2}(?:[-=~]{3,40}\n)?[ \t]{0,4}(?=\S))"
-    r"|(?P<near>(?:[,.?!;…]|\.\.\.)? {1,2}(?:(?=[^\s]{0,40}?[0-9_!#$%&*+=@^~])|(?<=[^\x00-\u024f] )(?=[a-z]{5}))))"
+    r"|(?P<near>(?:[,.?!;…]|\.\.\.)? {1,2}(?:(?=[^\s]{0,40}?[0-9_!#$%&*+=@^~])|"
+    rf"(?=[\"“«„][^\"”»“\n]{{3,40}}[\"”»“])|(?=(?:{any_of('digits')}) (?:{any_of('digits')})(?!\w))|"
+    r"(?<=[^\x00-\u024f] )(?=[a-z]{5}))))"
 )
 _NONE = "(?P<sign>(?!))?(?P<line>(?!))?(?P<near>(?!))?"
 #: Behind a verb of change, what leads to the new value ties as well: "changed it to ...".
@@ -77,7 +79,10 @@ _TIES_BEFORE = _VERBS | words("ties_before")
 _TIES_AGAIN = _VERBS | words("ties_again")
 _NO_LINK = re.compile(rf"(?i)\s*(?:{any_of('no_link')})")
 _NO_OPENS = rf"(?<![^\W\d_])(?:{any_of('no_opens')})|{any_of('no_opens_cjk')}"
+#: A code for one time of capitals and digits.
+_LETTERED = re.compile(r"(?=[A-Z]{0,7}[0-9])(?=[0-9]{0,7}[A-Z])[A-Z0-9]{5,8}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
+_YOURS = words("yours")
 _POSTAL = re.compile(rf"(?i) ?(?:{any_of('postal')})")
 #: Steps from word to word, in spite of a comma or the end of a sentence.
 _STEP = (
@@ -140,7 +145,14 @@ def _again(text: str, place: int) -> Iterator[_Span]:
 def _look(word: str, kind: str, label: str) -> _Look:
     cjk = word[-1] >= "\u0e00" and word[-1].isalpha() and not "\u1200" <= word[-1] < "\u1380"
     # Short words stand in longer ones.
-    alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in ("account", "entry", "pair", "vendor")
+    alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in (
+        "account",
+        "entry",
+        "pair",
+        "vendor",
+        "answer",
+        "cookie",
+    )
 
     def look(text: str, place: int) -> Iterator[_Span]:
         end = place + len(word)
@@ -152,6 +164,10 @@ def _look(word: str, kind: str, label: str) -> _Look:
             spans = [*tables.paired(text, end)]
         elif kind == "turns":
             spans = [*tables.turns(text, end)]
+        elif kind == "cookie":
+            spans = [*tables.cookies(text, end)]
+        elif kind == "answer":
+            spans = [*tables.answered(text, place, end)]
         elif kind == "vendor":
             spans = [*tables.issued(text, end)]
         elif kind in ("code", "wifi") and pattern(_WIFI).search(text, max(0, place - 12), end + 25):
@@ -217,7 +233,7 @@ def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
     if not _VALUE_BEFORE.search(text, max(0, place - 80), place):
         return
     words = list(_WORD.finditer(text, max(0, place - 80), place))[-8:]
-    between = [word.group().lower() for word in words]
+    between = [word.group().lower().strip("(.,;") or "," for word in words]
     for nth in range(len(words) - 1, -1, -1):
         start, end = words[nth].span()
         start += len(words[nth].group()) - len(words[nth].group().lstrip("\"'`“«¿¡("))
@@ -233,7 +249,12 @@ def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
             continue
         if kind in ("pin", "code"):
             match = pattern(NUMBER).fullmatch(text, start, end)
-            right = tied and match and len(later) <= 4 and (kind == "pin" or opens(text, start, place))
+            right = (
+                tied
+                and match
+                and len(later) <= 4
+                and (kind == "pin" or opens(text, start, place) or not _YOURS.isdisjoint(later))
+            )
         elif kind in ("key", "loosely"):
             right = tied and is_key(value, 16 if kind == "key" else 8)
         else:
@@ -285,6 +306,8 @@ def _value(  # noqa: PLR0911 - one way out for each kind
         right = len(value) >= 6 and any(map(str.isdigit, value))
     else:
         right = is_key(value, 8 if sign or cjk else 12 if verb else 20)
+        quoted = text[span[1] : span[1] + 1] in ("'", '"') and sign != ""
+        right = right or (quoted and len(value) > 11 and strong(value) and " " not in value)
     return span if right else None
 
 
@@ -311,6 +334,8 @@ def _is_password(
     joined = sign and pattern(_JOINED).match(text, span[1]) is not None
     plain = tied and (final or joined) and sign not in ("(", "[") and len(words) <= 4
     if near and not cjk:
+        if quoted and tied and may_be_plain(value, sure=True):
+            return True
         bare = foreign and final and len(words) < 4 and value.islower()
         if (bare or (plain and not words and _beside_a_user(text, place))) and may_be_plain(value, sure=False):
             return True
@@ -336,6 +361,8 @@ def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alon
 ) -> tuple[int, int] | None:
     """Start and end of the digits of a PIN or a code."""
     match = pattern(NUMBER).match(text, link.end())
+    if match is None and kind == "pin" and link["sign"]:
+        match = _LETTERED.match(text, link.end())
     if match is None or re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|(?:19|20)[0-9]{2}-", match.group()):
         return None
     if counted(text, match.end()) or _POSTAL.search(text, place, link.end()):

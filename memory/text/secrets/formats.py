@@ -95,6 +95,8 @@ _INSIDE = (
         " ".join(sorted(words("cases"))),
         rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,40}}(?!\w))",
     ),
+    Format("password", "auth=(", r"""auth=\(\s?["'][^"'\n]{1,80}["'],\s?["'](?P<v>[^"'\n]{3,200})["']"""),
+    Format("password", "securestring", r"""(?i:securestring)(?:\s-\w{1,20}){0,2}\s["'](?P<v>[^"'\n]{3,200})["']"""),
     Format("password", "wifi:", r"(?i:wifi:)[^\n]{0,200}?(?<=[:;])P:(?P<v>(?:\\.|[^;\\\n]){1,100})"),
     Format("password", "/user:", rf"/user:\S{{1,60}} (?!/){_ARGUMENT}"),
     Format("password", "\\\\", rf"\\\\[^\s\\]{{1,60}}\\\S{{1,60}} (?!/){_ARGUMENT}(?= /user:)"),

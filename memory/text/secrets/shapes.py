@@ -118,6 +118,10 @@ def _listed_words(match: re.Match[str]) -> tuple[int, int] | None:
     return match.start() + right[0].start(), match.start() + right[-1].end()
 
 
+def _value_stands_out(match: re.Match[str]) -> bool:
+    return stands_out(match["v"], []) and "." not in match["v"][-5:-2] and "@" not in match["v"]
+
+
 def _mixed_groups(match: re.Match[str]) -> bool:
     return any(map(str.isdigit, match.group())) and any(map(str.isalpha, match.group()))
 
@@ -138,6 +142,12 @@ def _grouped(match: re.Match[str]) -> bool:
     )
 
 
+#: "... then hash": what ends digits that are typed at a door.
+_KEYS = (
+    r"(?:(?:and|then|und|dann|puis|et|luego|y|poi|e|en|dan|og|och|ja|potem|i|и|затем) ){1,2}"
+    r"(?:(?:the|die|la|le|el|il) )?"
+    r"(?:hash|star|pound|raute|rautetaste|stern|etoile|diese|asterisco|almohadilla|cancelletto|hekje|stjarna|решетк|звезд)"
+)
 _TOKEN = "[A-Za-z0-9_-]"  # noqa: S105 - a set of characters
 _PART = r"[^\s'\"|*]{3,80}"
 _PART_V = rf"['\"]?(?P<v>{_PART})"
@@ -162,7 +172,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
         "password",
         "@",
         r"@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?: ?[/|;:→] ?|\t| - )(?P<v>[^\s/]{6,80})",
-        lambda match: stands_out(match["v"], []) and "." not in match["v"][-5:-2] and "@" not in match["v"],
+        _value_stands_out,
     ),
     (
         "seed phrase",
@@ -175,6 +185,16 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     ("private key", "0x", r"0x(?<![A-Za-z0-9]..)[0-9A-Fa-f]{64}(?![A-Za-z0-9])", _no_hash),
     ("recovery key", "-", r"[0-9](?<![0-9-].)[0-9]{5}-(?:[0-9]{6}-){6}[0-9]{6}(?![0-9-])", bool),
     # Neither part may hold a slash.
+    # Whoever has such a link has what is behind it.
+    (
+        "webhook token",
+        "://",
+        r"://[^\s]{3,200}?(?:hooks?|webhookb?2?|private|secret|ical|feeds?|catch)[/-](?:[^\s/?#-]{1,80}[/-]){0,9}?"
+        r"(?P<v>[A-Za-z0-9_-]{20,400}(?:[/@][^\s?#]{1,200})?)",
+        lambda match: any(map(str.isdigit, match["v"])) and any(map(str.isalpha, match["v"])),
+    ),
+    ("code", "", rf"(?<![\w.,-])(?P<v>[0-9]{{3,8}}),? (?i:{folded(_KEYS)})", bool),
+    ("password", "", r"(?<!\S)(?:admin|administrator|root|user|guest|gast|pi|sa) / (?P<v>\S{5,80})", _value_stands_out),
     (
         "url password",
         "@",

@@ -21,6 +21,21 @@ def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
             yield match.span("v")
 
 
+def cookies(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """The values in a header of cookies that could be a session."""
+    line = re.compile(r": ?[^\n]{0,2000}").match(text, end)
+    for match in re.compile(r"=([A-Za-z0-9%_.+/=-]{16,})").finditer(text, end, line.end() if line else end):
+        if mixed(match[1]):
+            yield match.span(1)
+
+
+def answered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
+    """The answer to a question that proves who one is."""
+    match = re.compile(r" ?(?:[:=→>-]+|is|ist|es|est|è)? ?[\"“«]?(?P<v>[^\n,.;\"”»]{3,60})").match(text, end)
+    if match and pattern(any_of("questions")).search(text, max(0, place - 120), place):
+        yield match.span("v")
+
+
 def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
     """The turns that open a dial: "right 32, left 17 twice past, right 5"."""
     turn = rf"(?<![^\W\d_])(?:{any_of('turns')})\W{{1,3}}(?:[^\W\d_]{{1,5}} ){{0,2}}[0-9]{{1,2}}(?![0-9])"
@@ -110,6 +125,7 @@ def listed(text: str, end: int, kind: str) -> Iterator[tuple[int, int]]:
             (strong(value) and len(value) > 4)
             or (may_be_plain(value, sure=True) and match["tie"])
             or value.strip("#*").isdigit()
+            or (kind == "loosely" and sum(map(str.isdigit, value)) > 3)
         ):
             return
         yield match.start("v"), match.start("v") + len(value)
