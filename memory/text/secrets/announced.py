@@ -82,6 +82,7 @@ _NO_OPENS = rf"(?<![^\W\d_])(?:{any_of('no_opens')})|{any_of('no_opens_cjk')}"
 #: A code for one time of capitals and digits.
 _LETTERED = re.compile(r"(?=[A-Z]{0,7}[0-9])(?=[0-9]{0,7}[A-Z])[A-Z0-9]{5,8}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
+_PLACEHOLDER = rf"(?<![^\W_])(?:{any_of('placeholders')})(?![^\W_])"
 _YOURS = words("yours")
 _POSTAL = re.compile(rf"(?i) ?(?:{any_of('postal')})")
 #: Steps from word to word, in spite of a comma or the end of a sentence.
@@ -216,7 +217,7 @@ def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) 
     """Returns what leads from the word at `place`, or from `at` behind it, to a value."""
     if cjk:
         return pattern(_LINK_CJK).match(text, at)
-    if first and kind == "password":
+    if first and kind in ("password", "open"):
         link = pattern(_LINK_BESIDE).match(text, at)
         if link and _beside_a_user(text, place):
             return link
@@ -305,13 +306,15 @@ def _value(  # noqa: PLR0911 - one way out for each kind
     elif kind == "loosely":
         right = len(value) >= 6 and any(map(str.isdigit, value))
     else:
-        right = is_key(value, 8 if sign or cjk else 12 if verb else 20)
         quoted = text[span[1] : span[1] + 1] in ("'", '"') and sign != ""
-        right = right or (quoted and len(value) > 11 and strong(value) and " " not in value)
+        right = is_key(value, 8 if sign or cjk else 12 if verb else 20) or (
+            quoted and len(value) > 11 and strong(value) and " " not in value
+        )
+        right = right and pattern(_PLACEHOLDER).search(value) is None
     return span if right else None
 
 
-def _is_password(
+def _is_password(  # noqa: PLR0911 - each kind of tie stands alone
     text: str,
     place: int,
     span: tuple[int, int],

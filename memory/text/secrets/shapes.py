@@ -152,22 +152,32 @@ _TOKEN = "[A-Za-z0-9_-]"  # noqa: S105 - a set of characters
 _PART = r"[^\s'\"|*]{3,80}"
 _PART_V = rf"['\"]?(?P<v>{_PART})"
 _GAP = r"[ \t.\-_/·]{1,3}|\n"
-#: Label, a sign that the text must hold, the pattern, and what tells whether a match is one.
+#: Label, a pattern of a sign that the text must hold, the pattern, and what tells whether a match is one.
 SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
-    ("card number", "", rf"[234569](?<![A-Za-z0-9_].)(?=(?P<rest>(?:(?:{_GAP})?[0-9]){{13,18}}))", _card),
-    ("bank account", "", r"[A-Za-z](?<![A-Za-z0-9_].)[A-Za-z][ .-]?[0-9]{2}(?:[ .-]{0,2}[A-Za-z0-9]){11,40}", _iban),
+    ("card number", "[0-9]", rf"[234569](?<![A-Za-z0-9_].)(?=(?P<rest>(?:(?:{_GAP})?[0-9]){{13,18}}))", _card),
+    (
+        "bank account",
+        "[0-9]",
+        r"[A-Za-z](?<![A-Za-z0-9_].)[A-Za-z][ .-]?[0-9]{2}(?:[ .-]{0,2}[A-Za-z0-9]){11,40}",
+        _iban,
+    ),
     ("private key", ",", r"\[(?:\s?[0-9]{1,3}\s?,){63}\s?[0-9]{1,3}\s?\]", bool),
     # Also behind `/bot` in a URL and with an encoded colon (core.telegram.org/bots/api).
-    ("telegram token", "", rf"[0-9](?<![0-9].)[0-9]{{5,40}}+(?::|%3A){_TOKEN}{{35,}}+", bool),
-    ("wallet key", "", rf"[5KLc](?<![A-Za-z0-9].){_BASE58}{{50,51}}(?![A-Za-z0-9])", _mixed),
+    ("telegram token", "[0-9]", rf"[0-9](?<![0-9].)[0-9]{{5,40}}+(?::|%3A){_TOKEN}{{35,}}+", bool),
+    ("wallet key", "[0-9]", rf"[5KLc](?<![A-Za-z0-9].){_BASE58}{{50,51}}(?![A-Za-z0-9])", _mixed),
     # Solana's; the signature of a transaction looks the same.
     (
         "private key",
-        "",
+        "[0-9]",
         rf"(?<![A-Za-z0-9]){_BASE58}{{86,88}}+(?![A-Za-z0-9])",
         lambda match: _mixed(match) and _no_hash(match),
     ),
-    ("authenticator key", "", r"(?<![A-Za-z0-9])[A-Za-z2-7]{4}(?:[ -][A-Za-z2-7]{4}){3,15}(?![A-Za-z0-9])", _grouped),
+    (
+        "authenticator key",
+        "[0-9]",
+        r"(?<![A-Za-z0-9])[A-Za-z2-7]{4}(?:[ -][A-Za-z2-7]{4}){3,15}(?![A-Za-z0-9])",
+        _grouped,
+    ),
     (
         "password",
         "@",
@@ -189,11 +199,13 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     (
         "webhook token",
         "://",
-        r"://[^\s]{3,200}?(?:hooks?|webhookb?2?|private|secret|ical|feeds?|catch)[/-](?:[^\s/?#-]{1,80}[/-]){0,9}?"
-        r"(?P<v>[A-Za-z0-9_-]{20,400}(?:[/@][^\s?#]{1,200})?)",
+        (
+            r"://[^\s]{3,200}?(?:hooks?|webhookb?2?|private|secret|ical|feeds?|catch)[/-](?:[^\s/?#-]{1,80}[/-]){0,9}?"
+            r"(?P<v>[A-Za-z0-9_-]{20,400}(?:[/@][^\s?#]{1,200})?)"
+        ),
         lambda match: any(map(str.isdigit, match["v"])) and any(map(str.isalpha, match["v"])),
     ),
-    ("code", "", rf"(?<![\w.,-])(?P<v>[0-9]{{3,8}}),? (?i:{folded(_KEYS)})", bool),
+    ("code", "[0-9]", rf"(?<![\w.,-])(?P<v>[0-9]{{3,8}}),? (?i:{folded(_KEYS)})", bool),
     ("password", "", r"(?<!\S)(?:admin|administrator|root|user|guest|gast|pi|sa) / (?P<v>\S{5,80})", _value_stands_out),
     (
         "url password",
@@ -204,7 +216,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     ("password", ":", r":(?<=[\w*].)[0-9]{2,5}:[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<v>[^\s:]{4,200})(?!\S)", bool),
     (
         "password",
-        "|",
+        r"\|",
         (
             rf"\becho (?:-n )?['\"]?(?:[\w.-]+:)?(?P<v>{_PART})['\"]? ?"
             rf"\| ?(?:sudo -\w*S|(?:sudo )?\w*passwd|docker|gpg|openssl)"
@@ -239,7 +251,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
 def shapes(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
     """For each shape where something like it stands, and the start, end and label if it is a secret."""
     for shape in SHAPES:
-        if shape[1] in text:
+        if re.search(shape[1], text):
             yield _shaped(text, *shape)
 
 
