@@ -35,7 +35,7 @@ class Format(NamedTuple):
 
 
 _CASES = folded(any_of("cases"))
-_SPELT = folded(f"(?:(?:{_CASES}) )?(?:[a-z0-9]|{any_of('digits')}|{any_of('signs')})")
+_SPELT = folded(f"(?:(?:{_CASES}) )?(?:[a-z0-9]|{any_of('digits')}|{any_of('signs')})(?![a-z0-9])")
 #: A value on a command line, quoted or not.
 _ARGUMENT = r"""(?:"(?P<q>[^"\n]{3,200})"|'(?P<a>[^'\n]{3,200})'|(?P<v>[^\s"'`]{3,200}))"""
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -93,7 +93,7 @@ _INSIDE = (
     Format(
         "password",
         " ".join(sorted(words("cases"))),
-        rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,40}}(?!\w))",
+        rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,20}}+)",
     ),
     Format("password", "auth=(", r"""auth=\(\s?["'][^"'\n]{1,80}["'],\s?["'](?P<v>[^"'\n]{3,200})["']"""),
     Format("password", "securestring", r"""(?i:securestring)(?:\s-\w{1,20}){0,2}\s["'](?P<v>[^"'\n]{3,200})["']"""),

@@ -107,9 +107,7 @@ def _word_lists() -> list[frozenset[str]]:
 
 def _listed_words(match: re.Match[str]) -> tuple[int, int] | None:
     """A list of which nearly every item ends in a word of BIP 39, told beside a word for a wallet."""
-    if not re.search(
-        r"(?i)wallet|seed|word|w[oö]rter|phrase|bitcoin|btc|crypto|ledger|trezor|mots|palabras|слов|词", match.string
-    ):
+    if not pattern(any_of("wallets")).search(match.string, max(0, match.start() - 200), match.end() + 200):
         return None
     items = list(re.finditer(r"([a-z]{3,8})(?=[,;.]|\Z)", match.group()))
     right = [item for item in items if any(item[1] in known for known in _word_lists())]
@@ -134,12 +132,8 @@ def _spaced(match: re.Match[str]) -> bool:
 
 def _grouped(match: re.Match[str]) -> bool:
     """Returns whether groups of four are a key to be typed in: in base 32, near a word for it."""
-    near = match.string[max(0, match.start() - 80) : match.end() + 40]
-    digits = [group for group in match.group().split() if re.search("[2-7]", group)]
-    return (
-        len(digits) > 1
-        and re.search(r"(?i)key|secret|otp|2fa|mfa|authent|setup|seed|schl|cl[eé]|clave|ключ|密", near) is not None
-    )
+    told = pattern(any_of("typed")).search(match.string, max(0, match.start() - 80), match.end() + 40)
+    return told is not None and sum(any(map(str.isdigit, group)) for group in match.group().split()) > 1
 
 
 #: "... then hash": what ends digits that are typed at a door.

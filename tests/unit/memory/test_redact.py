@@ -384,7 +384,7 @@ TOLD = [
     ("user bob pass wanderfalke", "wanderfalke"),
     ("user   web14\npass   jubilate-deo", "jubilate-deo"),
     ("Kennwort: blue-otter-song", "blue-otter-song"),
-    ("the password they ask for, ours is \"purple walrus\"", "purple walrus"),
+    ('the password they ask for, ours is "purple walrus"', "purple walrus"),
     ("heslo je Kolo22-x a když nepůjde, zkus Svarecka7!", "Svarecka7!"),
     # A code of whatever it opens.
     ("the ipad code changed to 150609", "150609"),
@@ -404,7 +404,10 @@ TOLD = [
     ("Cookie: lang=de; session_id=" + some(32), some(32)),
     ("requests.get(url, auth=('bob', 'wanderfalke'))", "wanderfalke"),
     ("Sicherheitsfrage: erstes Haustier, Antwort: Flocke", "Flocke"),
-    ("wallet words: first lava, then clinic, weasel, patrol, fury, hazard, twin, robot, absorb, nominee, zebra, lemon", "zebra"),
+    (
+        "wallet words: first lava, then clinic, weasel, patrol, fury, hazard, twin, robot, absorb, nominee, zebra, lemon",
+        "zebra",
+    ),
 ]
 
 
