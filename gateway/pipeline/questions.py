@@ -9,6 +9,7 @@ it is one of the choices, in any language. A word that says yes to anything neve
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from channels.base import Button
@@ -40,6 +41,12 @@ _POLITE: Final = _words(
     "please thanks thank you bitte danke gern por favor gracias s'il te plaît vous plait merci d'accord bien sûr"
     " 请 谢谢 吧 お願いします ください お願い"
 )
+#: Words that may stand in a choice beside its own, and words that answer without choosing.
+_BESIDE: Final = _words("the just only too also nur bloß die das la las el los solo le les")
+_VAGUE: Final = _words(
+    "1 2 3 maybe perhaps hm hmm um what which huh both all everything vielleicht was welche alles beides quizás qué"
+    " ambos todo peut-être quoi tout 也许 可能 嗯 什么 哪个 全部 都 たぶん どっち 全部"
+)
 _WORD: Final = re.compile(r"[\w']+")
 
 
@@ -65,14 +72,27 @@ def is_alone(data: str) -> bool:
 def typed(question: Question, text: str) -> str | None:
     """Returns the choice that a typed text makes in an open question; None when the text is no answer to it.
 
-    Returns `UNSURE` if the text says yes in passing to something that can't be undone: the question stays open.
+    Returns `UNSURE` if the text says yes in passing to something that can't be undone, or if it is an answer that
+    chooses nothing: the question stays open.
     """
     said = text.strip().strip(".!。！").casefold()
     for name in question.choices:
         if said in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
             return name
     words = _WORD.findall(said.replace("’", "'"))
+    for name in question.choices:
+        if any(_names(words, CATALOGUE[language][name]) for language in CATALOGUE):
+            return name
     plain = {word for word in words if word not in _POLITE} or set(words)
     if said in _YES or (plain and plain <= _YES):
         return UNSURE if question.preset == "no" else question.preset
-    return "no" if "no" in question.choices and (said in _NO or (plain and plain <= _NO)) else None
+    if "no" in question.choices and (said in _NO or (plain and plain <= _NO)):
+        return "no"
+    return UNSURE if said in _VAGUE else None
+
+
+def _names(said: Sequence[str], label: str) -> bool:
+    """Returns whether words are those of a choice's label, with its main word: "only the memory", "the words"."""
+    words = _WORD.findall(label.casefold())
+    main = max(words, key=len)
+    return len(words) > 1 and main in said and set(said) <= {*words, *_BESIDE}

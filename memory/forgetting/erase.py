@@ -91,11 +91,12 @@ def carry_out(
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
-    # The preview counts alike: a profile is made from other memories.
+    # The preview counts alike. Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.
     told = sum(not memory.follows for memory in going.memories)
+    made = [*going.derived, *(memory for memory in going.memories if memory.follows)]
     counts = ErasedCounts(
         memories=told,
-        derived=len(going.derived) + len(going.memories) - told,
+        derived=sum(memory.kind != "profile" for memory in made),
         restored=len(going.restored),
         messages=len(going.messages) if going.how == "words" else 0,
         replies=len(going.replies) if going.how == "words" else 0,

@@ -209,7 +209,7 @@ class Control(Deeds):
     async def wait(
         self,
         *,
-        timeout: float = 20,
+        timeout: float = 60,
         channel: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,

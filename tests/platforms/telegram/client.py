@@ -403,7 +403,7 @@ class Control(PlatformControl):
     async def wait(
         self,
         *,
-        timeout: float = 20,
+        timeout: float = 60,
         chat: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,

@@ -22,7 +22,10 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
         ("是的", "yes"),
         ("no", "no"),
         ("不要", "no"),
-        ("maybe", None),
+        ("maybe", questions.UNSURE),
+        ("2", questions.UNSURE),
+        ("也许", questions.UNSURE),
+        ("I am not sure yet", None),
         ("yes please", "yes"),
         ("Sí, por favor", "yes"),
         ("ja, bitte!", "yes"),
@@ -54,6 +57,19 @@ def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -
 def test_what_cant_be_undone_takes_the_very_word(typed: str, taken: str | None) -> None:
     """An "ok" to something else must not erase a person's everything, nor be lost as a no."""
     assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("the words", "words"), ("And the words, too!", "words"), ("only the memory", "memory"), ("this", None),
+        ("memory only", "memory"), ("nur die Erinnerung", "memory"), ("only this memory is about Ada", None),
+    ],
+)  # fmt: skip
+def test_a_choice_may_be_said_in_part(typed: str, taken: str | None) -> None:
+    """People don't copy a label word by word."""
+    question = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
+    assert questions.typed(question, typed) == taken
 
 
 def test_a_button_names_its_question_and_its_choice() -> None:
