@@ -93,10 +93,10 @@ async def _show(call: Call) -> None:
 
 
 def _value(call: Call, slot: FilledSlot) -> str:
-    """Returns a slot's value; in sentences, if it names the keys of the facts it was made of."""
+    """Returns a slot's value; in sentences, if it would name the keys of the facts it was made of."""
     value = " ".join(slot.memory.value.split())
     bare = {" ".join(one.value.split()) for one in slot.made_of}
-    if bare >= set(value.split("; ")):
+    if slot.memory.kind != "profile" or bare >= set(value.split("; ")):
         return value
     return "; ".join(dict.fromkeys(map(call.phrase, slot.made_of)))
 
