@@ -37,8 +37,8 @@ RUNS: Final = (
     (
         datetime(2026, 9, 14, 8, 30, tzinfo=UTC),
         (
-            "Where do I live?",
             "我对什么过敏？",
+            "Where do I live?",
             "/memory",
             "/correct {Lisbon} Porto",
             "Where do I live?",

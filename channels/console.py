@@ -48,7 +48,8 @@ _EARLIER = "(from earlier)"
 #: `Chunk.markup` of a row whose text is Markdown.
 _MARKDOWN = "markdown"
 #: Lines that leave, and the line that asks for help. Without a slash they must be the whole line.
-_LEAVE = frozenset({"/quit", "/exit", "quit", "exit"})
+_LEAVING = frozenset({"/quit", "/exit"})
+_LEAVE = _LEAVING | {"quit", "exit"}
 _HELP = "help"
 _STOP = "/stop"
 _LEAVES = "(Ctrl-C again leaves, and so does /quit.)"
@@ -313,7 +314,7 @@ class ConsoleChannel(Channel):
         with patch_stdout(raw=True), interrupts(partial(self._interrupt, host)), self.keyboard():
             while (text := await self._typed(session, _YOU)) is not None:
                 said = text.strip().lower()
-                if said in _LEAVE:
+                if said in _LEAVE or said.split(" ")[0] in _LEAVING:
                     return
                 if said.startswith("/"):
                     text = await self._completed(host, session, text)

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from memory import profile
-from memory.chat.browse import Browse
+from memory.chat.browse import Browse, FilledSlot
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
@@ -90,8 +90,8 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
     "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
-    "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
+    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
+    "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
     "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
     "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
     "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "excerpt",

@@ -48,8 +48,10 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> str:
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
     attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
-    if request.said.strip() or not attached:
+    if request.said.strip():
         lines += _answered(request, spoken, tokens, noted=bool(lines))
+    elif not attached:
+        lines.append(texts["wordless"])
     who = texts["who"].format(name=request.agent)
     introduced = any(who in line for line in lines)
     if not introduced and not any(message.role == "assistant" for message in request.messages):

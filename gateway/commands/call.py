@@ -15,6 +15,7 @@ from typing import TypeAlias
 from channels.base import Button, Channel, File, Inbound, Option, Place
 from channels.ids import IdFormat
 from gateway.commands import phrases
+from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import pieces
@@ -44,10 +45,11 @@ class Call:
 
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
     person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
-    being made here. `new_code` makes a code that nobody guesses. `is_admin` recognises an admin of this channel by id;
-    `ids` is the channel's id format. `wake` has the queue of another session sent. `rerun` answers the messages of a
-    turn that was made for them. `roster` holds all agents with their stores. `nights` runs the night jobs. With
-    `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
+    being made here, once the person is told; it returns False if there is none. `new_code` makes a code that nobody
+    guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
+    queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
+    agents with their stores. `nights` runs the night jobs. With `discreet` the answer is for the asker's eyes alone;
+    `aside` is added below it.
     """
 
     arguments: str
@@ -60,7 +62,7 @@ class Call:
     texts: Texts
     access: Access
     admin: bool
-    stop: Callable[[], Awaitable[bool]]
+    stop: Callable[[Callable[[], Awaitable[None]]], Awaitable[bool]]
     new_code: Callable[[], str]
     is_admin: Callable[[str], bool]
     ids: IdFormat
@@ -132,8 +134,9 @@ class Call:
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
-        """Returns the text that explains the syntax of this command."""
-        return self.texts("command.usage", usage=self.usage)
+        """Returns the syntax of this command, with examples if it has several forms."""
+        shown = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
+        return "\n".join([self.texts("command.usage", usage=self.usage), *shown])
 
     def button(self, label: str, command: str) -> Button | None:
         """Returns a button that acts like typing `command`.
@@ -167,6 +170,14 @@ class Command:
     shared: bool = False
     forms: bool = False
     discreet: bool = False
+
+
+def examples(texts: Texts, name: str) -> list[str]:
+    """Returns the lines with the examples of a command; none if it has no examples."""
+    key = f"example.{name}"
+    if key not in CATALOGUE[texts.language]:
+        return []
+    return [texts("help.examples"), *(f"  {example}" for example in texts(key).splitlines())]
 
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:

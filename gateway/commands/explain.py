@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gateway.commands import memory
-from gateway.commands.call import Command
-from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.call import Command, examples
 from gateway.commands.texts import Texts
 
 
@@ -15,9 +14,7 @@ def explained(texts: Texts, command: Command, action: str) -> str:
     lines = [f"{command.usage} – {texts(f'help.{command.name}')}"]
     if command.name == "memory":
         lines += [f"  {_action(texts, each)}" for each in memory.ACTIONS]
-    if (key := f"example.{command.name}") in CATALOGUE[texts.language]:
-        lines += [texts("help.examples"), *(f"  {example}" for example in texts(key).splitlines())]
-    return "\n".join(lines)
+    return "\n".join([*lines, *examples(texts, command.name)])
 
 
 def _action(texts: Texts, action: str) -> str:

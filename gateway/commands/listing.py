@@ -20,8 +20,6 @@ _NEAR = 0.4
 #: is hardly like the query.
 _LIKENESS = ("late", "vectors", "named", "date")
 _HARDLY = 0.1
-#: Characters shown of the profile above a list.
-_PROFILE = 200
 
 
 async def show_list(call: Call, rest: str) -> None:
@@ -73,10 +71,6 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
         shown.append(await none_met(call, filters, lambda rest: _listed(call, rest)))
     else:
         shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
-    if page == 1 and is_whole:
-        slots = await call.memory.profile(call.context)
-        short = " · ".join(f"{texts(f'slot.{memory.key}')}: {memory.value}" for memory in slots)
-        shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
     shown += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and is_whole:
         shown.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))

@@ -6,6 +6,7 @@ Invariant: "saved" and its like are said inside the transaction that holds the r
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,8 @@ from gateway.pipeline.delivery import shows
 from memory.errors import MemoryFault, NotCurrent, NotFound
 from memory.service import Edits, Memory
 
+#: The id of a memory, as it is shown.
+_ID = re.compile(r"m_[a-z0-9]{4,12}")
 #: What asks for everything that was said, behind `/memory export`.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
@@ -25,6 +28,9 @@ async def look(call: Call) -> None:
     """/memory: the first word says what to do."""
     action, _, rest = call.arguments.partition(" ")
     named = action.lower()
+    if named.isdecimal():
+        await listing.show_list(call, call.arguments)
+        return
     act = _ACTIONS.get(named)
     if act is None:
         near = difflib.get_close_matches(named, ACTIONS, n=1)
@@ -33,9 +39,14 @@ async def look(call: Call) -> None:
         return
     call = replace(call, usage=usage_of(named))
     if named in _NEEDING and not rest.strip():
-        await call.say(call.usage_line())
+        await _lacks(call, *(hint for those, hint in _HINTS.items() if named in those))
     else:
         await act(call, rest.strip())
+
+
+async def _lacks(call: Call, *hints: str) -> None:
+    """Says how a command is written that lacks something, and where to find that."""
+    await call.say("\n".join([call.usage_line(), *map(call.texts, hints)]))
 
 
 def usage_of(action: str) -> str:
@@ -134,7 +145,7 @@ async def correct(call: Call) -> None:
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not short_id:
-        await call.say(call.usage_line())
+        await _lacks(call, "memory.ids")
         return
 
     def act(edits: Edits) -> str:
@@ -204,8 +215,16 @@ async def _export(call: Call, rest: str) -> None:
     await call.do(lambda _edits: Asking(text=said, files=files))
 
 
+async def why_of(call: Call) -> None:
+    """/why: what went into a reply; with the id of a memory, where that comes from."""
+    if _ID.fullmatch(call.arguments.strip()):
+        await _show(call, call.arguments.strip())
+    else:
+        await why.explain(call)
+
+
 async def _why(call: Call, rest: str) -> None:
-    await why.explain(replace(call, arguments=rest, discreet=True))
+    await why_of(replace(call, arguments=rest, discreet=True))
 
 
 _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
@@ -230,13 +249,13 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
 }
 #: What can be done under `/memory`, as platforms offer it.
 ACTIONS = tuple(action for action in _ACTIONS if action)
-USAGE = f"/memory [{'|'.join(ACTIONS)}] …"
+USAGE = "/memory [list|search|show|edit|export|off|on|…]"
 #: What follows an action.
 _REST: Mapping[str, str] = {
     "list": "[part] [page] [filters]",
     "search": "<words or filters>",
     "show": "<id>",
-    "why": "[all]",
+    "why": "[all|<id>]",
     "pin": "<id>",
     "unpin": "<id>",
     "confirm": "<id>",
@@ -252,3 +271,5 @@ WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
 #: What is done with a run of the night's work, by its number.
 WITH_RUN = frozenset({"run", "undo"})
 _NEEDING = WITH_ID | WITH_RUN | {"search"}
+#: The text that tells where to find what an action needs.
+_HINTS = {WITH_ID: "memory.ids", WITH_RUN: "night.numbers"}

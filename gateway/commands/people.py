@@ -40,7 +40,7 @@ async def link(call: Call) -> None:
     elif given is not None:
         await _give(call, given)
     elif call.arguments:
-        await call.say(texts("link.wrong"))
+        await call.say(texts("link.no_code", typed=excerpt(call.arguments)))
     else:
         code = call.new_code()
         until = await privacy.open_code(call.context, code)

@@ -15,7 +15,7 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
-from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits
+from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits, FilledSlot
 
 #: Words that reset a setting.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})
@@ -76,7 +76,7 @@ async def _show(call: Call) -> None:
             texts(
                 "profile.slot",
                 slot=texts(f"slot.{name}"),
-                value=" ".join(slot.memory.value.split()),
+                value=_value(call, slot),
                 ids=texts("profile.ids", ids=ids) if ids else "",
             )
         )
@@ -90,6 +90,15 @@ async def _show(call: Call) -> None:
         )
     )
     await call.say("\n".join(shown))
+
+
+def _value(call: Call, slot: FilledSlot) -> str:
+    """Returns a slot's value; in sentences, if it would name the keys of the facts it was made of."""
+    value = " ".join(slot.memory.value.split())
+    bare = {" ".join(one.value.split()) for one in slot.made_of}
+    if slot.memory.kind != "profile" or bare >= set(value.split("; ")):
+        return value
+    return "; ".join(dict.fromkeys(map(call.phrase, slot.made_of)))
 
 
 async def _manner(call: Call, value: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.commands import jobs
+from gateway.commands import jobs, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.texts import Texts
+from gateway.commands.why import NO_MODEL
 from memory.service import Edits, Status, Used
 
 #: Longest task, in characters: it stands in every prompt.
@@ -22,7 +23,8 @@ async def start(call: Call) -> None:
 
 
 async def stop(call: Call) -> None:
-    await call.say(call.texts("stop.asked" if await call.stop() else "stop.nothing"))
+    if not await call.stop(lambda: call.say(call.texts("stop.asked"))):
+        await call.say(call.texts("stop.nothing"))
 
 
 async def new(call: Call) -> None:
@@ -39,7 +41,7 @@ async def retry(call: Call) -> None:
     meant = _turn(call)
     turn_id = await call.memory.turns.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
-        await call.say(call.texts("retry.nothing" if meant is None else "answer.over"))
+        await call.say(call.texts("retry.nothing" if meant is None else "retry.over"))
     else:
         await call.rerun(turn_id)
 
@@ -51,7 +53,7 @@ async def undo(call: Call) -> None:
         meant = _turn(call)
         undone = edits.undo(meant)
         if undone is None:
-            return call.texts("undo.nothing" if meant is None else "answer.over")
+            return call.texts("undo.nothing" if meant is None else "undo.over")
         gone = "; ".join(call.phrase(memory) for memory in undone.memories)
         taught = call.texts("undo.taught", list=gone) if gone else call.texts("undo.plain")
         return call.texts("undo.done", date=call.texts.moment(undone.said_at), taught=taught)
@@ -73,7 +75,7 @@ async def task(call: Call) -> None:
     wanted = call.arguments.strip()
     current = call.context.session.active_task
     if not wanted:
-        none = call.texts("task.none", usage=call.usage)
+        none = call.texts("task.none")
         await call.say(none if current is None else call.texts("task.now", task=current))
         return
     ended = wanted.casefold() in _ENDED
@@ -86,7 +88,7 @@ async def task(call: Call) -> None:
         edits.set_task(None if ended else wanted)
         if not ended:
             return call.texts("task.set", task=excerpt(wanted))
-        return call.texts("task.none", usage=call.usage) if current is None else call.texts("task.done", task=current)
+        return call.texts("task.none") if current is None else call.texts("task.done", task=current)
 
     await call.do(act)
 
@@ -124,9 +126,9 @@ async def usage(call: Call) -> None:
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
-            lines.append(call.texts(f"usage.{where}.{days}"))
-            lines += [_used(call.texts, one) for one in used] or [call.texts("usage.none")]
-    await call.say("\n".join(lines))
+            calls = [_used(call.texts, one) for one in used if one.model != NO_MODEL]
+            lines += [call.texts(f"usage.{where}.{days}"), *calls] if calls else []
+    await call.say("\n".join(lines) or call.texts("usage.nothing"))
 
 
 def _used(texts: Texts, used: Used) -> str:
@@ -147,32 +149,25 @@ async def status(call: Call) -> None:
     model = texts("status.offline") if call.agent.offline else call.agent.provider.name
     remembers = spec.memory.enabled
     standing = await call.memory.stats.status(call.context)
-    learned_at = standing.reading.learned_at
+    memory = texts("status.memory", live=standing.live, total=standing.total) if remembers else ""
+    window = texts(
+        "status.window", messages=standing.window_messages, tokens=standing.window_tokens, limit=spec.window_tokens
+    )
     lines = [
         texts("status.agent", agent=spec.name, model=model),
-        texts("status.session", key=call.context.session.key),
-        texts("status.memory", live=standing.live, total=standing.total) if remembers else texts("status.memory_off"),
-        texts(
-            "status.window",
-            messages=standing.window_messages,
-            tokens=standing.window_tokens,
-            limit=spec.window_tokens,
-        ),
-        texts(
-            "status.learning",
-            unread=standing.unread,
-            waiting=standing.reading.waiting,
-            parked=standing.reading.parked,
-            budget=standing.reading.over_budget,
-            last=texts("status.never") if learned_at is None else texts.moment(learned_at),
-        ),
+        *([memory] if memory else []),
+        " · ".join(learning.standing(call, standing)),
+        window,
         _meaning(texts, standing),
-        # The inbox row of this command is itself still waiting.
-        texts("status.mail", inbound=max(0, standing.inbound - 1), outbound=standing.outbound),
-        texts("status.usage", tokens_in=standing.tokens_in, tokens_out=standing.tokens_out),
-        *jobs.next_line(call),
-        *([texts("status.store", path=standing.path, sqlite=standing.sqlite)] if call.trusted else []),
-    ]  # fmt: skip
+    ]
+    # The inbox row of this command is itself still waiting.
+    inbound = max(0, standing.inbound - 1)
+    if inbound or standing.outbound:
+        lines.append(texts("status.mail", inbound=inbound, outbound=standing.outbound))
+    lines += jobs.next_line(call)
+    if call.trusted:
+        lines.append(texts("status.session", key=call.context.session.key))
+        lines.append(texts("status.store", path=standing.path, sqlite=standing.sqlite))
     await call.say("\n".join(lines))
 
 

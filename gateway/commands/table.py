@@ -24,7 +24,6 @@ from gateway.commands import (
     profile,
     session,
     suggest,
-    why,
 )
 from gateway.commands.call import RUN, Asking, Call, Command, excerpt
 from gateway.commands.catalogue import CATALOGUE
@@ -244,7 +243,7 @@ TABLE: tuple[Command, ...] = (
         options=(_option("what", choices=profile.WHAT), _option("value", suggests=True)),
     ),
     Command(
-        name="why", usage="/why [all]", run=why.explain, options=(_option("what", choices=("all",)),), discreet=True,
+        name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
     ),
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),

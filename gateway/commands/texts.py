@@ -10,9 +10,10 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
 
+from channels.base import Inbound
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
-from gateway.pipeline.attachments import plain_name
+from gateway.pipeline.attachments import own_words, plain_name
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.service import FilterName, language_of
 
@@ -20,6 +21,10 @@ from memory.service import FilterName, language_of
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _LANGUAGES: Final[dict[str, Language]] = {code: code for code in get_args(Language)}
+#: Words behind a command that are a sentence rather than its options.
+_SENTENCE: Final = 4
+#: The ids of memories, which are letters of no language.
+_ID = re.compile(r"\bm_[a-z0-9]+\b")
 #: The form of a date in a sentence; English months are short.
 _DATE: Final = {"en": "d MMM y"}
 
@@ -31,7 +36,25 @@ def spoken(own: str | None, default: Language) -> Language:
 
 def written_in(text: str, default: Language) -> Language:
     """Returns the language `text` is written in; `default` where that is not clear."""
-    return _LANGUAGES.get(language_of(text) or "", default)
+    return _LANGUAGES.get(language_of(own_words(text)) or "", default)
+
+
+def told_by(text: str) -> str | None:
+    """Returns the code of the language a message shows its author to speak; None if it shows none.
+
+    The words of commands are English whoever types them: behind a command only a sentence tells a language, or letters
+    that English has not.
+    """
+    if text.lstrip().startswith("/"):
+        text = _ID.sub("", text.partition(" ")[2])
+        if text.isascii() and len(text.split()) < _SENTENCE:
+            return None
+    return language_of(own_words(text))
+
+
+def heard_in(inbound: Inbound, default: Language) -> Language:
+    """Returns the language a message is written in, else that of its author's app, else `default`."""
+    return spoken(told_by(inbound.text), spoken(inbound.language, default))
 
 
 @dataclass(frozen=True, slots=True)

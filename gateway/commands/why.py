@@ -26,7 +26,7 @@ _LINE = 100
 _ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
 _TIMES = ("recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated")
 #: The model name recorded for a reply that was made without a model.
-_NO_MODEL = "offline"
+NO_MODEL = "offline"
 
 
 async def explain(call: Call) -> None:
@@ -160,7 +160,7 @@ def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
     """Returns lines with the tokens and cost of the models for the reply, or a line saying that no model was used."""
     shown = []
     for one in spent:
-        if one.model == _NO_MODEL:
+        if one.model == NO_MODEL:
             shown.append(call.texts("why.no_model"))
             continue
         cached = call.texts("why.cached", count=one.cached_tokens) if one.cached_tokens else ""

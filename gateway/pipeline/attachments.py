@@ -64,6 +64,7 @@ _NAME_CHARS = 60
 _LEAST_TOKENS = 50
 
 _PDF = "application/pdf"
+_LABEL = re.compile(r"^\[[^\[\]\n]{1,200}\](?: |$)", re.MULTILINE)
 _PDF_MARK = re.compile(r"\[page \d{1,6} of (\d{1,6})\]\n")
 #: Share of control characters above which bytes are no text; text with terminal colour codes has some.
 _MOST_CONTROL = 0.05
@@ -261,6 +262,11 @@ def label(attached: Attached) -> str:
     if attached.why:
         named += f"; {REASONS.get(attached.why, attached.why)}"
     return f"[{named}]"
+
+
+def own_words(text: str) -> str:
+    """Returns a message of the history without the labels of its attachments: what its author has said."""
+    return _LABEL.sub("", text).strip()
 
 
 def plain_name(name: str) -> str:

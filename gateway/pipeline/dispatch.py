@@ -17,7 +17,7 @@ from channels.base import Channel, Form, Inbound, Suggestion
 from gateway.commands import plain, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
-from gateway.commands.texts import Texts, spoken, written_in
+from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
@@ -64,9 +64,9 @@ class Dispatch:
         roster: Roster,
         channels: Mapping[str, Channel],
         speakers: Speakers,
-        stop: Callable[[Store, Inbound], Awaitable[bool]],
+        stop: Callable[[Store, Inbound, Callable[[], Awaitable[None]]], Awaitable[bool]],
     ) -> None:
-        """Takes `stop`, which ends the running answer in the place of a message."""
+        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person."""
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
@@ -200,7 +200,7 @@ class Dispatch:
             context=context,
             memory=store.memory,
             agent=served,
-            texts=_texts(served, context, inbound),
+            texts=await self._texts(served, store, context, inbound),
             access=self._access,
             admin=self._policy.is_admin(inbound),
             trusted=self._policy.is_admin(inbound) or self._policy.trusts(inbound.channel),
@@ -220,7 +220,9 @@ class Dispatch:
         where, who = where_said(inbound, served.spec), who_said(inbound)
         # Text after the command is not a message.
         heard = replace(waiting.heard, original=None)
-        await waiting.store.turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
+        turns = waiting.store.turns
+        with turns.under_way(where.session_key):
+            await turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
 
     async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
         """Returns the command being typed; None if its author may not speak or is not known yet."""
@@ -231,17 +233,18 @@ class Dispatch:
             if not await self._policy.may_speak(inbound, self._access.state):
                 return None
             context = await store.memory.known(where_said(inbound, served.spec), who_said(inbound))
+            if context is None:
+                return None
+            texts = await self._texts(served, store, context, replace(inbound, text=""))
         except StorageError as exc:
             log.warning("suggest.unread", error=str(exc))
             return None
-        if context is None:
-            return None
-        return _Begun(
-            name=typed[0], arguments=typed[1], context=context, texts=_texts(served, context, replace(inbound, text=""))
-        )
+        return _Begun(name=typed[0], arguments=typed[1], context=context, texts=texts)
 
-
-def _texts(served: Agent, context: Context, inbound: Inbound) -> Texts:
-    """Returns the texts in the person's own language, else in that which they write or use on the platform."""
-    written = written_in(inbound.text, spoken(inbound.language, served.spec.language))
-    return Texts(spoken(context.speaker.language, written), context.timezone)
+    async def _texts(self, served: Agent, store: Store, context: Context, inbound: Inbound) -> Texts:
+        """Returns the texts in the person's own language, else in that of their words, now or before, or app."""
+        language = context.speaker.language or told_by(inbound.text)
+        if language is None:
+            earlier = await store.memory.turns.said_last(context)
+            language = next((code for code in map(told_by, earlier) if code is not None), None)
+        return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)

@@ -15,7 +15,7 @@ import structlog
 
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import table
-from gateway.commands.texts import Texts, written_in
+from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.lanes import Lanes
 from gateway.pipeline.store import Roster, Store, where_said, who_said
@@ -104,7 +104,7 @@ class Intake:
             return True
         if row.turn_id is not None or not self._is_stale(inbound):
             return False
-        texts = Texts(written_in(inbound.text, self._roster.agent_for(inbound).spec.language))
+        texts = Texts(heard_in(inbound, self._roster.agent_for(inbound).spec.language))
         await store.memory.mailbox.hold(row, _late_notice(self._channels.get(inbound.channel), texts))
         store.delivery.wake(row.session_key)
         return True

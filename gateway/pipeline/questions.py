@@ -68,6 +68,8 @@ _ORDINALS: Final = tuple(map(_words, (
     "third 3rd three dritte dritten drittes tercero tercera troisième 三 第三 第三个 第三项 三番目",
 )))  # fmt: skip
 _AROUND_ORDINALS: Final = _words("the one option number choice please das die der den el la lo le opción choix bitte")
+#: Words that may stand in a choice beside its own.
+_BESIDE: Final = _words("the just only too also nur bloß die das la las el los solo le les")
 _WORD: Final = re.compile(r"[\w']+")
 
 
@@ -101,6 +103,9 @@ def typed(question: Question, text: str) -> str | None:
         if said in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
             return name
     words = _WORD.findall(said.replace("’", "'"))
+    for name in question.choices:
+        if any(_names(words, CATALOGUE[language][name]) for language in CATALOGUE):
+            return name
     plain = {word for word in words if word not in _POLITE} or set(words)
     if said in _YES or said in _ASSENT or (plain and plain <= _YES):
         return UNSURE if question.preset == "no" else question.preset
@@ -128,3 +133,10 @@ def _is_unclear(said: str, words: Sequence[str]) -> bool:
     if said in _DOUBT or (not _DOUBTING.isdisjoint(words) and _DOUBT.issuperset(words)):
         return True
     return 1 < len(words) <= _MOST_UNCLEAR and words[0] in _YES and not said.endswith(("?", "？"))
+
+
+def _names(said: Sequence[str], label: str) -> bool:
+    """Returns whether words are those of a choice's label, with its main word: "only the memory", "the words"."""
+    words = _WORD.findall(label.casefold())
+    main = max(words, key=len)
+    return len(words) > 1 and main in said and set(said) <= {*words, *_BESIDE}

@@ -8,14 +8,15 @@ the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import structlog
 
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import table
-from gateway.commands.texts import Texts, written_in
+from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.dispatch import Dispatch, Speakers
@@ -102,7 +103,7 @@ class Router:
     # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        texts = Texts(written_in(inbound.text, self._roster.agent_for(inbound).spec.language))
+        texts = Texts(heard_in(inbound, self._roster.agent_for(inbound).spec.language))
         try:
             verdict = await self._policy.judge(inbound, self._access.state)
             if verdict in ("take", "pairing") and not self._within_rate(inbound, texts):
@@ -321,9 +322,9 @@ class Router:
         """Handles one batch of a lane to its end. As the pipeline's boundary, it lets no error out."""
         store = batch[0].store
         served = self._roster.agents[batch[0].agent]
-        texts = Texts(served.spec.language)
+        texts = self._texts(batch[0])
         try:
-            await self._answer(store, served, batch)
+            await self._answer(store, served, batch, texts)
             store.delivery.wake(key)
             self._told_unsaved.difference_update(waiting.heard.inbox_id for waiting in batch)
         except StorageError as exc:
@@ -336,23 +337,31 @@ class Router:
             except StorageError as exc:
                 await self._unsaved(key, batch, exc)
 
-    async def _answer(self, store: Store, served: Agent, batch: list[Waiting]) -> None:
+    async def _answer(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
         first = batch[0]
         inbound = first.heard.inbound
         if _is_aside(inbound):
             if inbound.edited:
                 await self._intake.edit(first, served)
             else:
-                unreadable = Texts(served.spec.language)("bad.unreadable")
-                await self._refuse(store, [first.heard], unreadable, "unreadable")
+                await self._refuse(store, [first.heard], texts("bad.unreadable"), "unreadable")
             return
         if first.turn_id is None and inbound.pressed == NOW:
-            for row in await self._intake.release(store, first.heard, Texts(served.spec.language)):
+            for row in await self._intake.release(store, first.heard, texts):
                 self._queue_row(store, row)
             return
+        key = inbound.place.session_key
+        talk = inbound.pressed is None and table.given(inbound) is None
+        with store.turns.under_way(key) if talk else nullcontext():
+            await self._answer_said(store, served, batch, texts)
+
+    async def _answer_said(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
+        """Answers a command or an answer to a question by its handler, and other words by a turn."""
+        first = batch[0]
+        inbound = first.heard.inbound
         if first.turn_id is None and await self._dispatch.answered(first):
             if len(batch) > 1:
-                await self._answer(store, served, batch[1:])
+                await self._answer_said(store, served, batch[1:], texts)
             return
         where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
@@ -360,26 +369,35 @@ class Router:
                 await self._fetching.done(batch)
         except TimeoutError:
             stopped = store.turns.was_stopped(where.session_key)
-            texts = Texts(served.spec.language)
             told = texts("stop.done") if stopped else texts("error.fetch")
             await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
             return
         channel = self._channels.get(inbound.channel)
         await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id)
 
-    async def _stop(self, store: Store, inbound: Inbound) -> bool:
-        """Stops the running answer in a place and the person's waiting messages there. Returns False without any."""
+    async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
+        """Stops the running answer in a place and the person's waiting messages there. Returns False without any.
+
+        `announce` tells the person first, so that what the stop leads to is shown after it.
+        """
         key = inbound.place.session_key
-        under_way = store.turns.stop(key)
         waiting = self._lanes.take_out(
             key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
         )
+        if not waiting and not store.turns.is_under_way(key):
+            return False
+        await announce()
+        store.turns.stop(key)
         if waiting:
-            texts = Texts(self._roster.agents[waiting[0].agent].spec.language)
-            await self._refuse(store, [item.heard for item in waiting], texts("stop.done"), "stopped", keep_words=True)
-        return under_way or bool(waiting)
+            heard = [item.heard for item in waiting]
+            await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
+        return True
 
     # When something is in the way -------------------------------------------------------------------------------
+
+    def _texts(self, waiting: Waiting) -> Texts:
+        """Returns the texts for the author of a message, without a look at the store, which may have failed."""
+        return Texts(heard_in(waiting.heard.inbound, self._roster.agents[waiting.agent].spec.language))
 
     async def _refuse(
         self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
@@ -394,7 +412,7 @@ class Router:
     async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
         """Handles a failed store: tells the person if that needs no store, and tries again after a while."""
         log.error("turn.unsaved", session=key, error=str(error), again_in=self._flow.retry_seconds)
-        texts = Texts(self._roster.agents[batch[0].agent].spec.language)
+        texts = self._texts(batch[0])
         first = batch[0].heard
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
@@ -38,8 +38,8 @@ from agents.spec import AgentSpec
 from channels.base import Button, Channel, Inbound
 from gateway.commands import phrases
 from gateway.commands.phrases import Language
-from gateway.commands.texts import Texts, spoken, written_in
-from gateway.pipeline.attachments import inline, label
+from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
@@ -63,7 +63,6 @@ from memory.service import (
     Utterance,
     Where,
     Who,
-    language_of,
 )
 
 log = structlog.get_logger(__name__)
@@ -138,16 +137,37 @@ class TurnRunner:
         self._masking = masking
         self._defang = defang
         self._deadlines: dict[str, asyncio.Timeout] = {}
+        self._under_way: set[str] = set()
         self._stopped: set[str] = set()
 
+    @contextmanager
+    def under_way(self, session_key: str) -> Iterator[None]:
+        """Marks that an answer is being made in a session, so that a stop reaches it wherever it is by then."""
+        self._under_way.add(session_key)
+        try:
+            yield
+        finally:
+            self._over(session_key)
+
+    def is_under_way(self, session_key: str) -> bool:
+        return session_key in self._under_way
+
     def stop(self, session_key: str) -> bool:
-        """Ends the session's current turn. Returns False if no turn is running."""
-        deadline = self._deadlines.get(session_key)
-        if deadline is None or deadline.expired():
+        """Ends the answer that is being made in a session, at once or where its next `deadline` begins.
+
+        Returns False if there is none, or if it is complete and only being kept.
+        """
+        if session_key not in self._under_way:
             return False
         self._stopped.add(session_key)
-        deadline.reschedule(asyncio.get_running_loop().time())
+        deadline = self._deadlines.get(session_key)
+        if deadline is not None and not deadline.expired():
+            deadline.reschedule(asyncio.get_running_loop().time())
         return True
+
+    def _over(self, session_key: str) -> None:
+        self._under_way.discard(session_key)
+        self._stopped.discard(session_key)
 
     async def run(
         self,
@@ -193,7 +213,7 @@ class TurnRunner:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = _failed(channel, texts("error.internal"), "given_up")
         finally:
-            self._stopped.discard(where.session_key)
+            self._over(where.session_key)
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
         await self._memory.turns.finish(turn, view, outcome)
 
@@ -205,7 +225,9 @@ class TurnRunner:
 
     @asynccontextmanager
     async def deadline(self, session_key: str) -> AsyncIterator[None]:
-        """Raises `TimeoutError` when the turn's time is up or its person says stop."""
+        """Raises `TimeoutError` when the turn's time is up, its person says stop, or has said so before."""
+        if session_key in self._stopped:
+            raise TimeoutError
         async with asyncio.timeout(self._limits.seconds) as deadline:
             self._deadlines[session_key] = deadline
             try:
@@ -417,14 +439,20 @@ class TurnRunner:
                 history=self._history(served, view, turn, originals, names),
                 tail=tail,
             ),
-            said="\n".join(message.text for message in turn.said),
+            said="\n".join(own_words(message.text) for message in turn.said),
             remembered=_all_remembered(view.recall, turn, texts, self._now()),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)
                 for proposal in learned.proposals
             ),
             ended=tuple(phrases.tell(memory, turn.context, language=texts.language) for memory in learned.ended),
-            attached=tuple(label(one) for beside in attached for one in beside if one.state != "spoken"),
+            # A line of their own tells of those that could not be read.
+            attached=tuple(
+                label(one)[1:-1]
+                for beside in attached
+                for one in beside
+                if one.state != "spoken" and _obstacle(one, blind=served.offline) is None
+            ),
             learning=_learning(served, turn),
             language=texts.language,
             moment=datetime.fromtimestamp(self._now() / 1000, ZoneInfo(turn.context.timezone)),
@@ -546,10 +574,15 @@ def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str
     blind = served.offline or not any(model.sees for model in served.spec.models)
     lines = []
     for one in beside:
-        why = "no_sight" if one.state == "picture" and blind else one.why
-        if why:
+        if (why := _obstacle(one, blind=blind)) is not None:
+            why = "no_model" if why == "no_sight" and served.offline else why
             lines.append(texts(f"attach.{why}", name=texts.attachment(one.kind, one.name)))
     return lines
+
+
+def _obstacle(attached: Attached, *, blind: bool) -> str | None:
+    """Returns why nobody reads or sees an attachment; None if somebody does, or if there is nothing in it to read."""
+    return "no_sight" if attached.state == "picture" and blind else attached.why or None
 
 
 def _newest_pictures(attached: Mapping[int, Sequence[Attached]], most: int) -> dict[int, tuple[Picture, ...]]:
@@ -616,7 +649,7 @@ def _learning(served: Agent, turn: Turn) -> Learning:
 def _language(turn: Turn, window: Sequence[Message], default: Language) -> Language:
     """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows."""
     own = [message.text for message in (*window, *turn.said) if message.author_id == turn.context.speaker.id]
-    written = next((code for code in map(language_of, reversed(own)) if code is not None), None)
+    written = next((code for code in map(told_by, reversed(own)) if code is not None), None)
     return spoken(turn.context.speaker.language, spoken(written, default))
 
 

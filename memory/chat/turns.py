@@ -35,6 +35,8 @@ from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
 from memory.store.usage import Spent
 
+#: Messages of a session among which the speaker's last words are looked for.
+_LAST: Final = 20
 #: The result of a tool call whose request was deleted; read by the model.
 _TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
 
@@ -190,6 +192,14 @@ class Turns:
                 tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now()
             )
         )
+
+    async def said_last(self, context: Context) -> list[str]:
+        """Returns the speaker's last words in the window of this session, the newest first."""
+        session, authors = context.session, (context.speaker.id, *context.scope.selves)
+        said = await self._database.read(
+            lambda reader: history.after(reader, session.id, session.window_after, limit=_LAST)
+        )
+        return [message.text for message in reversed(said) if message.author_id in authors]
 
     async def at_hand(self, context: Context) -> AtHand:
         """Returns what the speaker may mean by "that"."""

@@ -107,11 +107,12 @@ def carry_out(
 
 
 def _counts(going: Plan, files: int) -> ErasedCounts:
-    # The preview counts alike: a profile is made from other memories.
+    # The preview counts alike. Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.
     told = sum(not memory.follows for memory in going.memories)
+    made = [*going.derived, *(memory for memory in going.memories if memory.follows)]
     return ErasedCounts(
         memories=told,
-        derived=len(going.derived) + len(going.memories) - told,
+        derived=sum(memory.kind != "profile" for memory in made),
         restored=len(going.restored),
         messages=len(going.messages) if going.how == "words" else 0,
         replies=len(going.replies) if going.how == "words" else 0,

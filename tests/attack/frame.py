@@ -27,8 +27,8 @@ import httpx
 
 from tests.attack.model import Model, modelling
 from tests.kit.served import TELEGRAM_TOKEN, Served, environment, spawned
+from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, serving
-from tests.platforms.telegram.client import ControlError
 
 ROOT = Path(__file__).parents[2]
 #: An admin, people who are let in, and the group they share.

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.attack.frame import ADA, CALLED, EVE, GROUP, Attack, Bot, scenario
 from tests.attack.model import words
-from tests.platforms.telegram.client import ControlError
+from tests.platforms.client import ControlError
 
 #: Texts that grow, break or vanish where they are normalised, cut into words, or handed to native code.
 _TEXTS: dict[str, str] = {

@@ -129,7 +129,7 @@ async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
     async with desk.running():
         await desk.say("hello", person="bob")
         await desk.say("/usage")
-        assert "nothing" in desk.screen.texts[-1]
+        assert "No language model" in desk.screen.texts[-1]
         await desk.say("hello")
         await desk.say("/usage")
         assert "answers, " in desk.screen.texts[-1] and "1 calls" in desk.screen.texts[-1]
@@ -230,7 +230,7 @@ async def test_a_button_takes_back_the_turn_it_was_made_for_and_no_other(desk: D
         (button,) = [b for b in desk.screen.sent[-1].buttons if "undo" in b.data]
         await desk.push(button.data)
         await desk.push(button.data)
-        assert "no longer open" in desk.screen.texts[-1]
+        assert "only your last message" in desk.screen.texts[-1]
         assert await desk.rows("select text from messages where role = 'user' order by id") == [
             ("one fine day",), ("",),
         ]  # fmt: skip
@@ -244,7 +244,7 @@ async def test_a_button_tries_the_failed_answer_again_and_nothing_newer(desk: De
         (button,) = desk.screen.sent[-1].buttons
         await desk.say("hello?")
         await desk.push(button.data)
-        assert "no longer open" in desk.screen.texts[-1]
+        assert "only your last message" in desk.screen.texts[-1]
         assert await desk.rows("select text from messages where role = 'assistant'") == [("Fine now.",)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from itertools import count
 
 import pytest
@@ -39,7 +40,7 @@ class Phone(Channel):
 
 
 def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, channel: Channel, arguments: str) -> Call:
-    async def stop() -> bool:
+    async def stop(_announce: Callable[[], Awaitable[None]]) -> bool:
         return False
 
     async def rerun(_turn_id: int) -> None:

@@ -17,8 +17,8 @@ import discord
 import httpx
 import pytest
 
+from tests.platforms.client import ControlError
 from tests.platforms.discord import GENERAL, GUILD, OWNER, Control, reached, running, serving
-from tests.platforms.discord.client import ControlError
 
 ADA, BEN = 7, 8
 JSON = dict[str, Any]
@@ -830,7 +830,7 @@ async def test_the_platform_runs_as_a_process_of_its_own() -> None:
 def test_the_addresses_of_the_library_are_given_back() -> None:
     """Another test in the same process must not reach a platform that is gone."""
     before = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
-    with reached(Control("http://127.0.0.1:1")):
+    with reached(Control("http://127.0.0.1:1", "a.b.c")):
         assert discord.http.Route.BASE == "http://127.0.0.1:1/api/v10"
     assert before == (discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY)
 

@@ -101,7 +101,7 @@ async def test_the_profile_is_a_tier_of_its_own(talk: Talk, language: Language) 
         texts = await speaks(talk, language)
         await talk.kept("My name is Ada")
         everything, alone = await talk.ask("/memory list"), await talk.ask("/memory list tier 1")
-    assert texts("memory.profile", profile=f"{texts('slot.name')}: Ada") in everything
+    assert texts("kinds.profile") not in everything
     assert texts("memory.group", kind=texts("kinds.profile"), count=1) in alone.splitlines()
     assert texts("memory.head", shown=1, total=1) in alone
 
@@ -477,17 +477,32 @@ async def test_where_no_file_can_be_shown_it_is_said_how_else(
     assert talk.phone.last.file is None
 
 
+NO_SUCH = (
+    "There is no memory with the id m_nosuch here. /memory list shows the ids, and /memory search finds memories by"
+    " words."
+)
+NO_CODE = (
+    "“discord” is not a code; a code looks like CDFG-2345. /link alone makes one, which you then send me from your"
+    " other account."
+)
+
+
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        ("/memory edit", "Usage: /memory edit <id> <new text>"),
-        ("/memory show", "Usage: /memory show <id>"),
+        ("/memory edit", "Usage: /memory edit <id> <new text>\n/memory list shows the ids."),
+        ("/memory show", "Usage: /memory show <id>\n/memory list shows the ids."),
+        ("/memory undo", "Usage: /memory undo <number>\n/memory runs shows the numbers."),
+        ("/memory 99", "There is no page 99. There is only one page."),
+        ("/why m_nosuch", NO_SUCH),
+        ("/link discord", NO_CODE),
+        ("/privacy off", "Usage: /privacy [out|in|about off|about on|looks [page]|delete]\nExamples:\n{example.privacy}"),
         ("/memory export nonsense", "Usage: /memory export [transcript]"),
         ("/memory serch tea", "/memory has no “serch”. Did you mean /memory search? /help memory lists all it can do."),
         ("/memory list 99", "There is no page 99. There is only one page."),
         ("/memory list facts 7", "There is no page 7. There is only one page."),
-        ("/correct", "Usage: /correct <id> <new value>"),
-        ("/correct m_nosuch", "There is no memory m_nosuch here. /memory list shows the ids."),
+        ("/correct", "Usage: /correct <id> <new value>\n/memory list shows the ids."),
+        ("/correct m_nosuch", NO_SUCH),
         ("/help memory edit", "/memory edit <id> <new text> – correct a memory"),
         ("/help /CORRECT", "/correct <id> <new value> – {help.correct}\nExamples:\n  /correct m_7k2pq4 walnuts"),
         ("/help jobs", "There is no command /jobs. /help lists all commands."),
@@ -498,7 +513,9 @@ async def test_a_mistake_is_answered_with_what_was_meant(talk: Talk, typed: str,
     """And not with everything that the command can do."""
     async with talk.running():
         await talk.kept("I like tea")
-        assert await talk.ask(typed) == answer.replace("{help.correct}", Texts("en")("help.correct"))
+        examples = Texts("en")("example.privacy").replace("\n", "\n  ")
+        wanted = answer.replace("{help.correct}", Texts("en")("help.correct"))
+        assert await talk.ask(typed) == wanted.replace("{example.privacy}", f"  {examples}")
 
 
 async def test_a_correction_without_its_text_asks_for_it(talk: Talk) -> None:

@@ -88,6 +88,8 @@ class World(Protocol):
 
     async def until(self, method: str, count: int) -> None: ...
 
+    async def shown(self, text: str, count: int) -> None: ...
+
     async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None: ...
 
     async def heal(self) -> None: ...
@@ -189,6 +191,9 @@ class Telegram:
 
     async def until(self, method: str, count: int) -> None:
         await self._platform.wait(method=method, count=count)
+
+    async def shown(self, text: str, count: int) -> None:
+        await self._platform.wait(text=text, bot_messages=count)
 
     async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None:
         await self._platform.fault(do, method=method, text=text, status=401, times=0)
@@ -296,6 +301,9 @@ class Discord:
     async def until(self, method: str, count: int) -> None:
         await self._platform.wait(method=method, count=count)
 
+    async def shown(self, text: str, count: int) -> None:
+        await self._platform.wait(text=text, bot_messages=count)
+
     async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None:
         await self._platform.fault(do, method=method, text=text, status=401, times=0)
 
@@ -360,19 +368,19 @@ async def _prepare(world: World, kind: Kind) -> None:
             await world.fault("status", "model")
         case "press":
             await asyncio.gather(*(world.command(room, "remember", "I like tea") for room in world.rooms))
-            await _all_show(world, "Saved")
+            await world.shown("Saved", len(world.rooms))
             ids = {name: texts[-1].split()[1].strip("():") for name, texts in (await world.stands()).items()}
             await asyncio.gather(*(world.command(room, "forget", ids[room.name]) for room in world.rooms))
-            await _all_show(world, "or just yes")
+            await world.shown("or just yes", len(world.rooms))
         case "answer now":
             stale = time.time() - STALE
             await asyncio.gather(*(world.say(room, QUESTION, sent_at=stale) for room in world.rooms))
-            await _all_show(world, CATALOGUE["en"]["late.ask"])
+            await world.shown(CATALOGUE["en"]["late.ask"], len(world.rooms))
         case "show again":
             await world.fault("reset", world.methods[kind], "Answer to")
             await asyncio.gather(*(world.say(room, QUESTION) for room in world.rooms))
             if world.offers:
-                await _all_show(world, CATALOGUE["en"]["again.ask"])
+                await world.shown(CATALOGUE["en"]["again.ask"], len(world.rooms))
             else:
                 await world.until(world.methods[kind], len(world.rooms))
             await world.heal()
@@ -392,15 +400,6 @@ async def _ask(world: World, room: Room, kind: Kind) -> None:
             await world.press(room, last=False)
         case "show again" if world.offers:
             await world.press(room, last=False)
-
-
-async def _all_show(world: World, text: str) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            stands = await world.stands()
-            if all(text in "\n".join(stands.get(room.name, ())) for room in world.rooms):
-                return
-            await asyncio.sleep(0.05)
 
 
 def _verdict(

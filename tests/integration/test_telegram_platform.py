@@ -49,8 +49,8 @@ from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from memory.learn.answer import read_answer
+from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, File, running, serving
-from tests.platforms.telegram.client import ControlError
 
 ADA, BEN, GROUP, FORUM = 7, 8, -50, -1005
 JSON = dict[str, Any]

@@ -111,14 +111,14 @@ async def test_slash_commands_are_answered_for_the_asker_alone(discord: Control,
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here · unread messages: 1 · (n) tokens today
-            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
+            Remora: {new.done}
         """)
         assert discord_transcript(state, general, user=BOB) == expected("""
             Ada: @Remora hello
             Remora (to “@Remora hello”): Answer to: hello
 
                 {first.group}
-            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
+            Remora: {new.done}
         """)
 
 
@@ -166,7 +166,7 @@ async def test_press_of_somebody_else_leaves_the_message_as_it_is(
         await discord.wait(channel=general, text="no longer open")
         await discord.wait(idle=0.3)
         assert discord_transcript(await discord.state(), general) == expected("""
-            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
+            Remora: {new.done}
             Remora: That question is no longer open, or was not put to you.
         """)
 
@@ -237,12 +237,10 @@ async def test_edit_after_its_turn_changes_what_is_remembered(discord: Control, 
 
                 {first.private}
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here · last learned (now) · (n) tokens today
             Remora: What I remember (1 of 1):
-                Profile: likes: coffee
                 Facts · preferences (1)
                   m_2  you like coffee (told today)
                 Learning is on here · last learned (now) · (n) tokens today
@@ -264,7 +262,6 @@ async def test_deleted_message_takes_with_it_what_was_learned_from_it(discord: C
 
                 {first.private}
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here · last learned (now) · (n) tokens today

@@ -119,7 +119,6 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
                 {first.private}
             Ada: /memory
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here · last learned (now) · (n) tokens today
@@ -145,7 +144,7 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
             Ada: /memory list nonsense
             Remora: My memories here have no part “nonsense”. These exist: Facts, preferences.
             Ada: /memory pin m_3
-            Remora: There is no memory m_3 here. /memory list shows the ids.
+            Remora: There is no memory with the id m_3 here. /memory list shows the ids, and /memory search finds memories by words.
             Ada: /memory export
             Remora: Here are my memories from this chat, including old versions (2), and the messages they come from (1): one file to read, one for other programs. /memory export transcript adds everything that was said.
             Remora: [remora.md]
@@ -176,7 +175,6 @@ async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_
             Remora: Answer to: I like rum
             Ada: /memory
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is off here (turn it on with /memory on) · last learned (now) · (n) tokens today
@@ -222,7 +220,7 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
             Ada: hello again
             Remora: Answer to: hello again
             Ada: /new
-            Remora: New conversation started. I no longer look at what we said before, but I keep my memories.
+            Remora: {new.done}
             Ada: what do I like?
             Remora: Answer to: what do I like?
             Ada: /why all
@@ -244,7 +242,7 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
                 Always kept in mind:
                   m_1  you like tea (told today)
                 Model: openai/m, (n) tokens in, (n) out
-            Ada (to “New conversation started. I no longer look at what we said before, but I keep my memories.”): /why all
+            Ada (to “{new.done}”): /why all
             Remora: {why.no_answer}
         """)
 
@@ -357,7 +355,7 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
             Ada: /forget submarines
             Remora: I found nothing here to forget.
             Ada: /forget tea
-            Remora: Forgotten. Memories: 1. Memories made from them: 3. Messages erased: 1. My answers erased: 1.
+            Remora: Forgotten. Memories: 1. Messages erased: 1. My answers erased: 1.
                 No trace of it is left in the database files.
             Ada: /forget chess
             Remora: Forget this?
@@ -370,8 +368,8 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 [and the words]
                 [this memory only] [no]
             Ada: this memory only
-            Remora: Forgotten. Memories: 1. Memories made from them: 1.
-                The messages stay in our history, but I no longer learn from them or recall them.
+            Remora: Forgotten. Memories: 1.
+                {forget.words_stay}
                 No trace of it is left in the database files.
             Ada: /forget opera
             Remora: Forget this?
@@ -409,7 +407,7 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 [and the words]
                 [this memory only] [no]
             Ada: yes
-            Remora: Forgotten. Memories: 1. Memories made from them: 1. Messages erased: 3. My answers erased: 3.
+            Remora: Forgotten. Memories: 1. Messages erased: 3. My answers erased: 3.
                 No trace of it is left in the database files.
             Ada: /memory
             Remora: I don't remember anything about you here yet.
@@ -444,7 +442,7 @@ async def test_plain_words_take_back_what_was_said(telegram: telegrams.Control, 
             Ada: that's wrong
             Remora: Answer to: that's wrong
             Ada: forget that
-            Remora: I haven't learned anything from that yet, but I can take back your last message.
+            Remora: {plain.message}
                 {plain.undo}
                 [Take back my message]
             Remora: I took back your message of (now) and my answer to it. I had learned nothing from it.
@@ -454,7 +452,6 @@ async def test_plain_words_take_back_what_was_said(telegram: telegrams.Control, 
             Remora: I took back your message of (now) and my answer to it. I also removed what I had learned from it: you like chess
             Ada: /memory
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here · last learned (now) · (n) tokens today
@@ -477,7 +474,7 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
 
                 {first.private}
             Ada: /task
-            Remora: We have no task at the moment. Set one with /task [<text>|done].
+            Remora: {task.none}
             Ada: /task write a book
             Remora: All right, our task is now: write a book
             Ada: /task
@@ -584,7 +581,7 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
                 They can see in /privacy that you looked.
                 [Forget]
             Root: /admin memory 100000000000001 forget m_1
-            Remora: Forgotten. Memories: 1. Memories made from them: 1. Messages erased: 1. My answers erased: 1.
+            Remora: Forgotten. Memories: 1. Messages erased: 1. My answers erased: 1.
                 No trace of it is left in the database files.
             Root: /admin memory 12345
             Remora: I remember nothing about 12345 here.
@@ -704,7 +701,6 @@ async def test_two_accounts_become_one_person(
             Remora: Linked: I now treat “Ada” on Telegram, “Lady Ada” on Discord as one person. In a private chat, each can read what any of them told me. /unlink ends that.
             Lady Ada: /memory
             Remora: What I remember (1 of 1):
-                Profile: likes: tea
                 Facts · preferences (1)
                   m_1  you like tea (told today)
                 Learning is on here
@@ -795,7 +791,6 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Remora: Answer to: I like 象棋
             Ada: /memory
             Remora: 我记得（2/2）：
-                个人资料：喜欢: 象棋; 茶
                 事实 · 喜好（2）
                   m_1  你喜欢象棋（today说的）
                   m_2  你喜欢茶（today说的）
@@ -851,7 +846,7 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
                 管理员查看记录：无。
                 /forget 清除你指定的内容，/memory export 导出全部，/privacy delete 清除一切。
             Ada: /forget 象棋
-            Remora: 已忘掉：记忆 1 条，由它们归纳的记忆 2 条，清除消息 1 条，清除回答 1 条。
+            Remora: 已忘掉：记忆 1 条，清除消息 1 条，清除回答 1 条。
                 数据库文件中已不留任何痕迹。
             Ada: 忘掉这个
             Remora: 我还没有从中学到什么，不过可以撤回你的上一条消息。
@@ -875,7 +870,7 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
                 3. 否：一切不变
                 [连同原话] [仅此记忆] [否]
             Ada: 仅此记忆
-            Remora: 已忘掉：记忆 1 条，由它们归纳的记忆 1 条。
+            Remora: 已忘掉：记忆 1 条。
                 消息仍留在聊天记录中，但我不再从中学习，也不再想起。
                 数据库文件中已不留任何痕迹。
             Ada: /privacy delete

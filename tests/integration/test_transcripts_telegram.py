@@ -139,7 +139,7 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
             Ada: /remember I like tea
             Remora: Saved (m_1): you like tea
             Ada: /forget m_1
-            Remora: Forgotten. Memories: 1. Memories made from them: 1.
+            Remora: Forgotten. Memories: 1.
                 No trace of it is left in the database files.
             Remora: That question is no longer open, or was not put to you.
         """)

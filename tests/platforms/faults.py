@@ -7,7 +7,7 @@ happens; a spent fault stays, spent, so that its number stays true.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from tests.platforms.pulse import Pulse
 
@@ -17,13 +17,17 @@ Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """The attributes of every platform's faults; their effect is the platform's own `do`."""
+    """A fault of one platform, whose own `do` is its effect. `place` is the chat or channel of the requests it meets."""
+
+    #: Methods it meets only by their names.
+    apart: ClassVar[frozenset[str]]
 
     do: str
     at: Moment = "before effect"
     nth: int = 1
     times: int = 1
     method: str | None = None
+    place: int | None = None
     text: str | None = None
     status: int = 502
     description: str = "Bad Gateway"
@@ -32,8 +36,9 @@ class Fault:
     pid: int | None = None
 
     def matches(self, method: str, place: int | None, text: str) -> bool:
-        """Returns whether the fault is made for this request; each platform's faults say which."""
-        raise NotImplementedError
+        """Returns whether the fault is made for this request."""
+        right = method not in self.apart if self.method is None else method.lower() == self.method.lower()
+        return right and self.place in (None, place) and (self.text is None or self.text in text)
 
 
 F = TypeVar("F", bound=Fault)

@@ -6,15 +6,13 @@ Invariants: one HTTP request per call; nothing is kept here but the address; wha
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Literal, TypeAlias
 
-from tests.platforms.discord.deeds import GENERAL, GUILD, JSON, OWNER, TOKEN, ControlError, Deeds, Said, bot_id
+from tests.platforms.client import JSON, ControlError, started
+from tests.platforms.discord.deeds import GENERAL, GUILD, OWNER, TOKEN, Deeds, Said, bot_id
 from tests.platforms.faults import Moment
 
 #: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
@@ -23,9 +21,7 @@ Deed: TypeAlias = Literal[
     "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
 ]
 
-_ROOT = Path(__file__).parents[3]
-
-__all__ = ["GENERAL", "GUILD", "OWNER", "TOKEN", "Control", "ControlError", "Said", "reached", "running"]
+__all__ = ["GENERAL", "GUILD", "OWNER", "TOKEN", "Control", "Said", "reached", "running"]
 
 
 class Control(Deeds):
@@ -42,11 +38,6 @@ class Control(Deeds):
         return self.url.replace("http", "ws", 1) + "/gateway"
 
     @property
-    def model_url(self) -> str:
-        """The base address of the chat model, for a provider's `base_url`; served when `model_ms` was given."""
-        return f"{self.url}/model/v1"
-
-    @property
     def bot_id(self) -> int:
         return bot_id(self.token)
 
@@ -54,10 +45,6 @@ class Control(Deeds):
     def mention(self) -> str:
         """The bot, as people call it in a message."""
         return f"<@{self.bot_id}>"
-
-    def of(self, token: str) -> Control:
-        """The same platform seen from another of its bots."""
-        return Control(self.url, token, client=self._client)
 
     # What Discord does.
 
@@ -110,10 +97,6 @@ class Control(Deeds):
         """Switch the message content intent of the application on or off, or rename it."""
         await self.ask("bot", reads_messages=reads_messages, name=name)
 
-    async def revoke(self, *, revoked: bool = True) -> None:
-        """The token stops (or begins again) to be accepted: 401 and 4004."""
-        await self.ask("revoke", revoked=revoked)
-
     async def limit(
         self, method: str, count: int | None = 5, *, per: float = 5, retry_after: float | None = None
     ) -> None:
@@ -143,14 +126,6 @@ class Control(Deeds):
             nonce_seconds=nonce_seconds,
         )
 
-    async def pass_time(self, seconds: float) -> None:
-        """Move the platform's clock: ids, tokens, buckets, sessions, files."""
-        await self.ask("pass_time", seconds=seconds)
-
-    async def timing(self, *, latency_ms: float | None = None, effect: str | None = None) -> None:
-        """The round trip, and when a request takes effect: "arrival", "mixed" or "late" (see server.Timing)."""
-        await self.ask("timing", latency_ms=latency_ms, effect=effect)
-
     async def fault(
         self,
         do: Deed,
@@ -178,24 +153,12 @@ class Control(Deeds):
         (default: a web page) with that HTTP status; `flood` is for the bucket, or `everywhere` for all;
         `times=0` goes on for ever.
         """
-        fields: JSON = {"do": do, "at": at, "nth": nth, "times": times, "method": method, "channel": channel}
+        fields: JSON = {"do": do, "at": at, "nth": nth, "times": times, "method": method, "place": channel}
         fields |= {"text": text, "status": status, "code": code, "description": description, "body": body}
         fields |= {"retry_after": retry_after, "everywhere": everywhere, "seconds": seconds, "pid": pid}
         return int((await self.ask("fault", **fields))["fault"])
 
-    async def heal(self) -> None:
-        """Remove all faults and let hanging requests go on to their end."""
-        await self.ask("heal")
-
-    async def script_model(self, answers: Mapping[str, str] | None = None, *, ms: float | None = None) -> None:
-        """What the fake model answers to texts that contain a key, and how long it takes."""
-        await self.ask("script_model", answers=answers, ms=ms)
-
     # What a test sees.
-
-    async def state(self) -> JSON:
-        """All there is to know of this bot, see control.state."""
-        return await self.ask("state")
 
     async def texts(self, channel: int, *, by_bot: bool = True) -> list[str]:
         """The texts that stand in a channel for everybody, in order: those of the bot, or else those of people."""
@@ -235,10 +198,6 @@ class Control(Deeds):
         """
         return [one for one in (await self.state())["violations"] if kind in (None, one["kind"])]
 
-    async def requests(self, method: str | None = None) -> list[JSON]:
-        """The last requests, oldest first; at most 5,000."""
-        return list((await self.ask("requests", method=method))["requests"])
-
     async def files(self, channel: int, *, user: int | None = None) -> list[tuple[str, bytes]]:
         """The files of the bot's messages in a channel as a person (or everybody) sees them, in order: names and bytes.
 
@@ -250,7 +209,7 @@ class Control(Deeds):
     async def wait(
         self,
         *,
-        timeout: float = 20,
+        timeout: float = 60,
         channel: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,
@@ -272,16 +231,10 @@ class Control(Deeds):
         a connection. `delivered`: every event is written. `responded`: this interaction had its callback; `answered`:
         and its person sees more than that something is being made. `idle`: no request for so many seconds, none open.
         """
-        fields: JSON = {"timeout": timeout, "channel": channel, "bot_messages": bot_messages, "text": text}
+        fields: JSON = {"channel": channel, "bot_messages": bot_messages, "text": text}
         fields |= {"method": method, "count": count, "connected": connected, "identifies": identifies}
         fields |= {"resumes": resumes, "heartbeats": heartbeats, "delivered": delivered, "responded": responded}
-        waited = await self.ask("wait", **fields, answered=answered, idle=idle)
-        if not waited["met"]:
-            raise TimeoutError(f"not within {timeout} s: {waited['missing']}")
-
-    async def reset(self) -> None:
-        """Forget everything of this bot: guilds, messages, sessions, faults, counts."""
-        await self.ask("reset")
+        await self.until(timeout, **fields, answered=answered, idle=idle)
 
 
 @contextmanager
@@ -301,30 +254,6 @@ def reached(platform: Control) -> Iterator[None]:
         Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = base, gateway
 
 
-@asynccontextmanager
-async def running(*arguments: str, token: str = TOKEN) -> AsyncIterator[Control]:
+def running(*arguments: str, token: str = TOKEN) -> AbstractAsyncContextManager[Control]:
     """The platform in a process of its own, ended with the block. `arguments` are those of the command line."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.platforms.discord",
-        "--token",
-        token,
-        *arguments,
-        cwd=_ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        url = (await process.stdout.readline()).decode().strip()
-        if not url:
-            raise ControlError("the platform's process ended before it listened; its standard error tells why")
-        control = Control(url, token)
-        try:
-            yield control
-        finally:
-            await control.aclose()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
+    return started(Control, "tests.platforms.discord", token, arguments)

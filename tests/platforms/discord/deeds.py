@@ -11,11 +11,10 @@ import binascii
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-import httpx
+from tests.platforms.client import JSON, PlatformControl
 
-JSON: TypeAlias = dict[str, Any]
 ChannelKind: TypeAlias = Literal["text", "voice", "announcement", "forum", "media"]
 #: What the bot can be denied in a channel.
 Permission: TypeAlias = Literal[
@@ -27,10 +26,6 @@ TOKEN = "NDI0MjQyNDI0MjQyNDI0MjQy.remora.for-tests-only"
 GUILD, GENERAL, OWNER = 900, 901, 1000
 
 
-class ControlError(Exception):
-    """The platform could not do what the test asked; the message is its own."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What came of a person's words."""
@@ -39,27 +34,8 @@ class Said:
     message_id: int
 
 
-class Deeds:
-    """`url` is the platform's, `token` the bot's."""
-
-    def __init__(self, url: str, token: str = TOKEN, *, client: httpx.AsyncClient | None = None) -> None:
-        self.url = url
-        self.token = token
-        # Loopback speaks no TLS, and making ready for it takes longer than a test.
-        self._client = client or httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, verify=False)
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
-
-    async def ask(self, action: str, **fields: Any) -> JSON:
-        """One control request; None fields are left out. Raises `ControlError`."""
-        body = {name: value for name, value in fields.items() if value is not None}
-        response = await self._client.post(f"/control/{action}", json={"token": self.token, **body})
-        answer = response.json()
-        if response.status_code != 200:
-            raise ControlError(answer["error"])
-        assert isinstance(answer, dict)
-        return answer
+class Deeds(PlatformControl):
+    """See `Control`."""
 
     async def say(
         self,

@@ -12,14 +12,10 @@ from tests.platforms.discord.client import Deed
 class Fault(faults.Fault):
     """See `Control.fault`."""
 
+    apart = frozenset({"model", "extract", "download"})
+
     do: Deed
-    channel: int | None = None
     code: int = 0
     description: str = "502: Bad Gateway"
     retry_after: float = 3
     everywhere: bool = False
-
-    def matches(self, method: str, place: int | None, text: str) -> bool:
-        """Without a method any request of the API matches, and none to the chat model or for a file."""
-        right = method not in ("model", "extract", "download") if self.method is None else method == self.method
-        return right and self.channel in (None, place) and (self.text is None or self.text in text)

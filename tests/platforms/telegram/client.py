@@ -6,21 +6,15 @@ Invariants: one HTTP request per call; nothing is kept here but the address; wha
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import json
-import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import httpx
-
+from tests.platforms.client import JSON, PlatformControl, started
 from tests.platforms.faults import Moment
 
-JSON: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
 #: How a person or an admin changes the bot's place in a chat. `deactivate` sends no update, as on Telegram.
 Membership: TypeAlias = Literal["block", "unblock", "kick", "leave", "add", "deactivate"]
@@ -35,11 +29,6 @@ FileKind: TypeAlias = Literal["photo", "document", "voice", "audio", "video", "v
 
 #: The bot of a server that is told of no other.
 TOKEN = "4242:remora-test-bot"
-_ROOT = Path(__file__).parents[3]
-
-
-class ControlError(Exception):
-    """The platform could not do what the test asked; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,26 +77,8 @@ class Album:
     parts: tuple[Said, ...]
 
 
-class Control:
+class Control(PlatformControl):
     """The platform as one bot's tests see it. `url` is also the base address for Bot API clients."""
-
-    def __init__(self, url: str, token: str = TOKEN, *, client: httpx.AsyncClient | None = None) -> None:
-        self.url = url
-        self.token = token
-        # Loopback speaks no TLS, and making ready for it takes longer than a test.
-        self._client = client or httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, verify=False)
-
-    @property
-    def model_url(self) -> str:
-        """The base address of the fake chat model, for a provider's `base_url`."""
-        return f"{self.url}/model/v1"
-
-    def of(self, token: str) -> Control:
-        """The same platform seen from another of its bots."""
-        return Control(self.url, token, client=self._client)
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
 
     # What people do.
 
@@ -353,10 +324,6 @@ class Control:
         """
         await self.ask("webhook", to=to, second=second, patience=patience)
 
-    async def revoke(self, *, revoked: bool = True) -> None:
-        """The token stops (or begins again) to be accepted: 401."""
-        await self.ask("revoke", revoked=revoked)
-
     async def flood(
         self,
         *,
@@ -377,14 +344,6 @@ class Control:
             overall_per_second=overall_per_second,
             retry_after=retry_after,
         )
-
-    async def pass_time(self, seconds: float) -> None:
-        """Move the platform's clock: dates, flood windows, retry_after."""
-        await self.ask("pass_time", seconds=seconds)
-
-    async def timing(self, *, latency_ms: float | None = None, effect: str | None = None) -> None:
-        """The round trip, and when a request takes effect: "arrival", "mixed" or "late" (see server.Timing)."""
-        await self.ask("timing", latency_ms=latency_ms, effect=effect)
 
     async def fault(
         self,
@@ -419,7 +378,7 @@ class Control:
             nth=nth,
             times=times,
             method=method,
-            chat=chat,
+            place=chat,
             text=text,
             status=status,
             description=description,
@@ -430,19 +389,7 @@ class Control:
         )
         return int(made["fault"])
 
-    async def heal(self) -> None:
-        """Remove all faults and let hanging requests go on to their end."""
-        await self.ask("heal")
-
-    async def script_model(self, answers: Mapping[str, str] | None = None, *, ms: float | None = None) -> None:
-        """What the fake model answers to texts that contain a key, and how long it takes."""
-        await self.ask("script_model", answers=answers, ms=ms)
-
     # What a test sees.
-
-    async def state(self) -> JSON:
-        """All there is to know of this bot, see control.state."""
-        return await self.ask("state")
 
     async def texts(self, chat: int, *, by_bot: bool = True) -> list[str]:
         """The texts that stand in a chat, in order, without deleted ones."""
@@ -453,14 +400,10 @@ class Control:
         sent = (await self.ask("files", chat=chat))["files"]
         return [(name, base64.b64decode(data)) for name, data in sent]
 
-    async def requests(self, method: str | None = None) -> list[JSON]:
-        """The last requests, oldest first; at most 5,000."""
-        return list((await self.ask("requests", method=method))["requests"])
-
     async def wait(
         self,
         *,
-        timeout: float = 20,
+        timeout: float = 60,
         chat: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,
@@ -478,9 +421,8 @@ class Control:
         `delivered`: every update was confirmed, or taken by the webhook. `answered`: this callback was. `idle`: for so many seconds no request
         but getUpdates came, and none is open, of this bot or to the chat model.
         """
-        waited = await self.ask(
-            "wait",
-            timeout=timeout,
+        await self.until(
+            timeout,
             chat=chat,
             bot_messages=bot_messages,
             text=text,
@@ -491,53 +433,11 @@ class Control:
             answered=answered,
             idle=idle,
         )
-        if not waited["met"]:
-            raise TimeoutError(f"not within {timeout} s: {waited['missing']}")
-
-    async def reset(self) -> None:
-        """Forget everything of this bot: chats, updates, faults, counts."""
-        await self.ask("reset")
-
-    async def ask(self, action: str, **fields: Any) -> JSON:
-        """One control request; None fields are left out. Raises `ControlError`."""
-        body = {name: value for name, value in fields.items() if value is not None}
-        # Escaped, for people's clients send lone surrogates as well.
-        said = json.dumps({"token": self.token, **body})
-        response = await self._client.post(f"/control/{action}", content=said)
-        answer = response.json()
-        if response.status_code != 200:
-            raise ControlError(answer["error"])
-        assert isinstance(answer, dict)
-        return answer
 
 
-@asynccontextmanager
-async def running(*arguments: str, token: str = TOKEN) -> AsyncIterator[Control]:
+def running(*arguments: str, token: str = TOKEN) -> AbstractAsyncContextManager[Control]:
     """The platform in a process of its own, ended with the block. `arguments` are those of the command line."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.platforms.telegram",
-        "--token",
-        token,
-        *arguments,
-        cwd=_ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        url = (await process.stdout.readline()).decode().strip()
-        if not url:
-            raise ControlError("the platform's process ended before it listened; its standard error tells why")
-        control = Control(url, token)
-        try:
-            yield control
-        finally:
-            await control.aclose()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
+    return started(Control, "tests.platforms.telegram", token, arguments)
 
 
 def _update(answer: JSON) -> int | None:

@@ -23,6 +23,9 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
         ("no", "no"),
         ("不要", "no"),
         ("maybe", questions.UNCLEAR),
+        ("2", "no"),
+        ("也许", questions.UNCLEAR),
+        ("I am not sure yet", None),
         ("yes please", "yes"),
         ("Sí, por favor", "yes"),
         ("ja, bitte!", "yes"),
@@ -80,6 +83,19 @@ def test_a_choice_is_taken_by_its_number_and_a_doubtful_answer_is_known_as_such(
 def test_a_number_alone_never_does_what_takes_the_very_word(typed: str, taken: str) -> None:
     """A number may be meant for something else on the screen."""
     assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("the words", "words"), ("And the words, too!", "words"), ("only the memory", "memory"), ("this", None),
+        ("memory only", "memory"), ("nur die Erinnerung", "memory"), ("only this memory is about Ada", None),
+    ],
+)  # fmt: skip
+def test_a_choice_may_be_said_in_part(typed: str, taken: str | None) -> None:
+    """People don't copy a label word by word."""
+    question = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
+    assert questions.typed(question, typed) == taken
 
 
 def test_a_button_names_its_question_and_its_choice() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import AttachmentKind, Chunk
+from channels.base import AttachmentKind, Chunk, Inbound
 from channels.markup import telegram
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language, wording
 from gateway.commands.table import TABLE
-from gateway.commands.texts import Texts, spoken, written_in
+from gateway.commands.texts import Texts, heard_in, spoken, written_in
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
@@ -30,6 +30,35 @@ def test_every_language_has_the_same_texts_with_the_same_fields() -> None:
     english = {key: _fields(text) for key, text in CATALOGUE["en"].items()}
     for language in CATALOGUE:
         assert {key: _fields(text) for key, text in CATALOGUE[language].items()} == english
+
+
+#: Groups of texts of which some are for admins alone or the same everywhere, or which never stand side by side.
+_IN_PART = {"example", "help", "pair", "dead", "night", "jobs", "note"}
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "ja"])
+def test_no_answer_mixes_languages(language: Language) -> None:
+    """Texts of one group are put together, so they are all translated or none is."""
+    translated = set(wording(language)["texts"])
+    half = {key.partition(".")[0] for key in translated} - _IN_PART
+    assert {key for key in CATALOGUE["en"] if key.partition(".")[0] in half} <= translated
+
+
+@pytest.mark.parametrize(
+    ("text", "app", "told"),
+    [
+        ("/why all", "de", "de"), ("/why all", "", "en"), ("/start", "zh-hans", "zh"), ("/memory edit m_eslas el", "", "en"), ("/remember 我喜欢茶", "", "zh"),
+        ("/remember ich mag keinen Tee", "en", "de"), ("hola, ¿cómo estás?", "de", "es"), ("[sticker 👍]", "de", "de"),
+        ("[voice message; nobody can listen to it]", "de", "de"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_command_tell_no_language(text: str, app: str, told: Language) -> None:
+    """They are English whoever types them, and so are the labels of attachments."""
+    said = Inbound(
+        channel="telegram", platform="telegram", bot_id="1", update_key="1", chat="1", chat_kind="private",
+        author_id="1", author_name="Ada", message_id="1", text=text, sent_at=0, language=app,
+    )  # fmt: skip
+    assert heard_in(said, "en") == told
 
 
 @pytest.mark.parametrize("command", TABLE, ids=lambda command: command.name)
@@ -51,7 +80,7 @@ def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> 
     "why",
     [
         "too_large", "no_reader", "unreadable", "unreachable", "no_transcriber", "not_transcribed", "empty", "off",
-        "locked", "no_sight",
+        "locked", "no_sight", "no_model",
     ],
 )  # fmt: skip
 def test_every_reason_an_attachment_was_of_no_use_has_words_for_the_person(why: str) -> None:

@@ -73,8 +73,12 @@ async def test_why_nothing_is_noted_is_said(learning: Learning, why: str) -> Non
 
 
 async def test_an_attachment_is_not_looked_into() -> None:
-    text = await reply("", attached=("[picture: cat.jpg]",))
-    assert text.startswith("I got [picture: cat.jpg]. Without a language model")
+    text = await reply("", attached=("sticker 👍",))
+    assert text.startswith("I got: sticker 👍. I keep it in our conversation")
+
+
+async def test_nothing_is_made_of_a_message_without_words() -> None:
+    assert (await reply("")).startswith("I can't make anything of that.")
 
 
 async def test_text_is_streamed_once() -> None:
