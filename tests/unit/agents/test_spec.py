@@ -75,7 +75,7 @@ def test_scalar_left_empty_is_refused() -> None:
         ({"models": [openai(timeout="inf")]}, ("models", 0, "timeout")),
         ({"models": [openai(sees="images")]}, ("models", 0, "sees")),
         ({"models": [openai(context=100)]}, ("models", 0, "context")),
-        ({"models": [openai(provider="anthropic")]}, ("models", 0, "provider")),
+        ({"models": [openai(provider="antropic")]}, ("models", 0, "provider")),
         ({"tools": ["shell"]}, ("tools", 0)),
         ({"rules": [""]}, ("rules", 0)),
         ({"language": "tlh"}, ("language",)),
