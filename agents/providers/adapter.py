@@ -36,7 +36,7 @@ from agents.llm import (
 )
 from agents.output import Output
 from agents.providers import quirks as signs
-from agents.providers.answer import Answer, json_object
+from agents.providers.answer import Assembled, json_object
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
@@ -125,14 +125,14 @@ class Adapter(ABC):
         """Returns the request as the server wants it; `messages` stand in for the request's own."""
 
     @abstractmethod
-    def add(self, answer: Answer, chunk: dict[str, Any]) -> str:
+    def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
         """Adds one JSON object of the body to the answer. Returns what can be shown now."""
 
     @abstractmethod
     def is_answer(self, whole: Mapping[str, Any]) -> bool:
         """Returns whether a body that is no stream is an answer or an error."""
 
-    async def _asked(self, request: Request, on_text: OnText | None, besides: Set[Quirk] = frozenset()) -> Answer:
+    async def _asked(self, request: Request, on_text: OnText | None, besides: Set[Quirk] = frozenset()) -> Assembled:
         response = await self._open(request, besides)
         output = Output(
             offered=[tool.name for tool in request.tools],
@@ -141,7 +141,7 @@ class Adapter(ABC):
             thinking="thinking" in self._quirks,
         )
         patience = asyncio.get_running_loop().time() + self._model.timeout
-        answer = Answer(output=output, patience=patience, asked=[message.content for message in request.messages])
+        answer = Assembled(output=output, patience=patience, asked=[message.content for message in request.messages])
         try:
             await self._read(response, answer, on_text)
         except BaseException:
@@ -233,7 +233,7 @@ class Adapter(ABC):
         except (httpx.RequestError, ssl.SSLError) as error:
             raise self._server.unreachable(error, self._model.timeout) from error
 
-    async def _read(self, response: httpx.Response, answer: Answer, on_text: OnText | None) -> None:
+    async def _read(self, response: httpx.Response, answer: Assembled, on_text: OnText | None) -> None:
         """Reads the whole answer, streamed or not: some servers answer a request for a stream with plain JSON."""
         plain = bytearray()
         streamed: bool | None = None
@@ -269,7 +269,7 @@ class Adapter(ABC):
         if rest and on_text is not None:
             await on_text(rest)
 
-    async def _lines(self, response: httpx.Response, answer: Answer) -> AsyncGenerator[bytes, None]:
+    async def _lines(self, response: httpx.Response, answer: Assembled) -> AsyncGenerator[bytes, None]:
         r"""Yields the body's lines, some ending in \r. Only \n ends a line: Unicode's separators may be text."""
         pending: list[bytes] = []
         size = held = 0
@@ -295,7 +295,7 @@ class Adapter(ABC):
                 raise self._broken_off(error) from error
         yield b"".join(pending)
 
-    async def _take_whole(self, answer: Answer, body: bytearray, on_text: OnText | None) -> None:
+    async def _take_whole(self, answer: Assembled, body: bytearray, on_text: OnText | None) -> None:
         """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
@@ -305,7 +305,7 @@ class Adapter(ABC):
         await self._take(answer, whole, on_text)
         answer.ended = True
 
-    async def _take(self, answer: Answer, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
+    async def _take(self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
         """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
         if chunk is None:
             raise BadCompletion(
@@ -324,7 +324,7 @@ class Adapter(ABC):
         if text and on_text is not None:
             await on_text(text)
 
-    def _completion(self, request: Request, answer: Answer) -> Completion:
+    def _completion(self, request: Request, answer: Assembled) -> Completion:
         text = answer.output.text
         calls = answer.tool_calls({call.id for message in request.messages for call in message.tool_calls})
         if len(calls) > _MOST_CALLS:
@@ -371,7 +371,7 @@ class Adapter(ABC):
             " or check that base_url leads to a chat completions API."
         )
 
-    def _empty(self, request: Request, answer: Answer) -> ModelError:
+    def _empty(self, request: Request, answer: Assembled) -> ModelError:
         finish = answer.finish
         if not answer.begun and self.read_tokens(request) > self._model.context // 2:
             return ContextOverflow(

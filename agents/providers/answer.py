@@ -25,7 +25,7 @@ _CUT = frozenset(("length", "max_tokens", "model_length", "max_output_tokens", "
 
 
 @dataclass(slots=True)
-class Call:
+class CallParts:
     """A tool call, assembled from its fragments."""
 
     id: str = ""
@@ -34,7 +34,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Answer:
+class Assembled:
     """An answer, assembled from its pieces.
 
     `patience` is the time, on the loop's clock, when it counts as stalled. `asked` are the texts that it answers.
@@ -47,8 +47,8 @@ class Answer:
     half: str = ""
     #: The characters of text and arguments so far.
     size: int = 0
-    calls: list[Call] = field(default_factory=list)
-    by_index: dict[int, Call] = field(default_factory=dict)
+    calls: list[CallParts] = field(default_factory=list)
+    by_index: dict[int, CallParts] = field(default_factory=dict)
     usage: Usage | None = None
     model: str = ""
     finish: str | None = None
@@ -87,7 +87,7 @@ class Answer:
         last = self.calls[-1] if self.calls else None
         call = self.by_index.get(index) if isinstance(index, int) else last
         if call is None or _starts_anew(call, call_id, name):
-            call = Call()
+            call = CallParts()
             self.calls.append(call)
             if isinstance(index, int):
                 self.by_index[index] = call
@@ -104,11 +104,11 @@ class Answer:
 
     def tool_calls(self, taken: Collection[str]) -> tuple[ToolCall, ...]:
         """Returns the calls, those written in the text included, with ids that are not in `taken`."""
-        written = [Call(name=name, arguments=[arguments]) for name, arguments in self.output.calls]
+        written = [CallParts(name=name, arguments=[arguments]) for name, arguments in self.output.calls]
         return tuple(_with_ids([*self.calls, *(() if self.calls else written)], taken=taken))
 
 
-def _starts_anew(call: Call, call_id: object, name: object) -> bool:
+def _starts_anew(call: CallParts, call_id: object, name: object) -> bool:
     """Returns whether a fragment with this id and name begins a new call instead of continuing `call`.
 
     Fragments of one call may repeat its id and name. Some servers send several complete calls under one index, and some
@@ -128,7 +128,7 @@ def json_object(text: str | bytes | bytearray) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _with_ids(calls: list[Call], *, taken: Collection[str]) -> Iterator[ToolCall]:
+def _with_ids(calls: list[CallParts], *, taken: Collection[str]) -> Iterator[ToolCall]:
     """Yields the calls, each with a unique id that is not in `taken`.
 
     A missing, repeated or malformed id is replaced by one made from the call's number in the conversation, because

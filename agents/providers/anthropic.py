@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.llm import ChatMessage, Request, Usage
 from agents.providers.adapter import UNSEEN, Adapter
-from agents.providers.answer import Answer, json_object, token_count
+from agents.providers.answer import Assembled, json_object, token_count
 from agents.providers.quirks import Quirk
 from agents.providers.roles import without_tools
 
@@ -67,7 +67,7 @@ class AnthropicProvider(Adapter):
     def is_answer(self, whole: Mapping[str, Any]) -> bool:
         return "content" in whole or "error" in whole
 
-    def add(self, answer: Answer, chunk: dict[str, Any]) -> str:
+    def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
         match chunk.get("type"):
             case "message_start" if isinstance(chunk.get("message"), dict):
                 self._add_head(answer, chunk["message"])
@@ -89,7 +89,7 @@ class AnthropicProvider(Adapter):
                 answer.ended = True
         return ""
 
-    def _add_whole(self, answer: Answer, message: dict[str, Any]) -> str:
+    def _add_whole(self, answer: Assembled, message: dict[str, Any]) -> str:
         self._add_head(answer, message)
         answer.finished(_finish(message.get("stop_reason")))
         blocks = message.get("content")
@@ -100,11 +100,11 @@ class AnthropicProvider(Adapter):
         ]
         return "".join(shown)
 
-    def _add_head(self, answer: Answer, message: dict[str, Any]) -> None:
+    def _add_head(self, answer: Assembled, message: dict[str, Any]) -> None:
         answer.named(message.get("model"))
         self._add_usage(answer, message.get("usage"))
 
-    def _add_block(self, answer: Answer, block: dict[str, Any], index: object, *, whole: bool) -> str:
+    def _add_block(self, answer: Assembled, block: dict[str, Any], index: object, *, whole: bool) -> str:
         if block.get("type") == "tool_use":
             # A stream begins with an empty input and sends its text afterwards.
             arguments = block.get("input") if whole else None
@@ -112,7 +112,7 @@ class AnthropicProvider(Adapter):
         text = block.get("text")
         return answer.add_text(text) if isinstance(text, str) and text else ""
 
-    def _add_usage(self, answer: Answer, raw: object) -> None:
+    def _add_usage(self, answer: Assembled, raw: object) -> None:
         """Adds what the server counted. It names cached tokens apart; the answer's tokens come last."""
         if not isinstance(raw, dict):
             return

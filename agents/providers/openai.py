@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.llm import ChatMessage, Picture, Request, ToolSpec, Usage
 from agents.providers.adapter import UNSEEN, Adapter
-from agents.providers.answer import Answer, token_count
+from agents.providers.answer import Assembled, token_count
 from agents.providers.quirks import Quirk
 
 
@@ -44,7 +44,7 @@ class OpenAIProvider(Adapter):
             body["response_format"] = {"type": "json_object"}
         return body | model.extra_body
 
-    def add(self, answer: Answer, chunk: dict[str, Any]) -> str:
+    def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
         answer.named(chunk.get("model"))
         usage = chunk.get("usage")
         if usage is None and isinstance(chunk.get("x_groq"), dict):  # Groq reports usage here

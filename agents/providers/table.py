@@ -26,7 +26,7 @@ ProviderName: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownServer:
     """A server known by name.
 
     `variable` is the environment variable with its key; empty if it needs none. `model` is a model that is cheap, fast
@@ -49,50 +49,50 @@ class Known:
 #: The tokens that a model on one's own machine is given unless its context is configured.
 LOCAL_CONTEXT = 32_000
 
-KNOWN: Mapping[str, Known] = {
-    "openai": Known(
+KNOWN: Mapping[str, KnownServer] = {
+    "openai": KnownServer(
         title="OpenAI", base_url="https://api.openai.com/v1", variable="OPENAI_API_KEY", model="gpt-4o-mini"
     ),
-    "anthropic": Known(
+    "anthropic": KnownServer(
         title="Anthropic",
         base_url="https://api.anthropic.com/v1",
         variable="ANTHROPIC_API_KEY",
         model="claude-haiku-4-5",
         context=200_000,
     ),
-    "gemini": Known(
+    "gemini": KnownServer(
         title="Gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         variable="GEMINI_API_KEY",
         model="gemini-2.5-flash",
         context=1_000_000,
     ),
-    "openrouter": Known(
+    "openrouter": KnownServer(
         title="OpenRouter",
         base_url="https://openrouter.ai/api/v1",
         variable="OPENROUTER_API_KEY",
         model="openai/gpt-4o-mini",
     ),
-    "groq": Known(
+    "groq": KnownServer(
         title="Groq",
         base_url="https://api.groq.com/openai/v1",
         variable="GROQ_API_KEY",
         model="llama-3.3-70b-versatile",
     ),
-    "mistral": Known(
+    "mistral": KnownServer(
         title="Mistral",
         base_url="https://api.mistral.ai/v1",
         variable="MISTRAL_API_KEY",
         model="mistral-small-latest",
     ),
-    "deepseek": Known(
+    "deepseek": KnownServer(
         title="DeepSeek",
         base_url="https://api.deepseek.com/v1",
         variable="DEEPSEEK_API_KEY",
         model="deepseek-chat",
         context=64_000,
     ),
-    "ollama": Known(title="Ollama", base_url="http://localhost:11434/v1", context=LOCAL_CONTEXT, slots=1),
-    "lmstudio": Known(title="LM Studio", base_url="http://localhost:1234/v1", context=LOCAL_CONTEXT, slots=1),
-    "llamacpp": Known(title="llama.cpp", base_url="http://localhost:8080/v1", context=LOCAL_CONTEXT, slots=1),
+    "ollama": KnownServer(title="Ollama", base_url="http://localhost:11434/v1", context=LOCAL_CONTEXT, slots=1),
+    "lmstudio": KnownServer(title="LM Studio", base_url="http://localhost:1234/v1", context=LOCAL_CONTEXT, slots=1),
+    "llamacpp": KnownServer(title="llama.cpp", base_url="http://localhost:8080/v1", context=LOCAL_CONTEXT, slots=1),
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import SecretStr, ValidationError
 
-from agents.providers.table import KNOWN, Known
+from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli.exits import EX_CANTCREAT, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import TEXTS, language
@@ -336,7 +336,7 @@ def _summary(asking: _Asking, names: list[str]) -> str:
     return first if len(names) <= 2 else asking.text("more", names=first, count=len(names) - 2)
 
 
-def _vendor_line(asking: _Asking, vendor: Known) -> str:
+def _vendor_line(asking: _Asking, vendor: KnownServer) -> str:
     if not os.environ.get(vendor.variable, "").strip():
         return vendor.title
     return asking.text("key_set", name=vendor.title, variable=vendor.variable)

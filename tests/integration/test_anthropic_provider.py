@@ -21,12 +21,21 @@ from agents.llm import (
     Picture,
     Request,
     ToolCall,
+    ToolSpec,
     Usage,
 )
 from agents.providers.connect import connect
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
-from tests.integration.test_openai_provider import HELLO, KEY, WEATHER, refuses_once, replies, wire
+from tests.kit.wire import refuses_once, replies, wire
+
+KEY = "sk-ant-0123456789abcdef"
+HELLO = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),))
+WEATHER = ToolSpec(
+    name="weather",
+    description="The weather in a city",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
 
 
 @asynccontextmanager
