@@ -88,7 +88,7 @@ class Chain:
         screen = _Screen(on_text)
         failures: list[tuple[str, ModelError]] = []
         until = None if self._seconds is None else self._now() + self._seconds
-        waiting = self._order()
+        waiting = self._order(request.model)
         too_small = 0
         while waiting:
             member = waiting.pop(0)
@@ -126,8 +126,12 @@ class Chain:
             for member in self._members:
                 stack.push_async_callback(member.provider.aclose)
 
-    def _order(self) -> list[Member]:
-        return sorted(self._members, key=lambda member: self._servers.failing(*member.keys))
+    def _order(self, wanted: str) -> list[Member]:
+        """Returns the models as they are to be asked: what fails last, and of the others the `wanted` one first."""
+        return sorted(
+            self._members,
+            key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted),
+        )
 
     async def _retried(
         self, member: Member, request: Request, screen: _Screen, *, until: float | None, last: bool

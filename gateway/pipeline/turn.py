@@ -334,7 +334,7 @@ class TurnRunner:
     ) -> Outcome:
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
         request = self._request(served, turn, view, heard, attached, texts, learned or Revision())
-        request = replace(request, on_aborted=course.aborted.append)
+        request = replace(request, model=turn.context.session.chosen_model or "", on_aborted=course.aborted.append)
         toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now)
         tools = toolbox.tools(
             served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]

@@ -53,6 +53,7 @@ class Session:
     """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
+    `chosen_model` is the model that was chosen with /model.
     """
 
     id: int
@@ -70,6 +71,7 @@ class Session:
     snapshot_at: int | None
     last_message_at: int | None
     manner: bool = True
+    chosen_model: str | None = None
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
@@ -578,6 +580,11 @@ def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
     )
 
 
+def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
+    """Notes which model is asked first in a session; None leaves it to the agent's file."""
+    tx.run("update sessions set chosen_model = ? where id = ?", (name, session_id))
+
+
 def chosen_agents(reader: Reader) -> dict[str, str]:
     """Returns the names of the chosen agents, by session key."""
     rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
@@ -903,7 +910,8 @@ _ACCOUNT = (
 
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
-    " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning, c.manner"
+    " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
+    " c.learning, c.manner"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 
@@ -935,6 +943,7 @@ def _session(row: Row) -> Session:
         sitting=row["sitting"],
         summary=row["summary"],
         active_task=row["active_task"],
+        chosen_model=row["chosen_model"],
         snapshot=None if snapshot is None else tuple(json.loads(snapshot)),
         snapshot_at=row["snapshot_at"],
         last_message_at=row["last_message_at"],

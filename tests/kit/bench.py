@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from agents.llm import Completion, OnText, Request
+from agents.spec import ModelSpec
 from channels.base import (
     Button,
     Capabilities,
@@ -71,6 +72,7 @@ class Bench:
         self.databases = {"assistant": "remora.db"}
         self.rules = Rules(open_to_all=True)
         self.placeholder_seconds = 1.5
+        self.models: tuple[ModelSpec, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -97,7 +99,7 @@ class Bench:
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name) for name in self.databases},
+            {name: agent(self.model, name, models=self.models) for name in self.databases},
             stores,
             {self.screen.id: self.screen},
             self.clock,
