@@ -72,6 +72,7 @@ class Bench:
         self.databases = {"assistant": "remora.db"}
         self.rules = Rules(open_to_all=True)
         self.placeholder_seconds = 1.5
+        self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
@@ -95,7 +96,7 @@ class Bench:
                 {self.screen.id: self.screen},
                 self.clock,
                 ids,
-                limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds),
+                limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds, seconds=self.seconds),
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
