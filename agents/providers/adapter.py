@@ -26,7 +26,9 @@ from agents.llm import (
     ChatMessage,
     Completion,
     ContextOverflow,
+    ModelAuth,
     ModelError,
+    ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
     OnText,
@@ -111,7 +113,11 @@ class Adapter(ABC):
         if not answer.begun and "stream" not in self._quirks:
             # llama-cpp-python ends a stream without a word if the request is too long; asked plainly, it says so.
             answer = await self._asked(request, on_text, {"stream"})
-        return self._completion(request, answer)
+        try:
+            return self._completion(request, answer)
+        except BadCompletion:
+            self._abort(request, answer.output.text, answer.usage)
+            raise
 
     async def aclose(self) -> None:  # noqa: B027 - there is nothing to close
         """Does nothing: each call closes its response, and the client belongs to the caller."""
@@ -144,8 +150,9 @@ class Adapter(ABC):
         answer = Assembled(output=output, patience=patience, asked=[message.content for message in request.messages])
         try:
             await self._read(response, answer, on_text)
-        except BaseException:
-            self._abort(request, answer.output.text, answer.usage)
+        except BaseException as error:
+            if not isinstance(error, ContextOverflow | ModelAuth | ModelRateLimited | ModelRefused):
+                self._abort(request, answer.output.text, answer.usage)
             raise
         finally:
             await response.aclose()
@@ -337,7 +344,8 @@ class Adapter(ABC):
         if not calls and not text.strip():
             raise self._empty(request, answer)
         written = self._count_tokens(text) + sum(self._count_tokens(call.name + call.arguments) for call in calls)
-        usage = answer.usage or Usage(input_tokens=self.read_tokens(request), output_tokens=written, estimated=True)
+        counted = answer.usage if answer.usage != Usage() else None  # zeros are no count
+        usage = counted or Usage(input_tokens=self.read_tokens(request), output_tokens=written, estimated=True)
         return Completion(
             text=text,
             model=answer.model or self._model.model,
