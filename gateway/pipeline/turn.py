@@ -74,6 +74,8 @@ log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 8
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES = 10_000_000
+#: The most characters kept of an answer that was stopped or failed: a model gone wrong writes without end.
+_LONGEST_PARTIAL = 8_000
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -267,7 +269,7 @@ class TurnRunner:
 
         What was shown of the answer stays, in history too, with `told` after it. Without any, `told` is all.
         """
-        shown = self._mask(heard)(course.streamed).strip()
+        shown = self._mask(heard)(course.streamed).strip()[:_LONGEST_PARTIAL]
         if not shown:
             return Outcome(pieces=pieces(channel, told, buttons=retry), error=error)
         said = self._utterance(ChatMessage(role="assistant", content=f"{shown} […]"))
