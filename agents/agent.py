@@ -19,6 +19,9 @@ from agents.marks import unmarked
 from agents.tools import Tool
 
 MAX_STEPS = 25
+#: After so many calls with the same arguments, the model is offered no tools until it has answered.
+_MOST_REPEATED = 3
+_REPEATED = "You have asked for this before; the result is the same. Answer the person now.\n"
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
 #: Characters that vendors refuse in a tool's name (OpenAI takes letters, digits, _ and -, at most 64).
@@ -36,13 +39,15 @@ _DEEPEST_ARGUMENTS = 32
 class Reply:
     """The result of a turn: the answer, the tool traffic before it, and every completion paid for in this attempt.
 
-    `shown` is everything the person reads: the model's text before its tool calls, and the answer.
+    `shown` is everything the person reads: the model's text before its tool calls, and the answer. `cut` is true if the
+    answer ended at a limit of tokens.
     """
 
     text: str
     shown: str
     traffic: tuple[ChatMessage, ...]
     completions: tuple[Completion, ...]
+    cut: bool = False
 
 
 async def run(
@@ -62,11 +67,13 @@ async def run(
     traffic: list[ChatMessage] = []
     paid: list[Completion] = []
     spoken: list[str] = []
+    results = _Results()
     for n in range(MAX_STEPS):
         if n < len(stored):
             completion = stored[n]
         else:
-            specs = tuple(tool.spec for tool in offered) if n < MAX_STEPS - 1 else ()
+            last = n == MAX_STEPS - 1 or results.exhausted
+            specs = () if last else tuple(tool.spec for tool in offered)
             completion = await provider.complete(
                 replace(request, messages=(*request.messages, *traffic), tools=specs),
                 _continued(on_text) if spoken else on_text,
@@ -76,12 +83,18 @@ async def run(
             await keep_step(n, completion)
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
-        if not completion.tool_calls:
+        if not completion.tool_calls or (results.exhausted and completion.text.strip()):
             if not completion.text.strip():
                 raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
             return Reply(
-                text=completion.text, shown=_BREAK.join(spoken), traffic=tuple(traffic), completions=tuple(paid)
+                text=completion.text,
+                shown=_BREAK.join(spoken),
+                traffic=tuple(traffic),
+                completions=tuple(paid),
+                cut=completion.finish == "length",
             )
+        if results.exhausted:
+            break
         traffic.append(
             ChatMessage(
                 role="assistant",
@@ -90,11 +103,47 @@ async def run(
             )
         )
         for i, wanted in enumerate(completion.tool_calls):
-            result = await tools.call(offered, wanted, step=n, index=i)
-            traffic.append(ChatMessage(role="tool", content=unmarked(redact(result)), tool_call_id=wanted.id))
-    raise BadCompletion(
-        f"{provider.name} asked for tools {MAX_STEPS} times without answering. Ask a narrower question."
-    )
+            result = results.known(wanted)
+            if result is None:
+                result = results.keep(wanted, unmarked(redact(await tools.call(offered, wanted, step=n, index=i))))
+            traffic.append(ChatMessage(role="tool", content=result, tool_call_id=wanted.id))
+    raise BadCompletion(f"{provider.name} asked for tools {n + 1} times without answering. Ask a narrower question.")
+
+
+class _Results:
+    """The results of a turn's tool calls, so that a model that asks the same again and again gets the same answer.
+
+    A new call may change what the earlier ones would find, so it clears their results, but not their number.
+    """
+
+    def __init__(self) -> None:
+        self.exhausted = False
+        self._results: dict[tuple[str, str], str] = {}
+        self._times: dict[tuple[str, str], int] = {}
+
+    def known(self, wanted: ToolCall) -> str | None:
+        """Returns the result of the same call made before, with a word on it; None if it has to be made."""
+        key = _identity(wanted)
+        self._times[key] = self._times.get(key, 0) + 1
+        self.exhausted = self.exhausted or self._times[key] >= _MOST_REPEATED
+        result = self._results.get(key)
+        return None if result is None else _REPEATED * (self._times[key] >= _MOST_REPEATED) + result
+
+    def keep(self, wanted: ToolCall, result: str) -> str:
+        """Keeps the result of a call that was made, and returns it."""
+        key = _identity(wanted)
+        if self._times[key] == 1:
+            self._results.clear()
+        self._results[key] = result
+        return result
+
+
+def _identity(wanted: ToolCall) -> tuple[str, str]:
+    """Returns what makes two calls the same: the tool, and the arguments in whatever order and spacing."""
+    try:
+        return wanted.name, json.dumps(json.loads(wanted.arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return wanted.name, wanted.arguments
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:

@@ -3,7 +3,7 @@
 Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
 two beginnings of one answer; a wait asked for by a vendor is never cut short, and none is begun that the caller would
 not see the end of; a model that hangs does not use up the time of the next one by being asked again; errors name all
-models tried.
+models tried. A request that is too long for one model is given only to models that can read more.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from agents.llm import Completion, ContextOverflow, ModelError, OnText, Provider, Request
+from agents.llm import Completion, ContextOverflow, ModelError, ModelUnavailable, OnText, Provider, Request
+from agents.servers import Servers
 
 #: Seconds before the second, third and fourth try of one model, each varied by up to a quarter either way.
 WAITS = (0.5, 2.0, 8.0)
@@ -26,82 +28,113 @@ DEMOTED = 60.0
 SLOW = 10.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A model of a chain: what it can read in tokens, its server's address, and the calls the server takes at once."""
+
+    provider: Provider
+    context: int = 0
+    address: str = ""
+    slots: int | None = None
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The names by which failures are noted: the model's, and its server's."""
+        return self.provider.name, self.address or self.provider.name
+
+
 class Chain:
     """Implements `agents.llm.Provider` over `providers`, in order of preference.
 
     `sleep` waits for seconds, `random` gives numbers in [0, 1), `now` gives seconds on a clock that never
     goes back. The total time is limited by whoever calls `complete`; `seconds` tells that limit, so that what went
-    wrong is said at once where waiting could bring no answer in time. None: no limit is known. Raises `ValueError`
-    without providers.
+    wrong is said at once where waiting could bring no answer in time. None: no limit is known. `servers` is shared by
+    the chains of a process. The calls of a `background` chain give way to all others. Raises `ValueError` without
+    providers.
     """
 
     def __init__(
         self,
-        providers: Sequence[Provider],
+        providers: Sequence[Provider | Member],
         *,
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
         now: Callable[[], float],
         seconds: float | None = None,
+        servers: Servers | None = None,
+        background: bool = False,
     ) -> None:
         if not providers:
             raise ValueError("a chain needs at least one model")
-        self._providers = tuple(providers)
+        self._members = tuple(one if isinstance(one, Member) else Member(provider=one) for one in providers)
         self._sleep = sleep
         self._random = random
         self._now = now
         self._seconds = seconds
-        self._demoted_until: dict[int, float] = {}
+        self._servers = Servers(now) if servers is None else servers
+        self._background = background
 
     @property
     def name(self) -> str:
         """The names of all models in order of preference; a completion tells which one answered."""
-        return " > ".join(provider.name for provider in self._providers)
+        return " > ".join(member.provider.name for member in self._members)
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        """The first answer any model gives.
+        """Returns the first answer any model gives.
 
-        A `ContextOverflow` is raised at once, for the caller to shorten the request. Otherwise the last
-        model's error is raised, its text telling of all. Nothing but a `ModelError` moves the chain on.
+        Raises the last model's error, its text telling of all, or a `ContextOverflow` if no model can read that much.
+        Nothing but a `ModelError` moves the chain on.
         """
         screen = _Screen(on_text)
         failures: list[tuple[str, ModelError]] = []
         until = None if self._seconds is None else self._now() + self._seconds
-        order = self._order()
-        for index in order:
-            provider = self._providers[index]
+        waiting = self._order(request.model)
+        too_small = 0
+        while waiting:
+            member = waiting.pop(0)
             asked_at = self._now()
             try:
-                completion = await self._retried(provider, request, screen, until=until, last=index == order[-1])
+                completion = await self._retried(member, request, screen, until=until, last=not waiting)
             except asyncio.CancelledError:
                 # The caller's patience ended before the model's: let the next message be answered by another one.
-                if not screen.used and self._now() - asked_at >= SLOW:
-                    self._demoted_until[index] = self._now() + DEMOTED
+                if not screen.used and not self._background and self._now() - asked_at >= SLOW:
+                    self._servers.failed(member.keys[0], DEMOTED)
                 raise
             except ModelError as error:
-                failures.append((provider.name, error))
+                failures.append((member.provider.name, error))
                 if isinstance(error, ContextOverflow):
-                    break
-                self._demoted_until[index] = self._now() + max(DEMOTED, error.retry_after or 0.0)
+                    too_small = max(too_small, member.context)
+                    waiting = [other for other in waiting if other.context > too_small]
+                else:
+                    self._note(member, error)
                 if screen.used:
                     break
             else:
-                self._demoted_until.pop(index, None)
+                self._servers.answered(*member.keys)
                 return completion
         raise _told(failures, cut=screen.used) from failures[-1][1]
+
+    def _note(self, member: Member, error: ModelError) -> None:
+        """Notes a failure: a server that can't be reached fails for all of its models."""
+        model, server = member.keys
+        unreachable = isinstance(error, ModelUnavailable)
+        self._servers.failed(server if unreachable else model, max(DEMOTED, error.retry_after or 0.0))
 
     async def aclose(self) -> None:
         """Close every provider, also when one fails to."""
         async with AsyncExitStack() as stack:
-            for provider in self._providers:
-                stack.push_async_callback(provider.aclose)
+            for member in self._members:
+                stack.push_async_callback(member.provider.aclose)
 
-    def _order(self) -> list[int]:
-        now = self._now()
-        return sorted(range(len(self._providers)), key=lambda index: self._demoted_until.get(index, now) > now)
+    def _order(self, wanted: str) -> list[Member]:
+        """Returns the models as they are to be asked: what fails last, and of the others the `wanted` one first."""
+        return sorted(
+            self._members,
+            key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted),
+        )
 
     async def _retried(
-        self, provider: Provider, request: Request, screen: _Screen, *, until: float | None, last: bool
+        self, member: Member, request: Request, screen: _Screen, *, until: float | None, last: bool
     ) -> Completion:
         """Ask one model, again where that may help; `until` is when the caller gives up, `last` is no other model."""
         begun = self._now()
@@ -122,7 +155,7 @@ class Chain:
         async def attempt() -> Completion:
             nonlocal begun
             begun = self._now()
-            return await provider.complete(request, screen.listener)
+            return await self._asked(member, request, screen)
 
         retrying = AsyncRetrying(
             sleep=self._sleep,
@@ -133,6 +166,15 @@ class Chain:
         )
         completion: Completion = await retrying(attempt)
         return completion
+
+    async def _asked(self, member: Member, request: Request, screen: _Screen) -> Completion:
+        address = member.keys[1]
+        if self._background:
+            return await self._servers.in_background(
+                address, member.slots, lambda: member.provider.complete(request, screen.listener)
+            )
+        async with self._servers.live(address, member.slots):
+            return await member.provider.complete(request, screen.listener)
 
     def _wait(self, state: RetryCallState) -> float:
         # tenacity asks for a wait after the last try too, before it sees that it has to stop.

@@ -89,7 +89,8 @@ class Request:
     for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
     it ends. `attached` lists the labels of what came beside the words and was not spoken. `learning` tells whether
     anything could have been noted. `language` is the code of the language to answer in, `moment` the present time in
-    the person's zone, and `agent` the name to go by.
+    the person's zone, and `agent` the name to go by. `model` names the one to ask
+    first, if any. `on_aborted` is told what a call without an answer has cost.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -106,6 +107,8 @@ class Request:
     language: str = "en"
     moment: datetime | None = None
     agent: str = ""
+    model: str = ""
+    on_aborted: Callable[[Completion], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

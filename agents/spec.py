@@ -31,6 +31,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from agents.providers.table import KNOWN, ProviderName
+
 ToolName: TypeAlias = Literal[
     "now",
     "search_memory",
@@ -156,13 +158,14 @@ class PriceSpec(Section):
 
 
 class ModelSpec(Section):
-    """A language model and how to reach it. The provider `openai` is any server with OpenAI's chat API.
+    """A language model and how to reach it. The provider `openai` with a `base_url` is any server with OpenAI's API.
 
+    The address, the key's environment variable and the context of a known provider are filled in from its name.
     `sees` is true if the model accepts pictures; for other models pictures are only named. With a `price`, the cost of
-    calls is shown.
+    calls is shown. `slots` is the number of calls that the server works on at once; None means that it does not matter.
     """
 
-    provider: Literal["openai", "offline"] = Field(examples=["openai"])
+    provider: ProviderName = Field(examples=["openai"])
     model: str = Field(
         default="",
         max_length=200,
@@ -182,18 +185,48 @@ class ModelSpec(Section):
         examples=["${OPENAI_API_KEY}"],
     )
     temperature: Number | None = Field(default=None, ge=0, le=2, description="a number from 0 to 2")
+    top_p: Number | None = Field(default=None, gt=0, le=1, description="a number greater than 0, at most 1")
     context: Whole = whole(128_000, "tokens", 2048, 10_000_000)
     max_tokens: Whole | None = whole(None, "tokens", 1, 1_000_000)
+    thinking: Whole | None = whole(None, "tokens", 1024, 1_000_000)
     timeout: Number = seconds(120.0, 3600)
     sees: bool = False
+    slots: Whole | None = whole(None, "calls at once", 1, 1000)
+    headers: dict[str, Annotated[str, StringConstraints(max_length=4000)]] = Field(
+        default_factory=dict, max_length=20, description="names and values of HTTP headers", repr=False
+    )
+    extra_body: dict[str, Any] = Field(
+        default_factory=dict, max_length=50, description="further fields of the request, as the server calls them"
+    )
     price: PriceSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in_by_name(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        known = KNOWN.get(str(data.get("provider")))
+        if data.get("provider") == "openai":  # which stands for many servers
+            here = re.match(r"https?://(?:localhost|127\.|\[::1\]|host\.docker\.internal)", str(data.get("base_url")))
+            return {"slots": 1, **data} if here else data
+        if known is None:
+            return data
+        if known.variable and not data.get("key") and "base_url" not in data:
+            raise refused(
+                f"is missing: {known.title} needs a key",
+                f"add key: ${{{known.variable}}} and write the key into .env",
+                at="key",
+            )
+        return {"base_url": known.base_url, "context": known.context, "slots": known.slots, **data}
 
     @field_validator("model")
     @classmethod
     def _model_is_named(cls, model: str, info: ValidationInfo) -> str:
         model = model.strip()
-        if not model and info.data.get("provider") == "openai":
-            raise refused("is missing: the provider openai needs to know which model", "add model: gpt-4o-mini")
+        provider = str(info.data.get("provider"))
+        if not model and provider in KNOWN:
+            example = KNOWN[provider].model or "qwen3:8b"
+            raise refused(f"is missing: the provider {provider} needs to know which model", f"add model: {example}")
         return model
 
     @field_validator("base_url")
@@ -225,6 +258,43 @@ class ModelSpec(Section):
                 "copy the key again, with nothing around it, or remove the line",
             )
         return key
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name):
+                raise refused(f"has a name that no header can have: {name!r}", "use letters, digits and -")
+            if not (value.isascii() and value.isprintable()):
+                raise refused(
+                    "has a value with line breaks or other than plain ASCII letters", "copy it again", at=name
+                )
+        return headers
+
+    @field_validator("extra_body")
+    @classmethod
+    def _fields_are_not_ours(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        ours = {
+            "model": "model",
+            "messages": "",
+            "stream": "",
+            "tools": "tools of the agent",
+            "max_tokens": "max_tokens",
+        }
+        ours |= {"temperature": "temperature", "top_p": "top_p"}
+        for name in extra.keys() & ours.keys():
+            fix = f"set {ours[name]} instead" if ours[name] else f"remove {name}"
+            raise refused(f"sets {name}, which is Remora's own to set", fix, at=name)
+        return extra
+
+    @field_validator("thinking")
+    @classmethod
+    def _only_anthropic_has_a_budget(cls, thinking: int | None, info: ValidationInfo) -> int | None:
+        if thinking is not None and info.data.get("provider") != "anthropic":
+            raise refused("is known to the provider anthropic only", "use extra_body for what your server calls it")
+        if thinking is not None and thinking >= (info.data.get("max_tokens") or thinking + 1):
+            raise refused("leaves no tokens for the answer", "raise max_tokens above it, or lower it")
+        return thinking
 
     @field_validator("max_tokens")
     @classmethod
@@ -266,10 +336,12 @@ class MemorySpec(Section):
 class BackgroundSpec(Section):
     """The models that read conversations for memories, and their tokens per day (a day in the agent's timezone).
 
-    An empty list of models means the agent's own models.
+    An empty list of models means the agent's own models. `timeout` bounds one reading, with its wait for a place at the
+    model's server.
     """
 
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
+    timeout: Number = seconds(300.0, 7200)
     tokens_per_day: Whole | None = whole(500_000, "tokens", 1_000, 1_000_000_000)
 
 

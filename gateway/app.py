@@ -9,16 +9,18 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
 
-from agents.chain import Chain
-from agents.llm import ChatMessage, ModelError, Provider, Request
+from agents.chain import Chain, Member
+from agents.llm import ChatMessage, Completion, ModelError, Request
 from agents.offline.provider import OfflineProvider
-from agents.providers.openai import OpenAIProvider
+from agents.providers.connect import connect
+from agents.providers.quirks import Learned
 from agents.providers.transcribe import Transcriber
+from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
@@ -36,13 +38,13 @@ from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules, new_code
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import Agent, Limits, TurnRunner
+from gateway.pipeline.turn import Agent, Limits, TurnRunner, spent_on
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
-from memory.service import AgentMemory, Embedders, Keeping, Runtime, SearchSetup, Service, Spent, Triggers
+from memory.service import AgentMemory, Embedders, Keeping, Runtime, SearchSetup, Service, Triggers
 from memory.store.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
@@ -117,12 +119,13 @@ async def opened(
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
-        agents = {name: _agent(spec, client, settings.limits.turn_seconds) for name, spec in config.agents.items()}
+        models = Models(client, Servers(time.monotonic))
+        agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
             memory = await Service.open(
                 config.data_dir / database,
-                agents={name: _agent_memory(spec, client) for name, spec in served.items()},
+                agents={name: _agent_memory(spec, models) for name, spec in served.items()},
                 runtime=runtime,
                 triggers=Triggers(
                     quiet_seconds=settings.memory.quiet_seconds,
@@ -388,15 +391,39 @@ def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Rer
     )
 
 
-def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What the models of all agents share: connections, what is known of their servers, and what was learned."""
+
+    client: httpx.AsyncClient
+    servers: Servers
+    learned: Learned = field(default_factory=dict)
+
+    def member(self, model: ModelSpec) -> Member:
+        """Returns a model of a configuration as a chain takes it."""
+        if model.provider == "offline":
+            return Member(provider=OfflineProvider(tokens, simplified))
+        adapter = connect(self.client, model, count_tokens=count_tokens, learned=self.learned)
+        return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
+
+    def chain(self, models: Iterable[ModelSpec], *, seconds: float | None = None, background: bool = False) -> Chain:
+        return Chain(
+            [self.member(model) for model in models],
+            sleep=asyncio.sleep,
+            random=random.random,
+            now=time.monotonic,
+            seconds=seconds,
+            servers=self.servers,
+            background=background,
+        )
+
+
+def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
     """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
-    providers: list[Provider] = [_provider(model, client) for model in spec.models] or [
-        OfflineProvider(tokens, simplified)
-    ]
-    if all(isinstance(provider, OfflineProvider) for provider in providers):
-        return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails, so it needs no retries
-    chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic, seconds=seconds)
-    return Agent(spec=spec, provider=chain, offline=False)
+    if all(model.provider == "offline" for model in spec.models):
+        # It never fails, so it needs no retries.
+        return Agent(spec=spec, provider=OfflineProvider(tokens, simplified), offline=True)
+    return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False)
 
 
 def _keeping(config: Config) -> Keeping:
@@ -408,22 +435,23 @@ def _keeping(config: Config) -> Keeping:
     )
 
 
-def _agent_memory(spec: AgentSpec, client: httpx.AsyncClient) -> AgentMemory:
+def _agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
     return AgentMemory(
         timezone=spec.timezone,
-        model=_background_model(spec, client),
+        model=_background_model(spec, shared),
         learns_style=spec.memory.enabled and spec.memory.manner,
         nightly=spec.memory.enabled,
     )
 
 
-def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundModel | None:
+def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     """Returns the models that read an agent's conversations for memories; None if patterns read them instead."""
     models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
     if not models or not spec.memory.enabled:
         return None
-    providers = [_provider(model, client) for model in models]
-    chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
+    chain = shared.chain(models, background=True)
+    # What calls cost that gave way or broke off; it is booked with the next answer.
+    owed: list[Completion] = []
 
     async def complete(asked: ModelRequest) -> ModelAnswer:
         request = Request(
@@ -433,30 +461,19 @@ def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundM
             ),
             max_tokens=asked.max_tokens,
             json_mode=True,
+            on_aborted=owed.append,
         )
         try:
             completion = await chain.complete(request)
         except ModelError as exc:
             raise ModelFailed(str(exc)) from exc
-        usage = completion.usage
-        spent = Spent(
-            model=f"{completion.provider}/{completion.model}",
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            estimated=usage.estimated,
-            cost=usage.cost,
-        )
+        spent = spent_on([*owed, completion])
+        owed.clear()
         return ModelAnswer(text=completion.text, spent=spent)
 
     return BackgroundModel(
         complete=complete,
         tokens_per_day=spec.background.tokens_per_day,
         patterns_while_down=spec.memory.patterns_while_down,
+        seconds=spec.background.timeout,
     )
-
-
-def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
-    if model.provider == "offline":
-        return OfflineProvider(tokens, simplified)
-    return OpenAIProvider(client, model, count_tokens=count_tokens)

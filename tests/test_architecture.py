@@ -51,7 +51,8 @@ _WRITTEN = re.compile(
 VENDORS = {
     "aiosqlite": {"memory/store/database.py"},
     "httpx": {
-        "agents/providers/errors.py", "agents/providers/openai.py", "agents/providers/transcribe.py",
+        "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
+        "agents/providers/transcribe.py",
         "gateway/app.py", "gateway/cli/offer.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },

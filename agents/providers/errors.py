@@ -29,19 +29,23 @@ _REPEATED = 16
 
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
 _MARKUP = re.compile(r"<[!a-z]", re.IGNORECASE)
-#: Servers' words for a request that is too long: OpenAI's code, then words of OpenAI, vLLM, llama.cpp, Gemini and
-#: others.
-_OVERFLOW = (
-    "context_length_exceeded",
-    "maximum context length",
-    "context length",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "input token count",
-    "too many tokens",
-    "reduce the length of the messages",
+#: Servers' words for a request that is too long, in lower case.
+_OVERFLOW = re.compile(
+    # OpenAI's code and words, which vLLM, DeepSeek, Groq, Mistral and OpenRouter use too
+    r"context_length_exceeded|maximum context length|context length|reduce the length of the messages"
+    # llama.cpp, llama-cpp-python, LM Studio, MiniMax; Gemini, Cohere
+    r"|context window|context size|input token count|too many tokens"
+    # Anthropic, Fireworks, Bedrock
+    r"|prompt is too long|input is too long|exceeds? context limit"
+    # vLLM since 0.6; Text Generation Inference and Together
+    r"|maximum model length|max_model_len|`?inputs`? tokens \+ `?max_new_tokens|`?inputs`? must have less than"
+    # xAI; Qwen; Moonshot; Zhipu, with its code
+    r"|maximum prompt length|range of input length should be|exceeded model token limit"
+    r"|prompt exceeds max|prompt ?(?:超长|过长)|输入.{0,12}(?:超长|过长|超过|超出)|^1261 "
+    # what others say, and servers of one's own
+    r"|(?:prompt|input|request|message)s? (?:is|are|was) (?:too long|longer than)|token limit exceeded"
+    r"|exceeds? the (?:model'?s |available )?(?:maximum |max )?(?:context|number of tokens)"
+    r"|model_context_window_exceeded|request_too_large|string_above_max_length"
 )
 
 
@@ -127,8 +131,8 @@ class Server:
         # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
         if status == 413 or (status in (400, 422, 500) and refusal.overflow):
             return ContextOverflow(
-                f"The conversation is longer than {self.where} can read.{said} Start a new one with"
-                " /new, or set the model's context to its true size."
+                f"The conversation is longer than {self.where} can read.{said} Set the"
+                " model's context to its true size."
             )
         if status in (401, 403):
             cause = "its key was not accepted" if self.key else "it needs a key, and none is configured"
@@ -209,8 +213,7 @@ class Refusal:
 
     @property
     def overflow(self) -> bool:
-        words = f"{self.code} {self.text}".lower()
-        return any(phrase in words for phrase in _OVERFLOW)
+        return _OVERFLOW.search(f"{self.code} {self.text}".lower()) is not None
 
 
 async def error_body(response: httpx.Response, seconds: float) -> bytes:

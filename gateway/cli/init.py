@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import SecretStr, ValidationError
 
+from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli.exits import EX_CANTCREAT, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import TEXTS, language
@@ -35,7 +36,6 @@ from gateway.config.loading import (
 )
 
 if TYPE_CHECKING:
-    from gateway.cli.offer import Vendor
     from gateway.config.home import ModelEntry
 
 _KEY = "REMORA_MODEL_KEY"
@@ -124,15 +124,14 @@ def _named(asking: _Asking, name: str, base_url: str | None, key_env: str | None
 
     if name == "none":
         return None
-    vendor = next((one for one in offer.VENDORS if one.variable == key_env), None)
+    vendor = next((key for key, one in offer.VENDORS.items() if one.variable == key_env), None)
     if key_env is not None and not os.environ.get(key_env, "").strip():
         fail(asking.text("unset", variable=key_env), EX_CONFIG)
-    address = base_url or (vendor.base_url if vendor else f"{offer.ollama(os.environ)}/v1")
-    context = None
-    if base_url is None:
-        context = vendor.context if vendor else offer.OLLAMA_CONTEXT
     try:
-        picked = _picked(name, address, context, variable=key_env)
+        if base_url is None and vendor is None:
+            picked = _local(name, offer.ollama(os.environ), variable=key_env)
+        else:
+            picked = _picked(vendor or "openai", name, base_url, variable=key_env)
     except ValidationError as exc:
         fail(asking.text("wrong", reason=_reason(exc)), click.UsageError.exit_code)
     if reason := _tested(asking, picked):
@@ -150,9 +149,10 @@ def _chosen(asking: _Asking) -> _Picked | None:
         address = offer.ollama(os.environ)
         local = asyncio.run(offer.ollama_models(address))
         lines = [asking.text("ollama", models=_summary(asking, local))] if local else []
-        lines += [_vendor_line(asking, vendor) for vendor in offer.VENDORS]
+        vendors = list(offer.VENDORS)
+        lines += [_vendor_line(asking, offer.VENDORS[name]) for name in vendors]
         lines += [asking.text("other"), asking.text("none")]
-        with_key = (n for n, one in enumerate(offer.VENDORS) if os.environ.get(one.variable, "").strip())
+        with_key = (n for n, one in enumerate(offer.VENDORS.values()) if os.environ.get(one.variable, "").strip())
         default = 0 if local else next(with_key, len(lines) - 1)
         if not asking.yes:
             click.echo()
@@ -163,9 +163,9 @@ def _chosen(asking: _Asking) -> _Picked | None:
         at_vendor = number - bool(local)
         try:
             if local and number == 0:
-                picked: _Picked | None = _local(asking, address, local)
-            elif at_vendor < len(offer.VENDORS):
-                picked = _of_vendor(asking, offer.VENDORS[at_vendor])
+                picked: _Picked | None = _local(_one_of(asking, local), address)
+            elif at_vendor < len(vendors):
+                picked = _of_vendor(asking, vendors[at_vendor])
             else:
                 picked = _of_other(asking)
         except ValidationError as exc:
@@ -182,28 +182,32 @@ def _chosen(asking: _Asking) -> _Picked | None:
         asking.say("again")
 
 
-def _local(asking: _Asking, address: str, names: list[str]) -> _Picked:
-    from gateway.cli import offer
-
+def _one_of(asking: _Asking, names: list[str]) -> str:
     number = 0
     if len(names) > 1:
         if not asking.yes:
             asking.say("models")
         number = asking.pick(names, 0)
-    return _picked(names[number], f"{address}/v1", offer.OLLAMA_CONTEXT)
+    return names[number]
 
 
-def _of_vendor(asking: _Asking, vendor: Vendor) -> _Picked | None:
-    key = None
+def _local(name: str, address: str, *, variable: str | None = None) -> _Picked:
+    """Returns a model of the Ollama at `address`, which is written down where it is not the usual one."""
+    usual = address in (KNOWN["ollama"].base_url.removesuffix("/v1"), "http://127.0.0.1:11434")
+    return _picked("ollama", name, None if usual else f"{address}/v1", variable=variable)
+
+
+def _of_vendor(asking: _Asking, name: str) -> _Picked | None:
+    vendor, key = KNOWN[name], None
     if os.environ.get(vendor.variable, "").strip():
         asking.say("key_used", variable=vendor.variable, host=vendor.host)
     else:
         asking.say("key_note", host=vendor.host)
-        key = asking.ask("key_ask", "", hidden=True, name=vendor.name)
+        key = asking.ask("key_ask", "", hidden=True, name=vendor.title)
         if not key:
             return None
     model = asking.ask("model", vendor.model)
-    return _picked(model, vendor.base_url, vendor.context, variable=vendor.variable, key=key)
+    return _picked(name, model, None, variable=vendor.variable, key=key)
 
 
 def _of_other(asking: _Asking) -> _Picked:
@@ -212,17 +216,19 @@ def _of_other(asking: _Asking) -> _Picked:
         address = f"http://{address}"
     model = asking.ask("model")
     key = asking.ask("other_key", "", hidden=True)
-    return _picked(model, address, None, variable=_KEY if key else None, key=key or None)
+    return _picked("openai", model, address, variable=_KEY if key else None, key=key or None)
 
 
 def _picked(
-    model: str, base_url: str, context: int | None, *, variable: str | None = None, key: str | None = None
+    provider: str, model: str, base_url: str | None, *, variable: str | None = None, key: str | None = None
 ) -> _Picked:
     """Returns the choice. Without a `key` it is that in the environment. Raises `ValidationError`."""
-    entry: dict[str, str | int] = {"provider": "openai", "model": model, "base_url": base_url}
+    entry: dict[str, str | int] = {"provider": provider, "model": model}
+    if base_url is not None:
+        entry["base_url"] = base_url
+    elif provider != "openai":
+        entry["context"] = KNOWN[provider].context
     options: dict[str, object] = dict(entry)
-    if context is not None:
-        entry["context"] = options["context"] = context
     if variable is not None:
         entry["key"] = f"${{{variable}}}"
         options["key"] = SecretStr(key or os.environ[variable])
@@ -330,10 +336,10 @@ def _summary(asking: _Asking, names: list[str]) -> str:
     return first if len(names) <= 2 else asking.text("more", names=first, count=len(names) - 2)
 
 
-def _vendor_line(asking: _Asking, vendor: Vendor) -> str:
+def _vendor_line(asking: _Asking, vendor: KnownServer) -> str:
     if not os.environ.get(vendor.variable, "").strip():
-        return vendor.name
-    return asking.text("key_set", name=vendor.name, variable=vendor.variable)
+        return vendor.title
+    return asking.text("key_set", name=vendor.title, variable=vendor.variable)
 
 
 def _reason(error: ValidationError) -> str:

@@ -13,62 +13,18 @@ import httpx
 from pydantic import SecretStr
 
 from agents.llm import ChatMessage, ModelError, Request
-from agents.providers.openai import OpenAIProvider
+from agents.providers.connect import connect
+from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 
 OLLAMA = "http://127.0.0.1:11434"
-#: The tokens that a model of Ollama is given, as in docs/models.md.
-OLLAMA_CONTEXT = 32_000
 #: Seconds for a server on this machine to say what it has; longer would be felt at every start.
 _PATIENCE = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vendor:
-    """A company with OpenAI's chat API, and a model of it that is cheap, fast and calls tools."""
-
-    name: str
-    base_url: str
-    variable: str
-    model: str
-    context: int
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.base_url).hostname or ""
-
-
-VENDORS = (
-    Vendor(
-        name="OpenAI",
-        base_url="https://api.openai.com/v1",
-        variable="OPENAI_API_KEY",
-        model="gpt-4o-mini",
-        context=128_000,
-    ),
-    Vendor(
-        name="Anthropic",
-        base_url="https://api.anthropic.com/v1",
-        variable="ANTHROPIC_API_KEY",
-        model="claude-haiku-4-5",
-        context=200_000,
-    ),
-    Vendor(
-        name="Gemini",
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-        variable="GEMINI_API_KEY",
-        model="gemini-2.5-flash",
-        context=1_000_000,
-    ),
-    Vendor(
-        name="OpenRouter",
-        base_url="https://openrouter.ai/api/v1",
-        variable="OPENROUTER_API_KEY",
-        model="openai/gpt-4o-mini",
-        context=128_000,
-    ),
-)
+#: The companies with a key, by the name of their provider.
+VENDORS = {name: known for name, known in KNOWN.items() if known.variable}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +37,7 @@ class Offer:
 
 async def find(env: Mapping[str, str]) -> Offer | None:
     """Returns the first model at hand: by OpenAI's key in the environment, then the first of the local Ollama."""
-    openai = VENDORS[0]
+    openai = VENDORS["openai"]
     key = env.get(openai.variable, "").strip()
     if key:
         return Offer(
@@ -96,7 +52,7 @@ async def find(env: Mapping[str, str]) -> Offer | None:
     if not names:
         return None
     return Offer(
-        model=ModelSpec(provider="openai", model=names[0], base_url=f"{address}/v1", context=OLLAMA_CONTEXT),
+        model=ModelSpec.model_validate({"provider": "ollama", "model": names[0], "base_url": f"{address}/v1"}),
         question=f"Ollama is running on this machine. Chat with its model {names[0]} this time?",
     )
 
@@ -129,7 +85,7 @@ async def ollama_models(address: str) -> list[str]:
 async def trouble(model: ModelSpec) -> str:
     """Asks the model for a word. Returns why that failed, or "" when it answered."""
     async with httpx.AsyncClient() as client:
-        provider = OpenAIProvider(client, model, count_tokens=count_tokens)
+        provider = connect(client, model, count_tokens=count_tokens)
         try:
             await provider.complete(Request(messages=(ChatMessage(role="user", content="Say hello in one word."),)))
         except ModelError as error:

@@ -1,4 +1,4 @@
-"""Commands about the conversation itself: start anew, stop, retry, undo, its agent, task, usage, status."""
+"""Commands about the conversation itself: start anew, stop, retry, undo, its agent, model, task, usage, status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.service import Edits, Status, Used
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
 _TALK = frozenset({"chat", "extract"})
-#: The argument of /agent that leaves the choice to the routing of the configuration.
+#: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
 #: Words that end a task when typed after the command, in either language.
 _ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
@@ -68,6 +68,39 @@ def _turn(call: Call) -> int | None:
     """
     given = call.arguments.strip()
     return int(given[:18]) if given.isdecimal() else None
+
+
+async def model(call: Call) -> None:
+    """Shows the agent's models in the order in which they are asked here, or puts another of them first.
+
+    In a group only admins choose, because everybody there gets the chosen model's answers.
+    """
+    texts, wanted = call.texts, call.arguments.strip()
+    names = [f"{one.provider}/{one.model}" for one in call.agent.spec.models if one.provider != "offline"]
+    first = call.context.session.chosen_model
+    fitting = [name for name in (*names, _BY_RULES) if wanted.casefold() in (name.casefold(), _bare(name).casefold())]
+    if not names:
+        await call.say(texts("model.none"))
+    elif not wanted:
+        order = sorted(names, key=lambda name: name != first)
+        await call.say(texts("model.now", names=" → ".join(order), usage=call.usage))
+    elif not fitting:
+        await call.say(texts("model.unknown", name=excerpt(wanted), names=", ".join(names)))
+    elif call.inbound.chat_kind != "private" and not call.admin:
+        await call.say(texts("model.admins"))
+    else:
+        chosen = None if fitting[0] == _BY_RULES else fitting[0]
+
+        def act(edits: Edits) -> str:
+            edits.choose_model(chosen)
+            return texts("model.chosen", name=chosen or names[0])
+
+        await call.do(act)
+
+
+def _bare(name: str) -> str:
+    """Returns a model's name without its provider's."""
+    return name.partition("/")[2]
 
 
 async def task(call: Call) -> None:

@@ -73,6 +73,8 @@ log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 8
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES = 10_000_000
+#: The most characters kept of an answer that was stopped or failed: a model gone wrong writes without end.
+_LONGEST_PARTIAL = 8_000
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -190,30 +192,34 @@ class TurnRunner:
         language = written_in(turn.said[-1].text, spoken(heard[-1].inbound.language, served.spec.language))
         texts = Texts(spoken(turn.context.speaker.language, language), turn.context.timezone)
         view: TurnMaterial | None = None
-        streamed: list[str] = []
+        course = _Course()
         try:
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
                 view = await self._view(served, turn)
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
-                noted = None if on_text is None else _noted(on_text, streamed)
-                outcome = await self._answer(served, turn, view, heard, attached, texts, channel, noted)
+                course.listen(on_text)
+                outcome = await self._answer(served, turn, view, heard, attached, texts, channel, course)
         except ModelError as exc:
             log.error("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
-            outcome = _failed(channel, texts(f"error.{exc.code}"), exc.code, retry=_retry(turn, texts))
+            told = texts(f"error.{exc.code}")
+            outcome = self._cut_off(served, heard, channel, course, told, exc.code, retry=_retry(turn, texts))
         except TimeoutError:
             if self.was_stopped(where.session_key):
-                outcome = self._cut_off(served, heard, channel, texts, "".join(streamed))
+                told = texts("stop.cut" if course.streamed.strip() else "stop.done")
+                outcome = self._cut_off(served, heard, channel, course, told, "stopped")
             else:
                 log.error("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
-                outcome = _failed(channel, told, "deadline", retry=_retry(turn, texts))
+                outcome = self._cut_off(served, heard, channel, course, told, "deadline", retry=_retry(turn, texts))
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
-            outcome = _failed(channel, texts("error.internal"), "given_up")
+            outcome = self._cut_off(served, heard, channel, course, texts("error.internal"), "given_up")
         finally:
             self._over(where.session_key)
+        if course.aborted:
+            outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
         await self._memory.turns.finish(turn, view, outcome)
 
@@ -271,18 +277,30 @@ class TurnRunner:
         return self._masking([one.original for one in heard if one.original is not None])
 
     def _cut_off(
-        self, served: Agent, heard: Sequence[Heard], channel: Channel | None, texts: Texts, streamed: str
+        self,
+        served: Agent,
+        heard: Sequence[Heard],
+        channel: Channel | None,
+        course: _Course,
+        told: str,
+        error: str,
+        *,
+        retry: Sequence[Button] = (),
     ) -> Outcome:
-        """Returns the outcome of a stopped turn: what was shown of the answer stays, and is marked as stopped."""
-        shown = self._mask(heard)(streamed).strip()
+        """Returns the outcome of a turn that was stopped or failed.
+
+        What was shown of the answer stays, in history too, with `told` after it. Without any, `told` is all.
+        """
+        shown = self._mask(heard)(course.streamed).strip()[:_LONGEST_PARTIAL]
         if not shown:
-            return _failed(channel, texts("stop.done"), "stopped")
+            return Outcome(pieces=pieces(channel, told, buttons=retry), error=error)
+        said = self._utterance(ChatMessage(role="assistant", content=f"{shown} […]"))
         if channel is None or channel.capabilities.stream != "append":
             shown = self._defang(shown, True)
-        if sum(line.lstrip().startswith("```") for line in shown.splitlines()) % 2:
-            shown += "\n```"  # else the mark would be taken for code
-        cut = pieces(channel, f"{shown}\n\n{texts('stop.cut')}", markdown=not served.offline)
-        return Outcome(pieces=cut, error="stopped")
+        cut = f"{_closed(shown)}\n\n{told}"
+        return Outcome(
+            pieces=pieces(channel, cut, markdown=not served.offline, buttons=retry), utterances=(said,), error=error
+        )
 
     async def _open(
         self,
@@ -336,10 +354,11 @@ class TurnRunner:
         attached: Sequence[Sequence[Attached]],
         texts: Texts,
         channel: Channel | None,
-        on_text: OnText | None,
+        course: _Course,
     ) -> Outcome:
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
         request = self._request(served, turn, view, heard, attached, texts, learned or Revision())
+        request = replace(request, model=turn.context.session.chosen_model or "", on_aborted=course.aborted.append)
         toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now)
         tools = toolbox.tools(
             served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]
@@ -357,12 +376,13 @@ class TurnRunner:
             stored=[Completion.from_json(step) for step in turn.steps],
             keep_step=keep_step,
             redact=self._mask(heard),
-            on_text=on_text,
+            on_text=course.on_text,
         )
         # A tool's question must reach the person even if the model doesn't repeat it.
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
-        shown = "\n".join([reply.shown, *toolbox.asked])
+        said = f"{_closed(reply.shown)}\n\n{texts('answer.cut')}" if reply.cut else reply.shown
+        shown = "\n".join([said, *toolbox.asked])
         if not (served.offline or appended):
             shown = self._defang(shown, False)
         longest = max(len(message.text) for message in turn.said)
@@ -525,19 +545,33 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
     return last.message_id if last.chat_kind == "group" else None
 
 
-def _noted(on_text: OnText, streamed: list[str]) -> OnText:
-    """Returns a callback that shows a piece of the answer and adds it to `streamed`."""
+class _Course:
+    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing."""
 
-    async def note(text: str) -> None:
-        streamed.append(text)
-        await on_text(text)
+    def __init__(self) -> None:
+        self.on_text: OnText | None = None
+        self.aborted: list[Completion] = []
+        self._streamed: list[str] = []
 
-    return note
+    def listen(self, on_text: OnText | None) -> None:
+        """Passes each piece of the answer on to `on_text`, if anybody listens, and notes it."""
+
+        async def note(text: str) -> None:
+            self._streamed.append(text)
+            assert on_text is not None
+            await on_text(text)
+
+        self.on_text = None if on_text is None else note
+
+    @property
+    def streamed(self) -> str:
+        return "".join(self._streamed)
 
 
-def _failed(channel: Channel | None, notice: str, code: str, *, retry: Sequence[Button] = ()) -> Outcome:
-    """Returns the outcome of a failed turn: a notice instead of an answer, with a retry button if that may help."""
-    return Outcome(pieces=pieces(channel, notice, buttons=retry), error=code)
+def _closed(shown: str) -> str:
+    """Returns a text that may have been cut off within a code block, with its end: what follows is no code."""
+    open_block = sum(line.lstrip().startswith("```") for line in shown.splitlines()) % 2
+    return f"{shown}\n```" if open_block else shown
 
 
 def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:
@@ -700,6 +734,20 @@ def _quoted(item: Recalled, turn: Turn, texts: Texts, now: int) -> Remembered:
         superseded=item.passage.outdated,
         verbatim=True,
         by="" if own else message.author_name,
+    )
+
+
+def spent_on(completions: Sequence[Completion]) -> Spent:
+    """Returns the cost of several calls under the name of the last one's model."""
+    every = [_spent(completion) for completion in completions]
+    costs = [one.cost for one in every if one.cost is not None]
+    return replace(
+        every[-1],
+        input_tokens=sum(one.input_tokens for one in every),
+        output_tokens=sum(one.output_tokens for one in every),
+        cached_tokens=sum(one.cached_tokens for one in every),
+        estimated=any(one.estimated for one in every),
+        cost=sum(costs) if costs else None,
     )
 
 

@@ -294,6 +294,10 @@ class Edits:
         """Notes the active task of this session; None clears it."""
         chats.set_task(self._tx, self._context.session.id, task)
 
+    def choose_model(self, name: str | None) -> None:
+        """Notes which of the agent's models is asked first in this session; None leaves it to the agent's file."""
+        chats.choose_model(self._tx, self._context.session.id, name)
+
     def choose_agent(self, name: str | None) -> None:
         """Notes which agent answers in this session from now on; None leaves it to routing."""
         chats.choose_agent(self._tx, self._context.session.id, name)

@@ -18,8 +18,6 @@ from memory.store import extractions
 from memory.store.database import Database
 from memory.store.usage import Spent
 
-#: Seconds that a model may take for one answer.
-_SECONDS: Final = 90.0
 #: Tokens an answer may take: about 60 facts.
 ANSWER_TOKENS: Final = 4_000
 
@@ -66,12 +64,13 @@ class BackgroundModel:
     """The model that reads for one agent in the background.
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
-    With `patterns_while_down`, patterns read in its place while it gives no answer.
+    With `patterns_while_down`, patterns read in its place while it gives no answer. One answer may take `seconds`.
     """
 
     complete: Complete
     tokens_per_day: int | None = None
     patterns_while_down: bool = False
+    seconds: float = 90.0
 
     async def ask(
         self, request: ModelRequest, database: Database, *, agent_id: int, timezone: str, now: int
@@ -85,7 +84,7 @@ class BackgroundModel:
             tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
             if tokens >= self.tokens_per_day:
                 raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(self.seconds):
             return await self.complete(request)
 
 

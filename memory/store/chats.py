@@ -22,6 +22,7 @@ class Session:
     """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
+    `chosen_model` is the model that was chosen with /model.
     """
 
     id: int
@@ -39,6 +40,7 @@ class Session:
     snapshot_at: int | None = None
     last_message_at: int | None = None
     manner: bool = True
+    chosen_model: str | None = None
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
@@ -315,6 +317,11 @@ def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
     )
 
 
+def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
+    """Notes which model is asked first in a session; None leaves it to the agent's file."""
+    tx.run("update sessions set chosen_model = ? where id = ?", (name, session_id))
+
+
 def chosen_agents(reader: Reader) -> dict[str, str]:
     """Returns the names of the chosen agents, by session key."""
     rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
@@ -500,7 +507,8 @@ _UNTITLED = erasure.emptied("chats")
 
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
-    " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning, c.manner"
+    " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
+    " c.learning, c.manner"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 

@@ -57,7 +57,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "chats": ("platform", "kind"),
     "chat_aliases": ("platform", "reference"),
     "owners": ("kind", "thread"),
-    "sessions": ("key", "thread", "snapshot"),
+    "sessions": ("key", "thread", "snapshot", "chosen_model"),
     "turns": ("state", "error"),
     "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
     "effects": ("tool", "state"),

@@ -121,7 +121,7 @@ async def test_from_nothing_to_the_first_answer_of_a_model_takes_two_keys(tmp_pa
         code, shown = await machine.run("chat", "--once", "hello")
         assert code == 0 and ANSWER in shown
         code, shown = await machine.run("check")
-    assert code == 0 and "Warning" not in shown and "agent assistant (default): openai/qwen3:8b" in shown
+    assert code == 0 and "Warning" not in shown and "agent assistant (default): ollama/qwen3:8b" in shown
     assert stat.S_IMODE((machine.folder / ".env").stat().st_mode) == 0o600
     assert sorted(path.name for path in machine.folder.iterdir()) == [".env", "agents", "config.yaml", "data"]
     assert (machine.folder / "data" / "remora.db").is_file()
@@ -143,7 +143,7 @@ async def test_a_key_that_was_typed_is_in_env_alone_and_never_shown(tmp_path: Pa
     async with running(FakeOllama(models=())) as ollama:
         machine = Machine(home=tmp_path, ollama=ollama)
         code, shown = await machine.type(
-            ("Number [6]: ", "5\n"),
+            ("Number [9]: ", "8\n"),
             ("v1: ", f"{ollama.address}/v1\n"),
             ("Model: ", "mine\n"),
             ("(not shown)", "sk-typed\n"),
@@ -169,7 +169,7 @@ async def test_the_questions_are_chinese_where_the_terminal_is(tmp_path: Path) -
     """LANG says what the person reads, and the agent answers commands in it."""
     async with running(FakeOllama(models=())) as ollama:
         machine = Machine(home=tmp_path, ollama=ollama, variables={"LANG": "zh_CN.UTF-8"})
-        code, shown = await machine.type(("编号 [6]: ", "\n"))
+        code, shown = await machine.type(("编号 [9]: ", "\n"))
     assert code == 0 and "接下来" in shown
     assert load(machine.folder / "config.yaml", {}, tmp_path).agents["assistant"].language == "zh"
 

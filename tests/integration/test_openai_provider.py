@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +38,10 @@ from agents.llm import (
     Usage,
 )
 from agents.providers.openai import OpenAIProvider
+from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
+from tests.kit.wire import Wire, refuses_once, replies, wire
 
 KEY = "sk-test-0123456789abcdef"
 HELLO = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),))
@@ -48,8 +50,6 @@ WEATHER = ToolSpec(
     description="The weather in a city",
     parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
-
-Answer = Callable[["Wire", asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -64,6 +64,8 @@ async def provider_at(
     verify: ssl.SSLContext | bool = False,
     connections: int = 100,
     sees: bool = False,
+    learned: Learned | None = None,
+    **options: Any,
 ) -> AsyncIterator[OpenAIProvider]:
     limits = httpx.Limits(max_connections=connections)
     async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits) as client:
@@ -77,8 +79,9 @@ async def provider_at(
             max_tokens=max_tokens,
             timeout=timeout,
             sees=sees,
+            **options,
         )
-        yield OpenAIProvider(client, spec, count_tokens=count_tokens)
+        yield OpenAIProvider(client, spec, count_tokens=count_tokens, learned=learned)
 
 
 @pytest.fixture
@@ -92,78 +95,6 @@ async def impatient(llmock: LLMock) -> AsyncIterator[OpenAIProvider]:
     """A provider that gives up on a silence of a fifth of a second."""
     async with provider_at(llmock.base_url(), timeout=0.2) as provider:
         yield provider
-
-
-class Wire:
-    """A server on loopback that reads each request and lets `answer` write what it wants."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.heads: list[str] = []
-        self.connections = 0
-        self.base_url = ""
-        self._answer = answer
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                length = int(head.lower().partition("content-length:")[2].partition("\r\n")[0])
-                self.heads.append(head)
-                self.requests.append(json.loads(await reader.readexactly(length)))
-                await self._answer(self, writer)
-                await writer.drain()
-                if writer.is_closing():
-                    return
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-
-@asynccontextmanager
-async def wire(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
-    served = Wire(answer)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(served.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
-    scheme = "http" if tls is None else "https"
-    served.base_url = f"{scheme}://localhost:{server.sockets[0].getsockname()[1]}/v1"
-    try:
-        yield served
-    finally:
-        server.close()
-        for task in tuple(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()
-
-
-def replies(*bodies: bytes | str | dict[str, Any], status: str = "200 OK", headers: str = "") -> Answer:
-    """Answer the n-th request with the n-th body, then with the last."""
-
-    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
-        body = bodies[min(len(served.requests), len(bodies)) - 1]
-        text = json.dumps(body) if isinstance(body, dict) else body
-        raw = text.encode() if isinstance(text, str) else text
-        writer.write(f"HTTP/1.1 {status}\r\ncontent-length: {len(raw)}\r\n{headers}\r\n".encode() + raw)
-
-    return answer
-
-
-def refuses_once(refusal: dict[str, Any], then: bytes, status: str = "400 Bad Request") -> Answer:
-    refuse, accept = replies(refusal, status=status), replies(then)
-
-    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
-        await (refuse if len(served.requests) == 1 else accept)(served, writer)
-
-    return answer
 
 
 def sse(*chunks: dict[str, Any] | str, end: str = "\n\n") -> bytes:
@@ -682,6 +613,154 @@ async def test_a_server_without_json_mode_is_asked_in_words_only() -> None:
     assert ["response_format" in request for request in served.requests] == [True, False]
 
 
+TOLD = Request(
+    messages=(ChatMessage(role="system", content="Be brief."), *HELLO.messages),
+    tools=(WEATHER,),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ("400 Bad Request", "registry.ollama.ai/library/gemma:2b does not support tools"),
+        ("400 Bad Request", '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        ("500 Internal Server Error", "tools param requires --jinja flag"),
+        ("404 Not Found", 'No endpoints found that support tool use. Try disabling "weather".'),
+        ("400 Bad Request", "`tool calling` is not supported with this model"),
+        ("400 Bad Request", "Function calling is not enabled for models/gemma-3-27b-it"),
+        ("400 Bad Request", "Unsupported parameter: 'tools' is not supported with this model."),
+    ],
+)
+async def test_a_server_without_tools_is_asked_without_them_and_the_operator_told_once(
+    status: str, message: str
+) -> None:
+    """It would else refuse every message; what one agent learned, another with the same model knows."""
+    learned: Learned = {}
+    async with (
+        wire(refuses_once({"error": {"message": message}}, WHOLE, status)) as served,
+        provider_at(served.base_url, learned=learned) as provider,
+        provider_at(served.base_url, learned=learned) as other,
+    ):
+        with capture_logs() as lines:
+            assert (await provider.complete(TOLD)).text == "Hello Ada."
+            await other.complete(TOLD)
+    assert ["tools" in request for request in served.requests] == [True, False, False]
+    assert [line["event"] for line in lines] == ["model.takes_no_tools"]
+    assert "tools: []" in lines[0]["fix"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "System role not supported",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Only user and assistant roles are supported!",
+        "Developer instruction is not enabled for models/gemma-3-27b-it",
+    ],
+)
+async def test_the_systems_words_go_to_the_persons_first_message_where_there_is_no_system(message: str) -> None:
+    """Templates of Gemma and of older Mistral models raise these."""
+    async with (
+        wire(refuses_once({"error": {"message": message}}, WHOLE)) as served,
+        provider_at(served.base_url) as provider,
+    ):
+        await provider.complete(TOLD)
+        await provider.complete(TOLD)
+    assert [request["messages"][0]["role"] for request in served.requests] == ["system", "user", "user"]
+    assert served.requests[2]["messages"][0]["content"] == "Be brief.\n\nSay hello to Ada."
+    assert all(request["tools"] for request in served.requests)
+
+
+async def test_a_mistake_in_a_tool_does_not_take_all_tools_away() -> None:
+    """It is a fault of ours, to be seen and put right."""
+    refusal = {"error": {"message": "Invalid schema for function 'weather': 'city' is not of type 'object'"}}
+    async with wire(replies(refusal, status="400 Bad Request")) as served, provider_at(served.base_url) as provider:
+        assert isinstance(await failure(provider, TOLD), ModelRefused)
+    assert len(served.requests) == 1
+
+
+async def test_a_stream_that_holds_nothing_is_asked_for_plainly() -> None:
+    """llama-cpp-python has sent status 200 by the time it finds the request too long, and then says nothing."""
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        if served.requests[-1]["stream"]:
+            await replies(b"", headers="content-type: text/event-stream\r\n")(served, writer)
+        else:
+            refusal = {"error": {"message": "Requested tokens (5012) exceed context window of 2048"}}
+            await replies(refusal, status="400 Bad Request")(served, writer)
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        assert isinstance(await failure(provider), ContextOverflow)
+
+
+async def test_a_call_written_in_the_text_is_a_call_and_thoughts_are_not_shown() -> None:
+    """Small servers hand on what the model wrote."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    body = sse(
+        says("<thi"), says("nk>hm</think>I look."), says('<tool_call>{"name": "weather", "argum'),
+        says('ents": {"city": "Oslo"}}</tool_call>'), says("<|im_end|>", "stop"), "[DONE]",
+    )  # fmt: skip
+    async with wire(replies(body)) as served, provider_at(served.base_url) as provider:
+        completion = await provider.complete(TOLD, show)
+    assert completion.text == "".join(shown) == "I look."
+    assert [(call.name, json.loads(call.arguments)) for call in completion.tool_calls] == [
+        ("weather", {"city": "Oslo"})
+    ]
+
+
+async def test_a_thought_without_its_opening_is_shown_once_at_most() -> None:
+    """The template keeps the opening mark to itself; after one answer the model is known for it."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    body = sse(says("hm, let me see"), says("</think>Yes."), says(None, "stop"), "[DONE]")
+    async with wire(replies(body)) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(HELLO)).text == "Yes."
+        assert (await provider.complete(HELLO, show)).text == "Yes."
+    assert shown == ["Yes."]
+
+
+async def test_what_a_call_cost_that_was_broken_off_is_told() -> None:
+    """It was paid for as well."""
+    aborted: list[Completion] = []
+    begun = asyncio.Event()
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + sse(says("Once upon a time ")))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async def show(text: str) -> None:
+        begun.set()
+
+    request = replace(HELLO, on_aborted=aborted.append)
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        task = asyncio.ensure_future(provider.complete(request, show))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    (one,) = aborted
+    assert one.usage.estimated and one.usage.input_tokens > 0 and one.usage.output_tokens > 0
+    assert (one.provider, one.model) == ("openai", "gpt-4o")
+
+
+async def test_headers_and_fields_of_ones_own_are_sent() -> None:
+    """Proxies and servers want things that Remora knows nothing of."""
+    async with (
+        wire(replies(WHOLE)) as served,
+        provider_at(served.base_url, headers={"x-title": "Remora"}, extra_body={"top_k": 20}, top_p=0.9) as provider,
+    ):
+        await provider.complete(HELLO)
+    assert "x-title: remora" in served.heads[0].lower()
+    assert (served.requests[0]["top_k"], served.requests[0]["top_p"]) == (20, 0.9)
+
+
 # --- refusals ------------------------------------------------------------------------------------------------------
 
 
@@ -777,6 +856,46 @@ async def test_the_mocks_own_wait_is_read(llmock: LLMock, mocked: OpenAIProvider
         ("400 Bad Request", [{"error": {"message": "The input token count (9) exceeds the maximum"}}]),
         ("422 Unprocessable Entity", {"detail": [{"msg": "prompt is too long"}]}),
         ("500 Internal Server Error", {"error": {"message": "context size exceeded"}}),
+        (
+            "400 Bad Request",
+            {
+                "message": "You passed 5001 input tokens and requested 256 output tokens. However, the model's context length is only 4096 tokens"
+            },
+        ),
+        (
+            "400 Bad Request",
+            {"message": "The decoder prompt (length 5012) is longer than the maximum model length of 4096."},
+        ),
+        (
+            "422 Unprocessable Entity",
+            {
+                "error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens"
+            },
+        ),
+        (
+            "422 Unprocessable Entity",
+            {"error": "Input validation error: `inputs` must have less than 4095 tokens. Given: 5012"},
+        ),
+        (
+            "400 Bad Request",
+            {"error": "This model's maximum prompt length is 131072 but the request contains 537812 tokens."},
+        ),
+        (
+            "400 Bad Request",
+            {
+                "error": {
+                    "message": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"
+                }
+            },
+        ),
+        ("400 Bad Request", {"error": {"message": "Invalid request: Your request exceeded model token limit: 8192"}}),
+        ("400 Bad Request", {"error": {"code": "1261", "message": "Prompt 超长"}}),
+        (
+            "400 Bad Request",
+            {"type": "error", "error": {"message": "prompt is too long: 214748 tokens > 200000 maximum"}},
+        ),
+        ("400 Bad Request", {"error": {"message": "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}}),
+        ("500 Internal Server Error", {"error": {"message": "Requested tokens (5012) exceed context window of 2048"}}),
         ("413 Payload Too Large", "<html><title>413 Request Entity Too Large</title></html>"),
     ],
 )
@@ -1194,12 +1313,15 @@ def shown(served: Wire) -> list[Any]:
 async def test_a_model_that_sees_is_shown_the_pictures() -> None:
     """After the words, as the API wants it; other messages stay plain text."""
     wordless = replace(LOOK.messages[0], content="")
-    request = Request(messages=(*HELLO.messages, wordless, LOOK.messages[0]))
+    said = ChatMessage(role="assistant", content="Yes?")
+    request = Request(messages=(*HELLO.messages, said, wordless, said, LOOK.messages[0]))
     async with wire(replies(WHOLE)) as served, provider_at(served.base_url, sees=True) as provider:
         await provider.complete(request)
     assert [message["content"] for message in served.requests[0]["messages"]] == [
         "Say hello to Ada.",
+        "Yes?",
         [CAT_PART, CAT_PART],
+        "Yes?",
         [{"type": "text", "text": "Who is this?"}, CAT_PART, CAT_PART],
     ]
 
@@ -1253,7 +1375,7 @@ async def test_a_server_that_takes_no_pictures_is_asked_without_them(status: str
             assert (await provider.complete(LOOK)).text == "Hello Ada."
             await provider.complete(LOOK)
     assert shown(served)[1:] == [NAMED, NAMED]
-    assert lines == [{"event": "model.takes_no_pictures", "log_level": "warning", "model": "openai/gpt-4o"}]
+    assert [(line["event"], line["model"]) for line in lines] == [("model.takes_no_pictures", "openai/gpt-4o")]
 
 
 @pytest.mark.parametrize(

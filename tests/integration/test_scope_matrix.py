@@ -95,6 +95,7 @@ NOT_READING = {
     "Edits.set_timezone": _OWN,
     "Edits.set_task": _OWN,
     "Edits.choose_agent": _OWN,
+    "Edits.choose_model": _OWN,
     "Edits.set_manner": _OWN,
     "Edits.leave_manner": _OWN,
     "Edits.learn_manner": _OWN,

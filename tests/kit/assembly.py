@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.llm import Provider
-from agents.spec import AgentSpec
+from agents.spec import AgentSpec, ModelSpec
 from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.ops.night_clock import Worker
@@ -25,9 +25,9 @@ from tests.kit.fakes import Clock, reader, runtime
 LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
-def agent(provider: Provider, name: str = "assistant") -> Agent:
+def agent(provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = ()) -> Agent:
     """An agent of this model with nothing else configured."""
-    return Agent(spec=AgentSpec(name=name), provider=provider, offline=False)
+    return Agent(spec=AgentSpec(name=name, models=models), provider=provider, offline=False)
 
 
 def assembled_store(

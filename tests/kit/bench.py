@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from agents.llm import Completion, OnText, Request
+from agents.spec import ModelSpec
 from channels.base import (
     Button,
     Capabilities,
@@ -71,6 +72,8 @@ class Bench:
         self.databases = {"assistant": "remora.db"}
         self.rules = Rules(open_to_all=True)
         self.placeholder_seconds = 1.5
+        self.seconds = LIMITS.seconds
+        self.models: tuple[ModelSpec, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -93,11 +96,11 @@ class Bench:
                 {self.screen.id: self.screen},
                 self.clock,
                 ids,
-                limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds),
+                limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds, seconds=self.seconds),
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name) for name in self.databases},
+            {name: agent(self.model, name, models=self.models) for name in self.databases},
             stores,
             {self.screen.id: self.screen},
             self.clock,

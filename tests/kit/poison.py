@@ -12,6 +12,7 @@ import base64
 import json
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 import httpx
 
+from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Attachment, Inbound, Outbound, Place
 from gateway import app
@@ -325,7 +327,8 @@ async def house(folder: Path) -> AsyncIterator[House]:
 
     async with serving(puppet.answer) as url, httpx.AsyncClient(trust_env=False) as client:
         spec = AgentSpec(name="assistant", models=(ModelSpec(provider="openai", model="puppet", base_url=url),))
-        model = app._background_model(spec, client)
+        models = app.Models(client, Servers(time.monotonic))
+        model = app._background_model(spec, models)
         assert model is not None
         memory = await Service.open(
             folder / "remora.db",
@@ -336,7 +339,7 @@ async def house(folder: Path) -> AsyncIterator[House]:
         limits = Limits(seconds=30, message_chars=20_000, placeholder_seconds=30)
         store = assembled_store(memory, walls, clock, ids, limits=limits)
         router = assembled_router(
-            {"assistant": app._agent(spec, client, 30)},
+            {"assistant": app._agent(spec, models, 30)},
             {"assistant": store},
             walls,
             clock,

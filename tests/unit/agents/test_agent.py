@@ -124,11 +124,47 @@ async def test_unknown_tools_and_refusals_are_told_to_the_model() -> None:
 
 async def test_a_model_that_only_calls_tools_is_stopped() -> None:
     """A turn has at most 25 steps; the last is offered no tools."""
-    model = ScriptedModel(*[calls(("add", '{"amount": 1}')) for _ in range(30)])
+    model = ScriptedModel(*[calls(("add", f'{{"amount": {n}}}')) for n in range(30)])
     with pytest.raises(BadCompletion, match="25 times"):
         await run(model)
     assert len(model.requests) == 25
     assert model.requests[-1].tools == () and model.requests[-2].tools != ()
+
+
+async def test_the_same_call_again_is_answered_from_its_first_result() -> None:
+    """A small model that asks for one thing for ever must neither do it again and again nor cost 25 calls."""
+    done: list[tuple[int, int, int]] = []
+    model = ScriptedModel(*[calls(("add", '{"amount": 1}'))] * 2, calls(("add", '{ "amount":1}')), "Added.")
+    reply = await run(model, done=done)
+    assert (reply.text, len(done), len(model.requests)) == ("Added.", 1, 4)
+    assert [request.tools == () for request in model.requests] == [False, False, False, True]
+    results = [message.content for message in reply.traffic if message.role == "tool"]
+    assert results[:2] == ["added 1"] * 2 and results[2].endswith("added 1") and "Answer the person" in results[2]
+
+
+async def test_a_model_that_asks_the_same_even_without_tools_is_given_up() -> None:
+    """Whatever it is told, it will not answer."""
+    model = ScriptedModel(*[calls(("add", '{"amount": 1}')) for _ in range(30)])
+    with pytest.raises(BadCompletion):
+        await run(model)
+    assert len(model.requests) == 4
+
+
+async def test_a_call_is_made_again_once_another_may_have_changed_its_result() -> None:
+    """A search after something was noted finds it."""
+    done: list[tuple[int, int, int]] = []
+    model = ScriptedModel(
+        calls(("add", '{"amount": 1}')), calls(("add", '{"amount": 2}')), calls(("add", '{"amount": 1}')), "Ok."
+    )
+    await run(model, done=done)
+    assert [amount for _, _, amount in done] == [1, 2, 1]
+
+
+async def test_an_answer_cut_at_its_longest_length_says_so() -> None:
+    """The person can ask for the rest."""
+    cut = Completion(text="And then", model="m", provider="p", finish="length")
+    assert (await run(ScriptedModel(cut))).cut
+    assert not (await run(ScriptedModel("And then."))).cut
 
 
 async def test_an_empty_answer_is_an_error_not_a_message() -> None:

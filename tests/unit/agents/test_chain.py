@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, WAITS, Chain
+from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, WAITS, Chain, Member
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -22,6 +22,7 @@ from agents.llm import (
     Provider,
     Request,
 )
+from agents.servers import Servers
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hello"),))
 
@@ -81,7 +82,7 @@ class World:
         self.shown: list[str] = []
         self._random = random
 
-    def chain(self, *providers: Provider, seconds: float | None = None) -> Chain:
+    def chain(self, *providers: Provider | Member, seconds: float | None = None) -> Chain:
         return Chain(providers, sleep=self.sleep, random=lambda: self._random, now=lambda: self.time, seconds=seconds)
 
     async def sleep(self, seconds: float) -> None:
@@ -182,6 +183,37 @@ async def test_a_context_overflow_is_neither_tried_again_nor_passed_on() -> None
     with pytest.raises(ContextOverflow):
         await chain.complete(REQUEST)
     assert (first.calls, second.calls) == (2, 0), "an overflow says nothing against the model"
+
+
+async def test_a_request_too_long_for_one_model_is_given_to_one_that_can_read_more() -> None:
+    """A fallback with a larger context answers where the first model can't."""
+    world = World()
+    small, same, large = Scripted("a/1", ContextOverflow("long")), Scripted("b/2", ["no"]), Scripted("c/3", ["yes"])
+    members = [Member(provider=p, context=c) for p, c in ((small, 4096), (same, 4096), (large, 32_000))]
+    chain = world.chain(*members)
+    assert (await chain.complete(REQUEST)).text == "yes"
+    assert (small.calls, same.calls) == (1, 0)
+    await chain.complete(REQUEST)
+    assert small.calls == 2  # the next message may be short again
+
+
+async def test_a_server_that_is_down_is_down_for_all_of_its_models() -> None:
+    """Every model there would be asked in vain, in this chat and in all others."""
+    world, servers = World(), Servers(lambda: world.time)
+    first, second, third = Scripted("a/1", ModelUnavailable("down")), Scripted("a/2", ["no"]), Scripted("b/3", ["yes"])
+
+    def chain() -> Chain:
+        members = [
+            Member(provider=first, address="http://a"),
+            Member(provider=third, address="http://b"),
+            Member(provider=second, address="http://a"),
+        ]
+        return Chain(members, sleep=world.sleep, random=lambda: 0.5, now=lambda: world.time, servers=servers)
+
+    assert (await chain().complete(REQUEST)).text == "yes"
+    calls = first.calls
+    assert (await chain().complete(REQUEST)).text == "yes"
+    assert (first.calls, second.calls) == (calls, 0)
 
 
 async def test_nothing_is_tried_again_once_text_was_shown() -> None:

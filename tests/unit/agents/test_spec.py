@@ -75,7 +75,7 @@ def test_scalar_left_empty_is_refused() -> None:
         ({"models": [openai(timeout="inf")]}, ("models", 0, "timeout")),
         ({"models": [openai(sees="images")]}, ("models", 0, "sees")),
         ({"models": [openai(context=100)]}, ("models", 0, "context")),
-        ({"models": [openai(provider="anthropic")]}, ("models", 0, "provider")),
+        ({"models": [openai(provider="antropic")]}, ("models", 0, "provider")),
         ({"tools": ["shell"]}, ("tools", 0)),
         ({"rules": [""]}, ("rules", 0)),
         ({"language": "tlh"}, ("language",)),
@@ -295,3 +295,49 @@ def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() ->
     assert "enrich" not in moved
     assert (moved["reflect"].weekday, moved["reflect"].at.isoformat("minutes")) == (4, "23:59")
     assert moved["tidy"].at.isoformat("minutes") == "00:00"
+
+
+def test_a_provider_by_name_brings_its_address_and_context() -> None:
+    """Nobody should have to look them up."""
+    claude = ModelSpec.model_validate({"provider": "anthropic", "model": "claude-haiku-4-5", "key": "k"})
+    assert (claude.base_url, claude.context, claude.slots) == ("https://api.anthropic.com/v1", 200_000, None)
+    local = ModelSpec.model_validate({"provider": "ollama", "model": "qwen3:8b", "context": 8192})
+    assert (local.base_url, local.context, local.slots) == ("http://localhost:11434/v1", 8192, 1)
+
+
+def test_a_server_on_this_machine_has_one_slot_unless_it_is_said_to_have_more() -> None:
+    """Most do one thing at a time, and people would wait behind readings."""
+    for address, slots in (
+        ("http://localhost:8080/v1", 1),
+        ("http://127.0.0.1:1", 1),
+        ("https://llm.example.org", None),
+    ):
+        assert ModelSpec.model_validate(openai(base_url=address)).slots == slots
+    assert ModelSpec.model_validate(openai(base_url="http://localhost:1/v1", slots=4)).slots == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"provider": "groq", "model": "m"}, "key"),
+        ({"provider": "ollama"}, "model"),
+        (openai(top_p=0), "top_p"),
+        (openai(headers={"X Title": "a"}), "headers"),
+        (openai(headers={"X-Title": "a\nb"}), "headers"),
+        (openai(extra_body={"messages": []}), "extra_body"),
+        (openai(extra_body={"temperature": 1}), "extra_body"),
+        (openai(thinking=2000), "thinking"),
+        ({"provider": "anthropic", "model": "m", "key": "k", "thinking": 2000, "max_tokens": 2000}, "thinking"),
+    ],
+)
+def test_a_models_options_that_can_only_fail_are_refused(options: dict[str, Any], place: str) -> None:
+    """At the start, and not at somebody's first message."""
+    (where, _), *others = refusals(models=[options])
+    assert not others and place in str((*where, *_at(options)))
+
+
+def _at(options: dict[str, Any]) -> list[str]:
+    """The places that validators name themselves, below the model."""
+    with pytest.raises(ValidationError) as caught:
+        ModelSpec.model_validate(options)
+    return [str(error.get("ctx", {}).get("at", "")) for error in caught.value.errors()]

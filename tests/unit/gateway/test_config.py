@@ -356,7 +356,10 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
         ),
         (
             "name: a\nmodels:\n  - model: x",
-            "a.yaml:3: models[0].provider: is missing; it must be one of openai, offline. Fix: add provider: openai.",
+            (
+                "a.yaml:3: models[0].provider: is missing; it must be one of openai, anthropic, gemini, ollama,"
+                " openrouter, groq, mistral, deepseek, lmstudio, llamacpp, offline. Fix: add provider: openai."
+            ),
         ),
         (
             "name: a\nmodels: [{provider: openai}]",

@@ -1,0 +1,445 @@
+"""What all adapters to model servers share: sending, reading a stream, learning quirks, and what can go wrong.
+
+Invariants: every failure is raised as a `ModelError` that names the host and the model, and never the key. A silence
+longer than `timeout` ends a call; keepalives count as silence. The caller bounds the total time. The memory held for an
+answer is bounded. An answer that broke off is an error and never passes for a complete one. A request's messages take
+turns as `roles` says. What a person is shown of an answer went through `agents.output`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import httpx
+import structlog
+
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelUnavailable,
+    OnText,
+    Request,
+    ToolSpec,
+    Usage,
+)
+from agents.output import Output
+from agents.providers import quirks as signs
+from agents.providers.answer import Assembled, json_object
+from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+from agents.providers.quirks import Learned, Quirk
+from agents.providers.roles import alternating, without_system, without_tools
+from agents.spec import ModelSpec
+
+log = structlog.get_logger(__name__)
+
+#: The most bytes of an answer with its wrapping. A server that never stops sending must not fill the memory.
+_MOST_BYTES = 64 * 1024 * 1024
+#: The most bytes of one line of a stream, or of an answer that is not streamed. This is more than `_MOST_TEXT` takes
+#: even with every letter escaped.
+_MOST_LINE = 8 * 1024 * 1024
+#: The most characters of text and tool arguments. The longest outputs on offer (128,000 tokens) take half of it.
+_MOST_TEXT = 1_000_000
+#: The most tool calls of one answer. OpenAI accepts at most 128 back.
+_MOST_CALLS = 32
+#: Seconds to wait for the end of the body after the end of the answer, so that the connection can be reused.
+_DRAIN = 0.25
+#: The estimated tokens of a message beyond its text. OpenAI's cookbook counts 3 to 4.
+_TOKENS_PER_MESSAGE = 4
+#: The estimated tokens of a picture. OpenAI's guide to vision counts 765 for a photo in high detail.
+_TOKENS_PER_PICTURE = 800
+#: The text that replaces a picture for a model that is not shown it.
+UNSEEN = "[A picture was sent here that this model cannot see.]"
+#: The most characters of a refusal that are examined. Some servers append the whole conversation to their own words.
+_MOST_SAID = 500
+
+
+class Adapter(ABC):
+    """Implements `agents.llm.Provider` for one model of one server.
+
+    `client` belongs to the caller and is not closed here. The `base_url` of `model` ends before the adapter's `path`.
+    Its `timeout` is the longest silence in seconds: while connecting, before the answer and between its parts. The head
+    of an answer that arrives byte by byte may take twice as long. `count_tokens` is used if a server does not report
+    usage. `learned` is shared by all adapters, so that each quirk is learned once. Raises `ValueError` if the
+    `base_url` is no http address or the key can't be sent.
+    """
+
+    #: Where the server takes requests, below the base_url.
+    path: ClassVar[str]
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        model: ModelSpec,
+        *,
+        count_tokens: Callable[[str], int],
+        learned: Learned | None = None,
+    ) -> None:
+        key = None if model.key is None else model.key.get_secret_value()
+        self._client = client
+        self._server = Server.at(model.base_url, self.path, model=model.model, key=key)
+        self._where = self._server.where
+        self._model = model
+        self._count_tokens = count_tokens
+        known: Learned = {} if learned is None else learned
+        self._quirks = known.setdefault(f"{self._server.url} {model.model}", set())
+
+    @property
+    def name(self) -> str:
+        """The provider's name and the model's, as configured."""
+        return f"{self._model.provider}/{self._model.model}"
+
+    @property
+    def address(self) -> str:
+        """The server's address, which models of one server share."""
+        return f"{self._server.url.scheme}://{self._server.url.netloc.decode()}"
+
+    async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        """Runs the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
+        answer = await self._asked(request, on_text)
+        if not answer.begun and "stream" not in self._quirks:
+            # llama-cpp-python ends a stream without a word if the request is too long; asked plainly, it says so.
+            answer = await self._asked(request, on_text, {"stream"})
+        try:
+            return self._completion(request, answer)
+        except BadCompletion:
+            self._abort(request, answer.output.text, answer.usage)
+            raise
+
+    async def aclose(self) -> None:  # noqa: B027 - there is nothing to close
+        """Does nothing: each call closes its response, and the client belongs to the caller."""
+
+    def headers(self) -> dict[str, str]:
+        """Returns the headers that authorise a request."""
+        return self._server.headers
+
+    @abstractmethod
+    def body(self, request: Request, messages: Sequence[ChatMessage], quirks: Set[Quirk]) -> dict[str, Any]:
+        """Returns the request as the server wants it; `messages` stand in for the request's own."""
+
+    @abstractmethod
+    def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
+        """Adds one JSON object of the body to the answer. Returns what can be shown now."""
+
+    @abstractmethod
+    def is_answer(self, whole: Mapping[str, Any]) -> bool:
+        """Returns whether a body that is no stream is an answer or an error."""
+
+    async def _asked(self, request: Request, on_text: OnText | None, besides: Set[Quirk] = frozenset()) -> Assembled:
+        response = await self._open(request, besides)
+        output = Output(
+            offered=[tool.name for tool in request.tools],
+            agent=request.agent,
+            bare=request.json_mode,
+            thinking="thinking" in self._quirks,
+        )
+        patience = asyncio.get_running_loop().time() + self._model.timeout
+        answer = Assembled(output=output, patience=patience, asked=[message.content for message in request.messages])
+        try:
+            await self._read(response, answer, on_text)
+        except BaseException as error:
+            if not isinstance(error, ContextOverflow | ModelAuth | ModelRateLimited | ModelRefused):
+                self._abort(request, answer.output.text, answer.usage)
+            raise
+        finally:
+            await response.aclose()
+        if output.began_inside:
+            self._quirks.add("thinking")
+        return answer
+
+    async def _open(self, request: Request, besides: Set[Quirk]) -> httpx.Response:
+        """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
+        quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
+        while True:
+            messages = _messages(request, quirks)
+            body = self.body(request, messages, quirks)
+            try:
+                response = await self._send(body)
+            except asyncio.CancelledError:
+                self._abort(request, "", None)  # the server may have read it all by now
+                raise
+            if response.is_success:
+                return response
+            try:
+                raw = await error_body(response, self._model.timeout)
+            finally:
+                await response.aclose()
+            status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
+            # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
+            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model.model, "").lower()
+            shown = "pictures" not in quirks and any(one.pictures for one in messages)
+            unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
+            asked = {**body, "system": any(one.role == "system" for one in messages)}
+            quirk: Quirk | None = "pictures" if unseen else None
+            if quirk is None and not refusal.overflow:
+                quirk = signs.learned_from(status, said, asked)
+            if quirk is None:
+                told = refusal.apart_from([message.content for message in request.messages])
+                raise self._server.refused(status, response.headers, told)
+            # The loop ends: each quirk is learned from a part of the body and removes that part.
+            quirks.add(quirk)
+            if quirk != "pictures" or signs.is_blind(status, said):
+                self._learn(quirk)
+
+    def _abort(self, request: Request, text: str, usage: Usage | None) -> None:
+        """Tells what a call cost that gives no answer: what was read, and the words that had come."""
+        if request.on_aborted is None:
+            return
+        counted = Usage(input_tokens=self.read_tokens(request), output_tokens=self._count_tokens(text), estimated=True)
+        request.on_aborted(
+            Completion(
+                text=text,
+                model=self._model.model,
+                provider=self._model.provider,
+                usage=self.priced(usage if usage is not None and usage.output_tokens else counted),
+                finish="aborted",
+            )
+        )
+
+    def _learn(self, quirk: Quirk) -> None:
+        if quirk not in self._quirks:
+            self._quirks.add(quirk)
+            if quirk in signs.ADVICE:
+                log.warning(f"model.takes_no_{quirk}", model=self.name, fix=signs.ADVICE[quirk])
+
+    async def _send(self, body: dict[str, Any]) -> httpx.Response:
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json",
+            **self.headers(),
+            **self._model.headers,
+        }
+        # Chat platforms have sent lone surrogates. UTF-8 can't encode them, so they become question marks.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        request = self._client.build_request(
+            "POST", self._server.url, content=content, headers=headers, timeout=httpx.Timeout(self._model.timeout)
+        )
+        # httpx bounds only the wait for each byte, so a head that arrives byte by byte could take forever.
+        longest = 2 * self._model.timeout
+        try:
+            async with asyncio.timeout(longest):
+                return await self._client.send(request, stream=True, follow_redirects=False)
+        except TimeoutError as error:
+            raise ModelUnavailable(
+                f"{self._where} did not start to answer within {longest:g} s. The model may be loading or"
+                " overloaded: try later, or raise its timeout."
+            ) from error
+        except (httpx.RequestError, ssl.SSLError) as error:
+            raise self._server.unreachable(error, self._model.timeout) from error
+
+    async def _read(self, response: httpx.Response, answer: Assembled, on_text: OnText | None) -> None:
+        """Reads the whole answer, streamed or not: some servers answer a request for a stream with plain JSON."""
+        plain = bytearray()
+        streamed: bool | None = None
+        async with aclosing(self._lines(response, answer)) as lines:
+            async for line in lines:
+                if streamed is None and line.strip():
+                    streamed = line.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
+                part = line.strip()
+                if streamed:
+                    part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
+                    answer.ended = answer.ended or part == b"[DONE]"
+                    if part and not answer.ended:
+                        await self._take(answer, json_object(part), on_text)
+                    if answer.ended:
+                        break
+                else:
+                    plain += line + b"\n"
+                if part:
+                    answer.patience = asyncio.get_running_loop().time() + self._model.timeout
+            if answer.ended:
+                await _drained(lines)
+        stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        if not streamed and stream and not plain.strip():
+            return  # a stream that holds nothing
+        if not streamed:
+            await self._take_whole(answer, plain, on_text)
+        if not answer.complete and (answer.begun or not stream):
+            raise BadCompletion(
+                f"The answer from {self._where} broke off before its end. If this repeats, check the"
+                " server's log and any proxy in front of it."
+            )
+        rest = answer.end()
+        if rest and on_text is not None:
+            await on_text(rest)
+
+    async def _lines(self, response: httpx.Response, answer: Assembled) -> AsyncGenerator[bytes, None]:
+        r"""Yields the body's lines, some ending in \r. Only \n ends a line: Unicode's separators may be text."""
+        pending: list[bytes] = []
+        size = held = 0
+        chunks = response.aiter_bytes()
+        try:
+            while True:
+                # Bytes alone are no sign of life: a server that hangs keeps sending keepalives.
+                async with asyncio.timeout_at(answer.patience):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
+                first, *rest = chunk.split(b"\n")
+                pending.append(first)
+                size, held = size + len(chunk), held + len(first)
+                if size > _MOST_BYTES or held > _MOST_LINE:
+                    raise self._too_long()
+                for part in rest:
+                    yield b"".join(pending)
+                    pending, held = [part], len(part)
+        except (httpx.RequestError, ssl.SSLError, TimeoutError) as error:
+            # A finished answer is kept even if the usage or the end mark after it is lost.
+            if not answer.complete:
+                raise self._broken_off(error) from error
+        yield b"".join(pending)
+
+    async def _take_whole(self, answer: Assembled, body: bytearray, on_text: OnText | None) -> None:
+        """Adds the body of a server that does not stream to the answer."""
+        if len(body) > _MOST_LINE:
+            raise self._too_long()
+        whole = json_object(body)
+        if whole is None or not self.is_answer(whole):
+            raise self._no_answer(body)
+        await self._take(answer, whole, on_text)
+        answer.ended = True
+
+    async def _take(self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
+        """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
+        if chunk is None:
+            raise BadCompletion(
+                f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
+                " Ask again; if this repeats, check the server's log."
+            )
+        if chunk.get("error"):
+            # A server that fails after it sent the status line can report the failure only in the body.
+            refusal = Refusal.of(chunk, self._server.key)
+            status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
+            raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
+        answer.begun = True
+        text = self.add(answer, chunk)
+        if answer.size > _MOST_TEXT:
+            raise self._too_long()
+        if text and on_text is not None:
+            await on_text(text)
+
+    def _completion(self, request: Request, answer: Assembled) -> Completion:
+        text = answer.output.text
+        calls = answer.tool_calls({call.id for message in request.messages for call in message.tool_calls})
+        if len(calls) > _MOST_CALLS:
+            raise BadCompletion(
+                f"{self._where} asked for {len(calls)} tools at once; at most {_MOST_CALLS} are allowed. Ask "
+                "again or use another model."
+            )
+        if any(not call.name for call in calls):
+            raise BadCompletion(f"{self._where} asked for a tool without naming it. Ask again or use another model.")
+        if not calls and not text.strip():
+            raise self._empty(request, answer)
+        written = self._count_tokens(text) + sum(self._count_tokens(call.name + call.arguments) for call in calls)
+        counted = answer.usage if answer.usage != Usage() else None  # zeros are no count
+        usage = counted or Usage(input_tokens=self.read_tokens(request), output_tokens=written, estimated=True)
+        return Completion(
+            text=text,
+            model=answer.model or self._model.model,
+            provider=self._model.provider,
+            tool_calls=calls,
+            usage=self.priced(usage),
+            finish=answer.finish or ("tool_calls" if calls else "stop"),
+        )
+
+    def priced(self, usage: Usage) -> Usage:
+        """Returns the usage with its cost, if the model has a price."""
+        price = self._model.price
+        if price is None:
+            return usage
+        return replace(usage, cost=price.cost(usage.input_tokens, usage.cached_tokens, usage.output_tokens))
+
+    def read_tokens(self, request: Request) -> int:
+        """Returns an estimate of the tokens that the model reads of a request."""
+        count = self._count_tokens
+        read = sum(_TOKENS_PER_MESSAGE + count(message.content) for message in request.messages)
+        read += sum(count(call.name + call.arguments) for m in request.messages for call in m.tool_calls)
+        if self._model.sees and "pictures" not in self._quirks:
+            read += _TOKENS_PER_PICTURE * sum(len(message.pictures) for message in request.messages)
+        if "tools" not in self._quirks:
+            read += sum(count(json.dumps(_as_dict(tool), ensure_ascii=False)) for tool in request.tools)
+        return read
+
+    def _too_long(self) -> ModelError:
+        return BadCompletion(
+            f"{self._where} sent more for one answer than any answer has. Ask again, set max_tokens for the model,"
+            " or check that base_url leads to a chat completions API."
+        )
+
+    def _empty(self, request: Request, answer: Assembled) -> ModelError:
+        finish = answer.finish
+        if not answer.begun and self.read_tokens(request) > self._model.context // 2:
+            return ContextOverflow(
+                f"{self._where} ended its answer without a word, as some servers do with a conversation that is longer"
+                " than they can read. Set the model's context to its true size."
+            )
+        if finish == "content_filter":
+            return ModelRefused(
+                f"The content filter of {self._where} withheld the whole answer. Put it differently, or use"
+                " another model."
+            )
+        if finish == "length":
+            return BadCompletion(
+                f"{self._where} used up its token limit before the first word of the answer, as models that"
+                " think do. Raise max_tokens or shorten the conversation."
+            )
+        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.")
+
+    def _no_answer(self, body: bytes | bytearray) -> ModelError:
+        """Returns the error for a complete body that is no answer. It quotes only a page's title from the body."""
+        text = body[:MOST_ERROR_BYTES].decode("utf-8", "replace").strip()
+        what = "nothing at all" if not text else page(text) or "something else"
+        return BadCompletion(
+            f"{self._where} accepted the request and sent {what} instead of an answer in JSON. Check"
+            " that base_url leads to a chat completions API; for most servers it ends in /v1."
+        )
+
+    def _broken_off(self, error: httpx.RequestError | ssl.SSLError | TimeoutError) -> ModelError:
+        """Returns the error for an answer that broke off."""
+        if isinstance(error, httpx.TimeoutException | TimeoutError):
+            return ModelUnavailable(
+                f"The answer of {self._where} stalled: no more of it came for {self._model.timeout:g} s. Ask again; if"
+                " the model is just slow, raise its timeout."
+            )
+        if isinstance(error, httpx.DecodingError):
+            return BadCompletion(
+                f"The answer of {self._where} was compressed in a way that can't be undone. Look at proxies"
+                " before the server."
+            )
+        return BadCompletion(
+            f"The connection to {self._where} broke in the middle of the answer. Ask again; if this repeats,"
+            " look at the network and at proxies between."
+        )
+
+
+def _messages(request: Request, quirks: Set[Quirk]) -> list[ChatMessage]:
+    """Returns the messages as they are sent to a server with these quirks."""
+    messages = alternating(request.messages)
+    if "tools" in quirks:
+        messages = without_tools(messages)
+    return without_system(messages) if "system" in quirks else messages
+
+
+async def _drained(lines: AsyncGenerator[bytes, None]) -> None:
+    """Reads what comes after the end, so that the connection can be used again."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN):
+            async for _ in lines:
+                pass
+
+
+def _as_dict(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

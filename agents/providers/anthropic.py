@@ -1,0 +1,182 @@
+"""Speaks Anthropic's Messages API.
+
+Marks for the prompt cache stand after the system's text and the tools, which stay the same from turn to turn, and after
+the last message but one. The wire format follows Anthropic's API reference ("Messages", "Streaming messages", "Prompt
+caching", "Extended thinking").
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from agents.llm import ChatMessage, Request, Usage
+from agents.providers.adapter import UNSEEN, Adapter
+from agents.providers.answer import Assembled, json_object, token_count
+from agents.providers.quirks import Quirk
+from agents.providers.roles import without_tools
+
+_VERSION = "2023-06-01"
+#: The API wants a limit with every request.
+_ANSWER_TOKENS = 4096
+_CACHED = {"type": "ephemeral"}
+
+
+class AnthropicProvider(Adapter):
+    """Implements `agents.llm.Provider` for one model of Anthropic, or of a server with its API."""
+
+    path = "/messages"
+
+    def headers(self) -> dict[str, str]:
+        key = {"x-api-key": self._server.key} if self._server.key else {}
+        return {"anthropic-version": _VERSION, **key}
+
+    def body(self, request: Request, messages: Sequence[ChatMessage], quirks: Set[Quirk]) -> dict[str, Any]:
+        model = self._model
+        offered = bool(request.tools) and "tools" not in quirks
+        if not offered:  # calls in the conversation are refused where no tool is offered
+            messages = without_tools(messages)
+        limit = (model.max_tokens if request.max_tokens is None else request.max_tokens) or _ANSWER_TOKENS
+        body: dict[str, Any] = {
+            "model": model.model,
+            "messages": _conversation(messages, shown="pictures" not in quirks),
+            "max_tokens": limit,
+            "stream": "stream" not in quirks,
+        }
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        if system:
+            body["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]
+        if offered:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
+            body["tools"][-1]["cache_control"] = _CACHED
+        if model.thinking is not None and not request.json_mode and not _in_tools(messages):
+            body["thinking"] = {"type": "enabled", "budget_tokens": model.thinking}
+            body["max_tokens"] = max(limit, model.thinking + _ANSWER_TOKENS)
+            return body | model.extra_body  # no temperature beside it
+        warmth = model.temperature if request.temperature is None else request.temperature
+        if warmth is not None and "temperature" not in quirks:
+            body["temperature"] = min(warmth, 1.0)
+        if model.top_p is not None:
+            body["top_p"] = model.top_p
+        return body | model.extra_body
+
+    def is_answer(self, whole: Mapping[str, Any]) -> bool:
+        return "content" in whole or "error" in whole
+
+    def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
+        match chunk.get("type"):
+            case "message_start" if isinstance(chunk.get("message"), dict):
+                self._add_head(answer, chunk["message"])
+            case "message":
+                return self._add_whole(answer, chunk)
+            case "content_block_start" if isinstance(chunk.get("content_block"), dict):
+                return self._add_block(answer, chunk["content_block"], chunk.get("index"), whole=False)
+            case "content_block_delta" if isinstance(chunk.get("delta"), dict):
+                delta = chunk["delta"]
+                if isinstance(delta.get("text"), str):
+                    return answer.add_text(delta["text"])
+                if isinstance(delta.get("partial_json"), str):
+                    answer.add_call(index=chunk.get("index"), call_id=None, name=None, arguments=delta["partial_json"])
+            case "message_delta":
+                delta = chunk.get("delta")
+                answer.finished(_finish(delta.get("stop_reason")) if isinstance(delta, dict) else None)
+                self._add_usage(answer, chunk.get("usage"))
+            case "message_stop":
+                answer.ended = True
+        return ""
+
+    def _add_whole(self, answer: Assembled, message: dict[str, Any]) -> str:
+        self._add_head(answer, message)
+        answer.finished(_finish(message.get("stop_reason")))
+        blocks = message.get("content")
+        shown = [
+            self._add_block(answer, block, index, whole=True)
+            for index, block in enumerate(blocks if isinstance(blocks, list) else ())
+            if isinstance(block, dict)
+        ]
+        return "".join(shown)
+
+    def _add_head(self, answer: Assembled, message: dict[str, Any]) -> None:
+        answer.named(message.get("model"))
+        self._add_usage(answer, message.get("usage"))
+
+    def _add_block(self, answer: Assembled, block: dict[str, Any], index: object, *, whole: bool) -> str:
+        if block.get("type") == "tool_use":
+            # A stream begins with an empty input and sends its text afterwards.
+            arguments = block.get("input") if whole else None
+            answer.add_call(index=index, call_id=block.get("id"), name=block.get("name"), arguments=arguments)
+        text = block.get("text")
+        return answer.add_text(text) if isinstance(text, str) and text else ""
+
+    def _add_usage(self, answer: Assembled, raw: object) -> None:
+        """Adds what the server counted. It names cached tokens apart; the answer's tokens come last."""
+        if not isinstance(raw, dict):
+            return
+        before = answer.usage or Usage()
+        cached = token_count(raw.get("cache_read_input_tokens"))
+        read = token_count(raw.get("input_tokens"))
+        written = token_count(raw.get("output_tokens"))
+        if read is None and written is None:
+            return
+        made = token_count(raw.get("cache_creation_input_tokens")) or 0
+        answer.usage = Usage(
+            input_tokens=before.input_tokens if read is None else read + (cached or 0) + made,
+            output_tokens=before.output_tokens if written is None else written,
+            cached_tokens=before.cached_tokens if cached is None else cached,
+        )
+
+
+def _finish(reason: object) -> object:
+    names = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "refusal": "content_filter"}
+    return names.get(reason, reason) if isinstance(reason, str) else None
+
+
+def _in_tools(messages: Sequence[ChatMessage]) -> bool:
+    """Returns whether tools have just been called: a thought may begin only where the person has spoken last.
+
+    The API wants the thoughts before a call back with its result, and they are not kept.
+    """
+    return bool(messages) and messages[-1].role == "tool"
+
+
+def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[str, Any]]:
+    """Returns the messages as blocks: results of tools are the person's, and one message holds all that follow."""
+    wire: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message, shown=shown)
+        if wire and wire[-1]["role"] == role:
+            wire[-1]["content"] += blocks
+        else:
+            wire.append({"role": role, "content": blocks})
+    if len(wire) > 1:
+        wire[-2]["content"][-1]["cache_control"] = _CACHED
+    return wire
+
+
+def _blocks(message: ChatMessage, *, shown: bool) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        # An empty text is refused everywhere.
+        content = message.content if message.content.strip() else "(empty)"
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
+    blocks: list[dict[str, Any]] = []
+    if message.content.strip():
+        blocks.append({"type": "text", "text": message.content})
+    for picture in message.pictures:
+        if shown and message.role == "user":
+            data = base64.b64encode(picture.data).decode("ascii")
+            source = {"type": "base64", "media_type": picture.media_type, "data": data}
+            blocks.append({"type": "image", "source": source})
+        else:
+            blocks.append({"type": "text", "text": UNSEEN})
+    blocks += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": json_object(call.arguments) or {}}
+        for call in message.tool_calls
+    ]
+    return blocks or [{"type": "text", "text": "(empty)"}]

@@ -1,0 +1,76 @@
+"""A server that works on one request at a time: reading for memories gives way to people, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+
+from agents.llm import ChatMessage, Request
+from agents.servers import Servers
+from agents.spec import AgentSpec, ModelSpec
+from gateway import app
+from memory.learn.model import ModelRequest
+from tests.kit.wire import Wire, wire
+
+
+class OneSlot:
+    """Answers a person at once; a reading takes until it may `finish`. Counts the readings that were broken off."""
+
+    def __init__(self) -> None:
+        self.finish = asyncio.Event()
+        self.readings = 0
+        self.broken_off = 0
+
+    async def answer(self, served: Wire, writer: asyncio.StreamWriter) -> None:
+        said = b'data: {"choices": [{"delta": {"content": "{}"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+        if "READ" not in served.requests[-1]["messages"][0]["content"]:
+            writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + said)
+            await writer.drain()
+            writer.close()
+            return
+        self.readings += 1
+        writer.write(
+            b'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\ndata: {"choices": [{"delta": {"content": " "}}]}\n\n'
+        )
+        await writer.drain()
+        try:
+            while not self.finish.is_set():
+                writer.write(b": working\n\n")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            self.broken_off += 1
+            raise
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+
+async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_are_counted() -> None:
+    """A short answer took two minutes behind a reading of one and a half."""
+    server = OneSlot()
+    async with wire(server.answer) as served, httpx.AsyncClient(trust_env=False) as client:
+        spec = AgentSpec(
+            name="assistant",
+            models=(ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": served.base_url}),),
+        )
+        assert spec.models[0].slots == 1
+        models = app.Models(client, Servers(asyncio.get_running_loop().time))
+        background = app._background_model(spec, models)
+        assert background is not None
+        asked = ModelRequest(instructions="READ", material="many words " * 100)
+        reading = asyncio.ensure_future(background.complete(asked))
+        while not server.readings:
+            await asyncio.sleep(0.01)
+        chat = app._agent(spec, models, 30).provider
+        async with asyncio.timeout(10):
+            assert (await chat.complete(Request(messages=(ChatMessage(role="user", content="hi"),)))).text == "{}"
+        while not server.broken_off:
+            await asyncio.sleep(0.01)
+        server.finish.set()
+        answer = await asyncio.wait_for(reading, 10)
+        alone = await background.complete(asked)
+    assert server.readings == 3
+    # The reading that was broken off was paid for, too.
+    assert answer.spent.input_tokens == 2 * alone.spent.input_tokens

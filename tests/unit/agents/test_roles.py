@@ -1,0 +1,68 @@
+"""Tests of the order of a conversation as servers want it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.llm import ChatMessage, Picture, ToolCall
+from agents.providers.roles import alternating, without_system, without_tools
+
+
+def user(text: str) -> ChatMessage:
+    return ChatMessage(role="user", content=text)
+
+
+def bot(text: str, *calls: ToolCall) -> ChatMessage:
+    return ChatMessage(role="assistant", content=text, tool_calls=calls)
+
+
+SYSTEM = ChatMessage(role="system", content="Be brief.")
+CALL = ToolCall(id="c1", name="find", arguments="{}")
+RESULT = ChatMessage(role="tool", content="tea", tool_call_id="c1")
+
+_MESSAGES = st.lists(
+    st.builds(ChatMessage, role=st.sampled_from(["user", "assistant"]), content=st.sampled_from(["a", "b", "c"])),
+    max_size=8,
+)
+
+
+@given(_MESSAGES, st.booleans())
+def test_person_and_assistant_take_turns_and_no_words_are_lost(messages: list[ChatMessage], system: bool) -> None:
+    """Templates of Mistral's models refuse everything else."""
+    whole = [SYSTEM, *messages] if system else messages
+    for sent in (alternating(whole), without_system(whole)):
+        roles = [message.role for message in sent if message.role != "system"]
+        assert all(first != second for first, second in pairwise(roles))
+        assert not roles or roles[0] == "user"
+        said = "".join(part for message in sent for part in message.content.split() if len(part) == 1)
+        assert said == "".join(message.content for message in messages)
+
+
+def test_an_unanswered_message_is_joined_with_the_next() -> None:
+    """A turn that failed leaves it in history."""
+    cat = Picture(media_type="image/png", data=b"x")
+    first = ChatMessage(role="user", content="one", pictures=(cat,))
+    (joined,) = alternating([first, user("two")])
+    assert (joined.content, joined.pictures) == ("one\n\ntwo", (cat,))
+
+
+def test_a_call_keeps_its_results() -> None:
+    """They must follow it directly."""
+    messages = [SYSTEM, user("?"), bot("", CALL), RESULT, bot("Tea."), user("!")]
+    assert alternating(messages) == messages
+
+
+def test_without_tools_their_results_are_told() -> None:
+    """A server without tools refuses calls in the conversation too."""
+    sent = without_tools([SYSTEM, user("?"), bot("", CALL), RESULT, bot("Tea."), user("!")])
+    assert [message.role for message in sent] == ["system", "user", "assistant", "user"]
+    assert sent[1].content == "?\n\n(Result of find: tea)"
+    assert not any(message.tool_calls for message in sent)
+
+
+def test_the_systems_words_stand_before_the_persons_first() -> None:
+    """Gemma's template knows no system role."""
+    assert without_system([SYSTEM, user("Hi"), bot("Hello")])[0] == user("Be brief.\n\nHi")
