@@ -45,6 +45,7 @@ from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
 from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Party, Privacy
 from memory.recall import index, rank
+from memory.recall.cues import cues
 from memory.recall.embedding import Embedders, Embedding
 from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, excerpt, shares
@@ -160,6 +161,7 @@ __all__ = [
     "Who",
     "Why",
     "excerpt",
+    "cues",
     "language_of",
     "may_change",
     "query_terms",

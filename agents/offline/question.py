@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from agents.llm import Remembered
 from agents.offline.speech import Asks, Speech
 
 #: Splits text into the words that are compared; the same for questions and for what was said.
@@ -36,8 +37,9 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 class AskedQuestion:
     """A question about what was told.
 
-    `words` are its tokens that carry meaning; an answer must hold the `musts` among them, which name persons. `kind`
-    are those that name the kind of thing asked for, as in "which instrument"; an answer names the thing itself. `asks`
+    `words` are its tokens that carry meaning; an answer must hold the `musts` among them, which name persons. `light`
+    are those that an answer need not hold: the kind of thing asked for, as in "which instrument", which an answer
+    names itself, and words such as "get" and "place". `asks`
     is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
     you know about …". With `everything` it asks for all that is known of the person.
     """
@@ -45,7 +47,7 @@ class AskedQuestion:
     text: str
     words: frozenset[str]
     musts: frozenset[str]
-    kind: frozenset[str] = frozenset()
+    light: frozenset[str] = frozenset()
     asks: Asks | None = None
     rest: frozenset[str] = frozenset()
     about: str = ""
@@ -93,10 +95,9 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
         asking = form.sub(to, asking)
     if speech.everything.search(asking):
         return AskedQuestion(text=asking, words=frozenset(), musts=frozenset(), everything=True)
-    words = content(asking, speech, tokens) or _meaning(asking, speech, tokens)
-    kind = _kind(asking, speech, tokens) & words
-    if words <= kind:
-        words |= frozenset(tokens(asking)) & _tokens_of(speech.verbs, tokens)
+    light = frozenset(tokens(asking)) & _tokens_of(speech.light, tokens)
+    words = (content(asking, speech, tokens) | light) or _meaning(asking, speech, tokens)
+    light |= _kind(asking, speech, tokens) & words
     about = speech.about.search(asking)
     asks = next((one for one in speech.asks if one.pattern.search(asking)), None)
     rest = ""
@@ -109,7 +110,7 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
         words=words,
         musts=words
         & (_relations(asking, speech, tokens) | (_names(asking, tokens) if speech.capitals else frozenset())),
-        kind=kind if words - kind else frozenset(),
+        light=light,
         asks=asks,
         rest=content(rest, speech, tokens),
         about=about["name"].strip(_EDGES) if about is not None and asks is None else "",
@@ -153,11 +154,22 @@ def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     return found.union(*(group for words, group in _groups(speech.alike, tokens) if any(one <= found for one in words)))
 
 
+def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens by which a fact is asked for."""
+    # "Like" asks for no dislike, and "where" for no home alone.
+    cues = "" if fact.key == "dislikes" else fact.cues
+    return held(f"{fact.key} {fact.value} {speech.kinds.get(fact.key, '')} {cues}", speech, tokens)
+
+
 @lru_cache(maxsize=16)
 def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozenset[str], ...], frozenset[str]], ...]:
-    """Returns of each group of words the tokens of each word, and all of them."""
-    groups = [tuple(frozenset(tokens(word)) for word in words.split()) for words in alike]
-    return tuple((words, frozenset().union(*words)) for words in groups)
+    """Returns of each group the tokens of each word, and the tokens that any of them stands for."""
+    found = []
+    for words in alike:
+        same, _, kinds = words.partition(">")
+        each = [frozenset(tokens(word.replace("_", " "))) for word in words.replace(">", "").split()]
+        found.append((tuple(filter(None, each)), frozenset().union(*each[: len((same or kinds).split())])))
+    return tuple(found)
 
 
 def lacking(words: frozenset[str], said: frozenset[str]) -> frozenset[str]:

@@ -54,13 +54,14 @@ class Speech:
     """One language. `texts` are what is said.
 
     `social` are forms of small talk by name, and fit a whole message; `talk` are forms that a part of a sentence shows,
-    in the order of their weight. Each of `alike` holds words that mean the same, `kinds` the words that ask for a key.
-    `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking into another. `tag` is
-    what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind of thing that is asked
-    for, and `verbs` are empty words that mean something beside it. `refers` fits messages that speak of what the one
-    before names, `changed` those which say that what was said before holds no more, `own` questions about the person
-    who asks, `other` sentences about somebody else. With `capitals` a capital letter within a sentence shows a name.
-    `particles` are letters between which the words of an unspaced script stand.
+    in the order of their weight. Each of `alike` holds words that mean the same, or after ">" a kind of it, `kinds` the
+    words that ask for a key. `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking
+    into another. `tag` is what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind
+    of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
+    messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
+    `own` questions about the person who asks, `other` sentences about somebody else. A question that fits `before` is
+    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name. `particles` are
+    letters between which the words of an unspaced script stand.
     """
 
     code: str
@@ -85,9 +86,10 @@ class Speech:
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
     kind: re.Pattern[str] | None
-    verbs: str
+    light: str
     refers: re.Pattern[str] | None
     before: re.Pattern[str]
+    past: re.Pattern[str]
     texts: Mapping[str, str]
     one_form: OneForm
 
@@ -152,9 +154,10 @@ def speech(code: str, simplified: OneForm) -> Speech:
         other=pattern(data.get("other", _NOTHING)),
         yes_no=pattern(data["yes_no"]),
         kind=pattern(data["kind"]) if "kind" in data else None,
-        verbs=data.get("verbs", ""),
+        light=data.get("light", ""),
         refers=pattern(data["refers"]) if "refers" in data else None,
         before=pattern(data["before"]),
+        past=pattern(data.get("past", "")),
         texts=data["texts"],
         one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
     )
