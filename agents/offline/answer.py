@@ -163,7 +163,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
         quotes = [one for one in quotes if not speech.other.search(speech.read(one.words))]
     found = []
     for one in (*facts, *quotes):
-        share = _share(question, one, typed=bool(needs), speech=speech, tokens=tokens)
+        share = _share(question, one, speech, typed=bool(needs))
         if share >= _ENOUGH and all(hold.search(speech.read(one.words)) for hold in needs):
             found.append(replace(one, share=share))
     if not found:
@@ -189,7 +189,7 @@ def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Token
     return replace(quote, own=own, held=told)
 
 
-def _share(question: AskedQuestion, found: _Found, *, typed: bool, speech: Speech, tokens: Tokens) -> float:
+def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: bool) -> float:
     """Returns the share of a question's words that something holds; 0 if it lacks what it must hold.
 
     With `typed` an answer must hold a time, a place or the like, which is looked for elsewhere.
@@ -202,13 +202,14 @@ def _share(question: AskedQuestion, found: _Found, *, typed: bool, speech: Speec
     light = asked & question.light
     rest = asked - light
     if not rest:
-        lacked = lacking(light, found.held)
-        if light and len(lacked) < len(light):
+        lacked = lacking(light, found.held, inflected=speech.inflected)
+        if light and 2 * len(lacked) <= len(light):
             return 1.0 - len(lacked) / len(light) * _LIGHT
         return _ENOUGH if typed and question.musts and not question.yes_no else 0.0
-    share = 1 - len(lacking(rest, found.held)) / len(rest)
+    share = 1 - len(lacking(rest, found.held, inflected=speech.inflected)) / len(rest)
     # Of two that hold as much, the one that holds the light words as well is nearer.
-    return share - _LIGHT / 10 * len(lacking(light, found.held)) if share == 1 else share
+    lacked = lacking(light, found.held, inflected=speech.inflected)
+    return share - _LIGHT / 10 * len(lacked) / len(light) if light else share
 
 
 def _latest(found: _Found, quotes: Sequence[_Found], needs: Sequence[re.Pattern[str]], speech: Speech) -> _Found:

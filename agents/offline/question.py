@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from agents.llm import Remembered
@@ -28,8 +29,13 @@ _SENTENCE: Final = re.compile(
     r"[^.!?。！？…\n]*)*[.!?。！？…]*"
 )
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
+#: What may follow the sign or the word that shows a question.
+_TRAILING: Final = " …~～〜)）"
 #: A word of a script that is written without blanks.
 _UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+#: How much two forms of a word begin alike: characters, and share of the longer one.
+_STEM: Final = 5
+_STEM_SHARE: Final = 0.6
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -81,7 +87,7 @@ def sentences(text: str) -> list[str]:
 
 def is_question(text: str, speech: Speech) -> bool:
     """Returns whether a sentence asks."""
-    return speech.question.search(speech.tag.sub("", speech.read(text))) is not None
+    return speech.question.search(speech.tag.sub("", speech.read(text).rstrip(_TRAILING))) is not None
 
 
 def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
@@ -95,7 +101,7 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
         asking = form.sub(to, asking)
     if speech.everything.search(asking):
         return AskedQuestion(text=asking, words=frozenset(), musts=frozenset(), everything=True)
-    light = frozenset(tokens(asking)) & _tokens_of(speech.light, tokens)
+    light = _light(asking, speech, tokens)
     words = (content(asking, speech, tokens) | light) or _meaning(asking, speech, tokens)
     light |= _kind(asking, speech, tokens) & words
     about = speech.about.search(asking)
@@ -156,8 +162,8 @@ def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
     """Returns the tokens by which a fact is asked for."""
-    # "Like" asks for no dislike, and "where" for no home alone.
-    cues = "" if fact.key == "dislikes" else fact.cues
+    # "Like" asks for no dislike, and "cat" for no dog.
+    cues = "" if fact.key in ("dislikes", "pet") else fact.cues
     return held(f"{fact.key} {fact.value} {speech.kinds.get(fact.key, '')} {cues}", speech, tokens)
 
 
@@ -172,9 +178,23 @@ def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozens
     return tuple(found)
 
 
-def lacking(words: frozenset[str], said: frozenset[str]) -> frozenset[str]:
-    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟."""
-    return frozenset(word for word in words if word not in said and not _said_apart(word, said))
+def lacking(words: frozenset[str], said: frozenset[str], *, inflected: bool) -> frozenset[str]:
+    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟.
+
+    Where words are `inflected`, those with one beginning count as one: "ensayo" in "ensayamos".
+    """
+    return frozenset(
+        word
+        for word in words
+        if word not in said
+        and not _said_apart(word, said)
+        and not (inflected and any(_same_beginning(word, one) for one in said))
+    )
+
+
+def _same_beginning(one: str, other: str) -> bool:
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return same >= _STEM and same >= _STEM_SHARE * max(len(one), len(other))
 
 
 def _said_apart(word: str, said: frozenset[str]) -> bool:
@@ -201,6 +221,13 @@ def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     found = frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
     pairs = frozenset(token for token in found if len(token) > 1 or token.isascii())
     return pairs or found
+
+
+def _light(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of the words in `text` that an answer need not hold."""
+    found = frozenset(tokens(text))
+    each = (tokens(word) for word in speech.light.split())
+    return frozenset(token for word in each if found.issuperset(word) for token in _pairs(word))
 
 
 def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:

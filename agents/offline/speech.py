@@ -60,8 +60,8 @@ class Speech:
     of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
     messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
     `own` questions about the person who asks, `other` sentences about somebody else. A question that fits `before` is
-    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name. `particles` are
-    letters between which the words of an unspaced script stand.
+    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
+    `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
     """
 
     code: str
@@ -70,6 +70,7 @@ class Speech:
     kinds: Mapping[str, str]
     cut: re.Pattern[str]
     capitals: bool
+    inflected: bool
     particles: re.Pattern[str] | None
     question: re.Pattern[str]
     tag: re.Pattern[str]
@@ -129,6 +130,7 @@ def speech(code: str, simplified: OneForm) -> Speech:
         kinds=data.get("kinds", {}),
         cut=pattern(data.get("cut", _NOTHING)),
         capitals=data.get("capitals", True),
+        inflected=data.get("inflected", False),
         particles=pattern(data["particles"]) if "particles" in data else None,
         question=pattern(data["question"]),
         tag=pattern(data["tag"]),
