@@ -30,6 +30,8 @@ from agents.offline.speech import Speech, plain
 _ENOUGH: Final = 0.6
 #: The part of a full share that words which an answer need not hold make up.
 _LIGHT: Final = 0.2
+#: The weight of a word of one character beside longer ones.
+_ONE_CHARACTER: Final = 0.5
 #: Facts told at most, in answer to one question and to "what do you know about me".
 _MOST: Final = 6
 _MOST_LISTED: Final = 12
@@ -198,17 +200,19 @@ def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: boo
         return 0.0
     if found.before and not question.words & found.own:
         return 0.0
-    asked = question.words - question.musts
-    light = asked & question.light
-    rest = asked - light
+    spare = question.musts | question.light
+    light = question.light - question.musts
+    lacked = lacking(light, found.held, inflected=speech.inflected)
+    rest = [piece - spare for piece in question.pieces if piece - spare]
     if not rest:
-        lacked = lacking(light, found.held, inflected=speech.inflected)
         if light and 2 * len(lacked) <= len(light):
             return 1.0 - len(lacked) / len(light) * _LIGHT
         return _ENOUGH if typed and question.musts and not question.yes_no else 0.0
-    share = 1 - len(lacking(rest, found.held, inflected=speech.inflected)) / len(rest)
+    # A single character of an unspaced script says less than a word.
+    weights = [_ONE_CHARACTER if all(len(token) == 1 for token in piece) else 1.0 for piece in rest]
+    holds = [1 - len(lacking(piece, found.held, inflected=speech.inflected)) / len(piece) for piece in rest]
+    share = sum(weight * hold for weight, hold in zip(weights, holds, strict=True)) / sum(weights)
     # Of two that hold as much, the one that holds the light words as well is nearer.
-    lacked = lacking(light, found.held, inflected=speech.inflected)
     return share - _LIGHT / 10 * len(lacked) / len(light) if light else share
 
 

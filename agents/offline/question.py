@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 class AskedQuestion:
     """A question about what was told.
 
-    `words` are its tokens that carry meaning; an answer must hold the `musts` among them, which name persons. `light`
+    `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them, which name persons. `light`
     are those that an answer need not hold: the kind of thing asked for, as in "which instrument", which an answer
     names itself, and words such as "get" and "place". `asks`
     is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
@@ -52,7 +52,8 @@ class AskedQuestion:
 
     text: str
     words: frozenset[str]
-    musts: frozenset[str]
+    pieces: tuple[frozenset[str], ...] = ()
+    musts: frozenset[str] = frozenset()
     light: frozenset[str] = frozenset()
     asks: Asks | None = None
     rest: frozenset[str] = frozenset()
@@ -100,9 +101,10 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     for form, to in speech.rewrites:
         asking = form.sub(to, asking)
     if speech.everything.search(asking):
-        return AskedQuestion(text=asking, words=frozenset(), musts=frozenset(), everything=True)
+        return AskedQuestion(text=asking, words=frozenset(), everything=True)
     light = _light(asking, speech, tokens)
-    words = (content(asking, speech, tokens) | light) or _meaning(asking, speech, tokens)
+    pieces = _pieces(asking, speech, tokens)
+    words = (frozenset().union(*pieces) | light) or _meaning(asking, speech, tokens)
     light |= _kind(asking, speech, tokens) & words
     about = speech.about.search(asking)
     asks = next((one for one in speech.asks if one.pattern.search(asking)), None)
@@ -114,6 +116,7 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     return AskedQuestion(
         text=asking,
         words=words,
+        pieces=tuple(pieces),
         musts=words
         & (_relations(asking, speech, tokens) | (_names(asking, tokens) if speech.capitals else frozenset())),
         light=light,
@@ -126,26 +129,35 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
 
 
 def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of `text` that carry meaning.
+    """Returns the tokens of `text` that carry meaning."""
+    return frozenset().union(*_pieces(text, speech, tokens))
+
+
+def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
+    """Returns the tokens of each word of `text` that carries meaning.
 
     A script without blanks is cut at empty words and around words whose ends are known. Of each piece the pairs of
     characters count, of a single character that one.
     """
     text = speech.read(text)
     if speech.particles:
-        pieces = speech.particles.sub(" ", text).split()
-        return frozenset().union(*(_meaning(piece, speech, tokens) for piece in pieces))
+        known = _unspaced(_known(speech))
+        found = known.findall(text) if known is not None else []
+        left = known.sub(" ", text) if known is not None else text
+        pieces = [_meaning(piece, speech, tokens) for piece in (*found, *speech.particles.sub(" ", left).split())]
+        return list(filter(None, pieces))
     return _content(speech.cut.sub(" ", text), speech, tokens) or _content(text, speech, tokens)
 
 
-def _content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+def _content(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
     empty = _unspaced(speech.empty)
     if empty is None:
-        return frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
+        return [frozenset({token}) for token in {*tokens(text)} - _tokens_of(speech.empty, tokens)]
     known = _unspaced(_known(speech))
     found = known.findall(text) if known is not None else []
     left = known.sub(" ", text) if known is not None else text
-    return frozenset(token for piece in (*found, *empty.split(left)) for token in _pairs(tokens(piece)))
+    pieces = [frozenset(_pairs(tokens(piece))) for piece in (*found, *empty.split(left))]
+    return list(filter(None, pieces))
 
 
 def _known(speech: Speech) -> str:
