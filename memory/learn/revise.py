@@ -33,6 +33,7 @@ _NEAREST: Final = 3
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+_KATAKANA: Final = re.compile(r"[\u30a1-\u30ff]*")
 _WORK: Final = {"occupation", "employer"}
 #: Kinds of rows that end with what they were derived from.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
@@ -55,7 +56,7 @@ def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone:
             continue
         found = extract.read([message], scope=scope, timezone=timezone)
         back = changes(message.text)
-        if not (back.ended or back.denied or back.corrects):
+        if not (back.ended or back.denied or back.corrects or back.now):
             proposals += found
             continue
         live = _own(reader, scope)
@@ -65,6 +66,7 @@ def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone:
         if not (found or over):
             told = [one for one in _told_before(reader, scope, message) if back.corrects or _denied_in(back, one)]
             found = _noted(back, told, message, scope=scope, timezone=timezone) if back.corrects or told else []
+        found = found or _from_now(back, over, _told_before(reader, scope, message), message, scope, timezone=timezone)
         proposals += found
         ended |= {memory.id: memory for memory in over}
     return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
@@ -114,9 +116,9 @@ def _revised(
                         draft=_with_value(memory, new, message, scope), message_id=message.id, replaces=(memory.id,)
                     )
                 )
-    if back.corrects and back.meant and (near := _nearest(back.meant, live)) is not None:
-        draft = _with_value(near, _with_part(near.value, back.meant), message, scope)
-        found = [one for one in found if one.draft.value != back.meant]
+    if back.corrects and not back.new.isascii() and not over and (near := _nearest(back.new, live)) is not None:
+        draft = _with_value(near, _with_part(near.value, back.new), message, scope)
+        found = [one for one in found if one.draft.value != back.new]
         found.append(Proposal(draft=draft, message_id=message.id, replaces=(near.id,)))
     elif back.corrects:
         left = [memory for memory in live if memory.id not in gone]
@@ -142,6 +144,17 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
                 Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
             ]
     return []
+
+
+def _from_now(
+    back: Changes, over: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, *, timezone: str
+) -> list[Proposal]:
+    """Returns what holds from now on: in the place of the one fact that is over, or as a note on what was told."""
+    if back.instead and len(over) == 1:
+        return [Proposal(draft=_with_value(over[0], back.instead, message, scope), message_id=message.id)]
+    words = set(query_terms(back.now))
+    near = over or any(words & set(tokens(one.text)) for one in told)
+    return extract.noted(back.now, message, scope=scope, timezone=timezone) if near else []
 
 
 def _shares_value(memory: Memory, text: str) -> bool:
@@ -248,7 +261,10 @@ def _substituted(value: str, old: str, new: str) -> str:
     """Returns `value` with the words of `old` that it holds replaced by `new`."""
     place = value.casefold().find(old.casefold())
     if place >= 0:
-        return f"{value[:place]}{new}{value[place + len(old) :]}"
+        # "ベイ" stands for the whole of "ベイスターズ".
+        end = place + len(old)
+        end += len(_KATAKANA.match(value, end).group()) if _KATAKANA.fullmatch(old) else 0
+        return f"{value[:place]}{new}{value[end:]}"
     words = set(tokens(old))
     kept = [word for word in value.split() if not words & set(tokens(word))]
     return " ".join([*kept, new])
