@@ -139,6 +139,8 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
         value = changed(_DAY.sub("", memory.value), said, near=near)
         if value is None and share and back.new and not _shares_value(memory, message.text):
             value = back.new
+        elif value is None and back.new and not share and memory is live[0] and _is_named(memory):
+            value = " ".join([*memory.value.split()[:-1], back.new])
         if value is not None and keys.normalise_value(value) != keys.normalise_value(memory.value):
             return [
                 Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
@@ -157,8 +159,14 @@ def _from_now(
     return extract.noted(back.now, message, scope=scope, timezone=timezone) if near else []
 
 
+def _is_named(memory: Memory) -> bool:
+    """Returns whether the last word of a fact is a name: of a pet or a relative."""
+    return memory.key == "pet" or memory.key in keys.RELATIONS
+
+
 def _shares_value(memory: Memory, text: str) -> bool:
-    return bool(set(query_terms(memory.value)) & set(tokens(text)))
+    shared = set(query_terms(memory.value)) & set(tokens(text))
+    return any(len(word) > 1 or word.isascii() for word in shared)
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:

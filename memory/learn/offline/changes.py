@@ -102,7 +102,7 @@ def to_forget(text: str) -> str | None:
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
         what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
-        what = what if what is not None else _by_part(said, language)
+        what = what or _by_part(said, language)
         if what is not None:
             return what
     return None
@@ -130,7 +130,10 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
                 what = language.reason.split(what, maxsplit=1)[0].strip(_EDGES)
                 if language.all.fullmatch(what):
                     return requests.ALL
-                return language.named(language.around.sub("", what)) or None
+                named = language.named(language.around.sub("", what))
+                # "Streich das" names it elsewhere.
+                if named.casefold() not in language.empty and _HAS_WORD.search(language.beside.sub(" ", named)):
+                    return named
     return None
 
 
@@ -196,8 +199,17 @@ def put_right(value: str, said: str, *, near: bool) -> str | None:
 
     With `near` the correction is known to be about the value.
     """
-    kinds = {kind: pattern for language in _languages(None) for kind, pattern in language.kinds.items()}
-    return substitution.put_right(value, said, kinds, near=near)
+    return substitution.put_right(value, said, _kinds(), near=near)
+
+
+@cache
+def _kinds() -> dict[str, re.Pattern[str]]:
+    """Returns, by kind, the patterns of the words of that kind in all languages."""
+    words: dict[str, list[str]] = {}
+    for language in _languages(None):
+        for kind, pattern in language.kinds.items():
+            words.setdefault(kind, []).append(f"(?:{pattern.pattern})")
+    return {kind: re.compile("|".join(each), re.IGNORECASE) for kind, each in words.items()}
 
 
 def _instead(sentence: str, language: _Language) -> Denied | None:

@@ -93,12 +93,12 @@ def _parts(text: str, kinds: Mapping[str, re.Pattern[str]]) -> list[_Part]:
     """Returns the words of a text by kind; names that follow one another are one."""
     found: list[_Part] = []
     if _UNSPACED.search(text):
-        for kind, pattern in {"number": _FIGURE, **kinds}.items():
-            found += [
-                _Part(text=match.group(), kind=kind, start=match.start(), end=match.end())
-                for match in pattern.finditer(text)
-                if _UNSPACED.search(match.group()) or kind == "number"
-            ]
+        figures = [("number", match) for match in _FIGURE.finditer(text)]
+        days = [("day", match) for match in kinds["day"].finditer(text)] if "day" in kinds else []
+        found = [
+            _Part(text=match.group(), kind=kind, start=match.start(), end=match.end())
+            for kind, match in (*figures, *days)
+        ]
         return sorted(found, key=lambda part: part.start)
     for match in _WORD.finditer(text):
         word = _OWNERS.sub("", match.group().strip(_EDGES))
