@@ -48,6 +48,7 @@ from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact
 from memory.text.secrets.repeated import masking
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 from memory.transfer.backups import Retention
@@ -414,7 +415,7 @@ def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Rer
 def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
     """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
     providers: list[Provider] = [_provider(model, client) for model in spec.models] or [
-        OfflineProvider(tokens, simplified)
+        OfflineProvider(tokens, simplified, parts)
     ]
     if all(isinstance(provider, OfflineProvider) for provider in providers):
         return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails, so it needs no retries
@@ -472,5 +473,5 @@ def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundM
 
 def _provider(model: ModelSpec, client: httpx.AsyncClient) -> Provider:
     if model.provider == "offline":
-        return OfflineProvider(tokens, simplified)
+        return OfflineProvider(tokens, simplified, parts)
     return OpenAIProvider(client, model, count_tokens=count_tokens)

@@ -21,7 +21,6 @@ from agents.offline.question import (
     is_question,
     known_by,
     lacking,
-    sentences,
 )
 from agents.offline.speech import Speech, plain
 
@@ -57,17 +56,17 @@ class _Found:
     share: float = 0.0
 
 
-class Answer(NamedTuple):
+class Told(NamedTuple):
     """The words of an answer, and what they rest on; both empty if nothing answers."""
 
     text: str
     grounds: tuple[Remembered, ...] = ()
 
 
-NOTHING: Final = Answer("")
+NOTHING: Final = Told("")
 
 
-def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Answer:
+def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     """Returns the answer to a question. `remembered` begins with the best."""
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
@@ -83,16 +82,16 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
     return _by_words(question, remembered, speech, tokens)
 
 
-def _all(facts: Sequence[Remembered], speech: Speech) -> Answer:
+def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     live = [one for one in facts if not one.superseded]
     if not live:
-        return Answer(speech.texts["empty"])
+        return Told(speech.texts["empty"])
     lines = [sentence(one.said) for one in live[:_MOST_LISTED]]
     text = "\n".join([*lines, speech.texts["more"]] if len(live) > _MOST_LISTED else lines)
-    return Answer(text, tuple(live[:_MOST_LISTED]))
+    return Told(text, tuple(live[:_MOST_LISTED]))
 
 
-def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Answer:
+def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     """Tells all facts and sentences that hold a name."""
     wanted = content(question.about, speech, tokens) or frozenset(tokens(question.about))
     live = [one for one in remembered if not (one.verbatim or one.superseded)]
@@ -107,10 +106,10 @@ def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
     ]
     quotes = sorted(quotes, key=lambda one: one.memory.at)[:_MOST]
     lines += [_quoted(one, speech) for one in quotes]
-    return Answer("\n".join(lines), (*facts[:_MOST], *(one.memory for one in quotes)))
+    return Told("\n".join(lines), (*facts[:_MOST], *(one.memory for one in quotes)))
 
 
-def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Answer:
+def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     asks = question.asks
     assert asks is not None
     meant = [
@@ -130,15 +129,15 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
     if asks.object and question.yes_no and live:
         best = max(live, key=lambda one: one.at)
         form = "no" if _has_key(best, asks.no) else "yes"
-        return Answer(speech.texts[form].format(said=best.said, when=best.when), (best,))
+        return Told(speech.texts[form].format(said=best.said, when=best.when), (best,))
     wanted = [one for one in live if _has_key(one, asks.keys)]
     if wanted:
         wanted = sorted(wanted, key=lambda one: one.at)[:_MOST]
-        return Answer(_said(wanted, speech), tuple(wanted))
+        return Told(_said(wanted, speech), tuple(wanted))
     ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
     if ended:
         latest = max(ended, key=lambda one: one.at)
-        return Answer(speech.texts["ended"].format(said=latest.said, when=latest.until), (latest,))
+        return Told(speech.texts["ended"].format(said=latest.said, when=latest.until), (latest,))
     return NOTHING
 
 
@@ -151,7 +150,7 @@ def _has_key(memory: Remembered, keys: Iterable[str]) -> bool:
     )
 
 
-def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Answer:
+def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     if not question.words:
         return NOTHING
     needs = [*_needed(question, speech), *([speech.past] if question.before else ())]
@@ -173,8 +172,8 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
     best = max(found, key=lambda one: (one.share, one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
         best = best if question.before else _latest(best, quotes, needs, speech)
-        return Answer(_quoted(best, speech), (best.memory,))
-    return Answer(_said([best.memory], speech), (best.memory,))
+        return Told(_quoted(best, speech), (best.memory,))
+    return Told(_said([best.memory], speech), (best.memory,))
 
 
 def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Tokens) -> _Found:
@@ -243,7 +242,7 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
     last: Remembered | None = None
     for one in sorted(remembered, key=lambda memory: memory.at):
         if one.verbatim and not one.superseded:
-            stated = [words for words in sentences(one.said) if not is_question(words, speech)]
+            stated = [words for words in speech.split(one.said) if not is_question(words, speech)]
             whole = " ".join(stated)
             texts = [whole] if stated and len(whole) <= _QUOTATION else stated
             refers = speech.refers is not None and speech.refers.search(whole) and last is not None

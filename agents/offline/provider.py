@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import Answer, answer, sentence
+from agents.offline.answer import Told, answer, sentence
 from agents.offline.question import AskedQuestion, Tokens, asked, social
-from agents.offline.speech import OneForm, Speech, speech
+from agents.offline.speech import OneForm, Speech, Split, speech
 
 
 class OfflineProvider:
@@ -21,16 +21,16 @@ class OfflineProvider:
 
     name = "offline"
 
-    def __init__(self, tokens: Tokens, simplified: OneForm) -> None:
-        """Takes the function that splits text into words, and the one that simplifies Chinese characters."""
+    def __init__(self, tokens: Tokens, simplified: OneForm, sentences: Split) -> None:
+        """Takes what splits text into words, what simplifies Chinese characters, and what splits it into sentences."""
 
         def simple_tokens(text: str) -> Sequence[str]:
             return tokens(simplified(text))
 
-        self._tokens, self._simplified = simple_tokens, simplified
+        self._tokens, self._simplified, self._sentences = simple_tokens, simplified, sentences
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        spoken = speech(request.language, self._simplified)
+        spoken = speech(request.language, self._simplified, self._sentences)
         text, used = _reply(request, spoken, self._tokens)
         if on_text is not None:
             await on_text(text)
@@ -41,7 +41,7 @@ class OfflineProvider:
         return None
 
 
-def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Answer:
+def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     texts = spoken.texts
     lines = []
     if request.noted:
@@ -57,7 +57,7 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Answer:
     introduced = any(who in line for line in lines)
     if not introduced and not any(message.role == "assistant" for message in request.messages):
         lines.append(who)
-    return Answer("\n".join([*lines, attached] if attached else lines), used)
+    return Told("\n".join([*lines, attached] if attached else lines), used)
 
 
 def _answered(

@@ -23,11 +23,6 @@ _SOCIAL: Final = 80
 #: Longest message of which a part may show small talk, and the most kinds of it that are answered.
 _TALK: Final = 160
 _KINDS: Final = 2
-#: No sentence ends within a number or name ("3.11"), after "Dr." or before a month ("14. September").
-_SENTENCE: Final = re.compile(
-    r"[^.!?。！？…\n]+(?:(?:\.(?=\w|\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|(?<=\bDr)\.)"
-    r"[^.!?。！？…\n]*)*[.!?。！？…]*"
-)
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
 #: What may follow the sign or the word that shows a question.
 _TRAILING: Final = " …~～〜)）"
@@ -43,9 +38,9 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 class AskedQuestion:
     """A question about what was told.
 
-    `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them, which name persons. `light`
-    are those that an answer need not hold: the kind of thing asked for, as in "which instrument", which an answer
-    names itself, and words such as "get" and "place". `asks`
+    `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them,
+    which name persons. `light` are those that an answer need not hold: the kind of thing asked for, as in "which
+    instrument", which an answer names itself, and words such as "get" and "place". `asks`
     is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
     you know about …". With `everything` it asks for all that is known of the person.
     """
@@ -73,17 +68,12 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
     if len(said) > _TALK or speech.everything.search(said) or any(one.pattern.search(said) for one in speech.asks):
         return ()
     kinds = []
-    for sentence in sentences(said) or [said]:
+    for sentence in speech.split(said) or [said]:
         kind = next((name for name, form in speech.talk if form.search(sentence)), "")
         if not kind and is_question(sentence, speech):
             return ()
         kinds.append(kind)
     return tuple(dict.fromkeys(filter(None, kinds)))[:_KINDS]
-
-
-def sentences(text: str) -> list[str]:
-    """Returns the sentences of a text, with the signs that end them."""
-    return [found.strip() for found in _SENTENCE.findall(text) if found.strip(_EDGES)]
 
 
 def is_question(text: str, speech: Speech) -> bool:
@@ -94,7 +84,7 @@ def is_question(text: str, speech: Speech) -> bool:
 def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     """Returns the last question of a message; None if it asks nothing."""
     said = speech.read(text)
-    found = [one for one in sentences(said) if is_question(one, speech)]
+    found = [one for one in speech.split(said) if is_question(one, speech)]
     if not found:
         return None
     asking = found[-1]

@@ -23,6 +23,8 @@ _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 _NOTHING: Final = "(?!)"
 #: Brings the characters of a text into one form, each into one.
 OneForm = Callable[[str], str]
+#: Cuts a text into sentences, each with the signs that end it.
+Split = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,7 @@ class Speech:
     past: re.Pattern[str]
     texts: Mapping[str, str]
     one_form: OneForm
+    split: Split
 
     def read(self, text: str) -> str:
         """Returns `text` as the patterns read it."""
@@ -112,7 +115,7 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _string)
 
 
 @cache
-def speech(code: str, simplified: OneForm) -> Speech:
+def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     """Returns the language called `code`; English where there is no such file."""
     if code not in LANGUAGES:
         code = "en"
@@ -162,6 +165,7 @@ def speech(code: str, simplified: OneForm) -> Speech:
         past=pattern(data.get("past", "")),
         texts=data["texts"],
         one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
+        split=split,
     )
 
 

@@ -271,7 +271,8 @@ def _substituted(value: str, old: str, new: str) -> str:
     if place >= 0:
         # "ベイ" stands for the whole of "ベイスターズ".
         end = place + len(old)
-        end += len(_KATAKANA.match(value, end).group()) if _KATAKANA.fullmatch(old) else 0
+        if _KATAKANA.fullmatch(old) and (run := _KATAKANA.match(value, end)) is not None:
+            end = run.end()
         return f"{value[:place]}{new}{value[end:]}"
     words = set(tokens(old))
     kept = [word for word in value.split() if not words & set(tokens(word))]

@@ -254,11 +254,7 @@ def _sentences(text: str, *, asking: bool = False) -> list[str]:
     """
     if len(text) > _LONGEST:
         return []
-    said = [
-        _BESIDE_HAN.sub("", " ".join(_QUOTES.sub("", one.replace("’", "'")).split()))
-        for line in text.splitlines()
-        for one in parts(line)
-    ]
+    said = [_BESIDE_HAN.sub("", " ".join(_QUOTES.sub("", one.replace("’", "'")).split())) for one in parts(text)]
     stated = [one for one in said if asking or not _ASKS.search(one)]
     return [one.strip(_EDGES) for one in stated if one.strip(_EDGES) and len(one) <= _SENTENCE]
 

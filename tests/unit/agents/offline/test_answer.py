@@ -6,10 +6,11 @@ from agents.llm import Remembered
 from agents.offline.answer import answer
 from agents.offline.question import asked
 from agents.offline.speech import speech
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 
-ENGLISH = speech("en", simplified)
+ENGLISH = speech("en", simplified, parts)
 MINUTE = 60_000
 HOME = Remembered(said="you live in Bergen", when="yesterday", at=MINUTE, key="home", value="Bergen")
 BEFORE = Remembered(
@@ -26,7 +27,7 @@ def said(text: str, *, minute: int = 1, by: str = "") -> Remembered:
 def answered(text: str, *remembered: Remembered) -> str:
     question = asked(text, ENGLISH, tokens)
     assert question is not None
-    return answer(question, remembered, ENGLISH, tokens)
+    return answer(question, remembered, ENGLISH, tokens).text
 
 
 def test_a_fact_is_told_by_its_key() -> None:
