@@ -36,6 +36,7 @@ _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
 _QUOTATION: Final = 240
+_CLAUSE: Final = re.compile(r"(?<=[,，、;；])")
 #: How long after a message the next may refer to it or say that it holds no more, in milliseconds.
 _SOON: Final = 600_000
 
@@ -172,6 +173,8 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
     best = max(found, key=lambda one: (one.share, one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
         best = best if question.before else _latest(best, quotes, needs, speech)
+        if len(best.words) > _QUOTATION:
+            best = replace(best, words=_densest(best.words, question.words, speech, tokens))
         return Told(_quoted(best, speech), (best.memory,))
     return Told(_said([best.memory], speech), (best.memory,))
 
@@ -262,6 +265,22 @@ def _said(facts: Sequence[Remembered], speech: Speech) -> str:
         sentence(speech.texts["said"].format(said=speech.texts["and"].join(said), when=when))
         for when, said in days.items()
     )
+
+
+def _densest(text: str, words: frozenset[str], speech: Speech, tokens: Tokens) -> str:
+    """Returns the clauses of a long text, as many as a quotation holds, that hold most of `words`."""
+    clauses = [one for one in _CLAUSE.split(text) if one]
+    best, most = "", -1
+    for first in range(len(clauses)):
+        cut = ""
+        for clause in clauses[first:]:
+            if len(cut) + len(clause) > _QUOTATION and cut:
+                break
+            cut += clause
+        shared = len(words & held(cut, speech, tokens))
+        if shared > most:
+            best, most = cut, shared
+    return f"… {best.strip(' ,，、;；')[:_QUOTATION]} …"
 
 
 def _quoted(found: _Found, speech: Speech) -> str:

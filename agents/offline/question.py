@@ -23,6 +23,8 @@ _SOCIAL: Final = 80
 #: Longest message of which a part may show small talk, and the most kinds of it that are answered.
 _TALK: Final = 160
 _KINDS: Final = 2
+#: Words of a greeting that may end in a question mark.
+_GREETING: Final = 3
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
 #: What may follow the sign or the word that shows a question.
 _TRAILING: Final = " …~～〜)）"
@@ -70,7 +72,9 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
     kinds = []
     for sentence in speech.split(said) or [said]:
         kind = next((name for name, form in speech.talk if form.search(sentence)), "")
-        if not kind and is_question(sentence, speech):
+        # "Hey, what does he want?" asks; "hello?" greets.
+        asks = not kind or (kind == "greeting" and len(sentence.split()) > _GREETING)
+        if asks and is_question(sentence, speech):
             return ()
         kinds.append(kind)
     return tuple(dict.fromkeys(filter(None, kinds)))[:_KINDS]
@@ -112,7 +116,7 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
         light=light,
         asks=asks,
         rest=content(rest, speech, tokens),
-        about=about["name"].strip(_EDGES) if about is not None and asks is None else "",
+        about=next(filter(None, about.groups()), "").strip(_EDGES) if about is not None and asks is None else "",
         yes_no=speech.yes_no.search(asking) is not None,
         before=speech.before.search(asking) is not None,
     )

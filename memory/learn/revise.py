@@ -33,6 +33,9 @@ _NEAREST: Final = 3
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+#: Words of a message that says nothing beside a correction, and the longest word that means little.
+_LITTLE: Final = 3
+_EMPTY: Final = 3
 _KATAKANA: Final = re.compile(r"[\u30a1-\u30ff]*")
 _WORK: Final = {"occupation", "employer"}
 #: Kinds of rows that end with what they were derived from.
@@ -60,6 +63,8 @@ def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone:
             proposals += found
             continue
         live = _own(reader, scope)
+        if back.corrects and not back.sure and not _bears_on(message, live, _told_before(reader, scope, message)):
+            back = replace(back, corrects=False)
         if back.corrects and not found:
             found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
         found, over = _revised(found, back, live, message, scope=scope, timezone=timezone)
@@ -175,6 +180,13 @@ def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
 
 
+def _bears_on(message: Message, live: Sequence[Memory], told: Sequence[Message]) -> bool:
+    """Returns whether words speak of something told before, or say next to nothing but what holds."""
+    words = set(query_terms(message.text))
+    known = {term for text in (*(one.value for one in live), *(one.text for one in told)) for term in query_terms(text)}
+    return len(words) <= _LITTLE or bool({word for word in words & known if len(word) > _EMPTY or not word.isascii()})
+
+
 def _denied_in(back: Changes, told: Message) -> bool:
     said = set(tokens(told.text))
     return any(wrong.new and set(query_terms(wrong.what)) <= said for wrong in back.denied)
@@ -196,7 +208,8 @@ def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: S
             return extract.noted(right, message, scope=scope, timezone=timezone)
     said = back.rest or back.new
     # "Sorry, wrong window" puts nothing right.
-    return extract.noted(said, message, scope=scope, timezone=timezone) if len(query_terms(said)) > 1 else []
+    worth = back.sure and len(query_terms(said)) > 1
+    return extract.noted(said, message, scope=scope, timezone=timezone) if worth else []
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:

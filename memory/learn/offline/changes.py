@@ -29,7 +29,11 @@ _HAS_WORD: Final = re.compile(r"\w")
 _QUOTES: Final = re.compile(r"[“”「」『』\"]")
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: "Really a poodle??" states something, in wonder.
-_ASKS: Final = re.compile(r"(?<![?!？])[?？]\s*$")
+_ASKS: Final = re.compile(
+    r"(?<![?!？])[?？]\s*$|^(?:(?:so|and|but|ok|hey|no|well|i (?:mean|said))[, ]+)*(?:what|who|where|when|why|how|which|do"
+    r"|does|did|can|could)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,8 @@ class Denied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The statements that a message takes back. `corrects` is True if it shows that it puts something right.
+    """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
+    `sure` unless "sorry" or "actually" is all that shows it.
 
     `new` is what holds, if it is said without what was wrong ("no, it's Topsy", "make that two"), and `now` a sentence
     that says what holds from now on ("it's a Picanto these days"), of which `instead` is the value. `rest` is the
@@ -60,6 +65,7 @@ class Changes:
     ended: tuple[Ended, ...] = ()
     denied: tuple[Denied, ...] = ()
     corrects: bool = False
+    sure: bool = False
     rest: str = ""
     new: str = ""
     now: str = ""
@@ -77,6 +83,7 @@ class _Language:
     ends: tuple[tuple[frozenset[str], re.Pattern[str]], ...]
     denials: tuple[re.Pattern[str], ...]
     corrects: re.Pattern[str]
+    weak: re.Pattern[str]
     opening: re.Pattern[str]
     only_denies: re.Pattern[str] | None
     instead: tuple[re.Pattern[str], ...]
@@ -145,11 +152,9 @@ def changes(text: str) -> Changes:
     new = now = said_now = ""
     read = _languages(language_of(text))
     # "You have Friday? It's Wednesday": what asks puts right as well.
-    corrects = any(
-        language.corrects.search(_read_in(language, sentence))
-        for sentence in _sentences(text, asking=True)
-        for language in read
-    )
+    marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
+    corrects = any(language.corrects.search(one) for language, one in marks)
+    sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
     for sentence in _sentences(text):
         left = sentence
         for language in read:
@@ -187,6 +192,7 @@ def changes(text: str) -> Changes:
         ended=tuple(ended),
         denied=tuple(denied),
         corrects=corrects,
+        sure=sure or bool(new or denied),
         rest=". ".join(filter(None, rest)),
         new=new.strip(_EDGES),
         now=said_now,
@@ -288,6 +294,7 @@ def _read(code: str) -> _Language:
         ends=tuple((frozenset(one["keys"]), pattern(one["ends"])) for one in data["ends"]),
         denials=tuple(map(pattern, data["denials"])),
         corrects=pattern(data["corrects"]),
+        weak=pattern(data.get("weak", _NEVER)),
         opening=pattern(data["opening"]),
         only_denies=pattern(data["only_denies"]) if "only_denies" in data else None,
         instead=tuple(map(pattern, data.get("instead", ()))),

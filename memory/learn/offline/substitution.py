@@ -14,6 +14,8 @@ from typing import Final
 
 #: How alike two words must be spelled, by kind: numbers and days need no likeness.
 _ALIKE: Final = {"name": 0.3, "word": 0.6}
+#: Shortest words that are taken for each other: "with" is no slip of "which".
+_SHORTEST: Final = 5
 #: How alike names are that may replace each other where nothing else connects correction and fact.
 _ALIKE_ALONE: Final = 0.5
 _WORD: Final = re.compile(r"[^\s,;!?()\"“”]+")
@@ -77,7 +79,11 @@ def _likest_run(value: str, said: str) -> str | None:
 
 
 def _most_alike(old: _Part, new: list[_Part], *, near: bool) -> _Part | None:
-    rivals = [(_alike(old.text, one.text), one) for one in new if one.kind == old.kind]
+    rivals = [
+        (_alike(old.text, one.text), one)
+        for one in new
+        if one.kind == old.kind and (old.kind != "word" or min(len(old.text), len(one.text)) >= _SHORTEST)
+    ]
     best, chosen = max(rivals, key=lambda rival: rival[0], default=(0.0, None))
     enough = _ALIKE.get(old.kind, 0.0)
     if old.kind in _ALIKE and not near:
