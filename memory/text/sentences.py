@@ -13,7 +13,7 @@ from itertools import pairwise
 #: ends after a title ("Dr. Haas") or before a month ("14. September").
 _END = re.compile(
     r"(?:(?<!\bDr)(?<!\bFr)(?<!\bHr)(?<!\bSt)(?<!\bMr)(?<!\bMrs)(?<!\bSra)(?<!\bSr)"
-    r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|[。！？])"
+    r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|…+(?=[\u3041-\u9fff])|[。！？])"
     r"[\"'”’»)\]」』]{0,3}"
 )
 

@@ -30,8 +30,8 @@ _QUOTES: Final = re.compile(r"[“”「」『』\"]")
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: "Really a poodle??" states something, in wonder.
 _ASKS: Final = re.compile(
-    r"(?<![?!？])[?？]\s*$|^(?:(?:so|and|but|ok|hey|no|well|i (?:mean|said))[, ]+)*(?:what|who|where|when|why|how|which|do"
-    r"|does|did|can|could)\b",
+    r"(?<![?!？])[?？]\s*$|^(?:(?:so|and|but|ok|hey|no|well|i (?:mean|said))[, ]+)*"
+    r"(?:what|who|where|when|why|how|which|do|does|did|can|could)\b",
     re.IGNORECASE,
 )
 
