@@ -292,6 +292,10 @@ class Edits:
         """Notes the active task of this session; None clears it."""
         people.set_task(self._tx, self._context.session.id, task)
 
+    def choose_agent(self, name: str | None) -> None:
+        """Notes which agent answers in this session from now on; None leaves it to routing."""
+        people.choose_agent(self._tx, self._context.session.id, name)
+
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
         return questions.ask(
@@ -312,6 +316,10 @@ class Edits:
     def settle(self, question: Question, answer: str | None) -> bool:
         """Closes a question with the choice taken. Returns False if that was done already."""
         return questions.settle(self._tx, question.id, answer)
+
+    def ask_again(self, question: Question) -> bool:
+        """Notes that a question is put a second time. Returns False if it was already, or is no longer open."""
+        return questions.ask_again(self._tx, question.id)
 
     def _as_said(self, draft: Draft) -> Draft:
         """Keeps a draft that a model wants kept in a group as the person's own word only if it is in their words.

@@ -13,6 +13,7 @@ from gateway.commands import pages, table
 from gateway.commands.table import Call
 from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.store import Roster
 from gateway.pipeline.toolbox import FORGET
 from gateway.pipeline.turn import Agent
 from memory.service import Context, Edits, OutboxRow, Part, Service
@@ -62,8 +63,7 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         wake=lambda _key: None,
         rerun=rerun,
         trusted=False,
-        agents=(),
-        default_agent="assistant",
+        roster=Roster(agents={}, stores={}, route=lambda _inbound: "assistant", default="assistant"),
     )
 
 
