@@ -13,7 +13,7 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, history, memories, passages, people, recalls
+from memory.store import attachments, chats, history, memories, passages, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
@@ -73,7 +73,7 @@ def take(
     window = _fit(messages, keep=said[0].id, tokens=size.tokens, count=size.messages)
     trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
     attached = attachments.of_messages(reader, [message.id for message in window])
-    members = {} if session.private else people.members(reader, session.id)
+    members = {} if session.private else chats.members(reader, session.id)
     if budget is None:
         return TurnMaterial(
             window=tuple(window),
@@ -125,9 +125,9 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
     """Keeps what follows from the view of a turn that ends, and which memories and messages were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
-        people.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
+        chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
     if view.trimmed_to is not None:
-        people.trim_window(tx, session_id, after=view.trimmed_to)
+        chats.trim_window(tx, session_id, after=view.trimmed_to)
     found = {item.memory.id for item in view.recall.items if item.memory is not None}
     standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
     entries = [_entry(item) for item in view.recall.items]

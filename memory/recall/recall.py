@@ -15,7 +15,7 @@ from memory import profile
 from memory.recall.cues import cues
 from memory.recall.search import Hit
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
@@ -137,8 +137,7 @@ def recall(
 ) -> Recall:
     """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
-    found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
-    sources = memories.source_ids(reader, list(present | found))
+    sources = lineage.source_ids(reader, list({*present, *(hit.memory.id for hit in hits if hit.memory is not None)}))
     told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
     terms = words.query_terms(query)
     items: list[Recalled] = []
@@ -147,7 +146,7 @@ def recall(
     latest = _latest_reflection(hits)
     last: list[Recalled] = []
     for hit in hits:
-        said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
+        said_in = sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         item = _item(hit, query, terms)
         if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
@@ -244,10 +243,6 @@ def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> 
 def _asked_for(memory: Memory) -> str:
     """Returns the words by which somebody may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
-
-
-def _message_ids(hit: Hit) -> frozenset[int]:
-    return frozenset() if hit.passage is None else frozenset({hit.passage.message.id})
 
 
 def _repeats(hit: Hit, other: Hit) -> bool:
