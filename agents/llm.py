@@ -65,7 +65,7 @@ class Remembered:
     message itself. `when` is the day it was told, in words for a person, and `at` the moment in milliseconds UTC. A
     fact has its `key` and `value`; `relation` is true for keys that name a relative or friend, and `about` names the
     person it is about if that is not the asker. A fact that is `superseded` held until the day `until`. `by` names the
-    author of a message if that is not the asker.
+    author of a message if that is not the asker. `cues` are words by which people ask for a fact of this key.
     """
 
     said: str
@@ -79,6 +79,7 @@ class Remembered:
     relation: bool = False
     about: str = ""
     by: str = ""
+    cues: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A model's whole answer to one request."""
+    """A model's whole answer to one request.
+
+    A provider without a model names its `grounds`: the places in `Request.remembered` of what it answered from.
+    """
 
     text: str
     model: str
@@ -135,6 +139,7 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str = "stop"
+    grounds: tuple[int, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -143,7 +148,8 @@ class Completion:
     def from_json(cls, text: str) -> Completion:
         fields = json.loads(text)
         calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
-        return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls)
+        grounds = tuple(fields.pop("grounds", ()))
+        return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls, grounds=grounds)
 
 
 class ModelError(Exception):

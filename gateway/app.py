@@ -50,6 +50,7 @@ from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact
 from memory.text.secrets.repeated import masking
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 from memory.transfer.backups import Retention
@@ -402,7 +403,7 @@ class Models:
     def member(self, model: ModelSpec) -> Member:
         """Returns a model of a configuration as a chain takes it."""
         if model.provider == "offline":
-            return Member(provider=OfflineProvider(tokens, simplified))
+            return Member(provider=OfflineProvider(tokens, simplified, parts))
         adapter = connect(self.client, model, count_tokens=count_tokens, learned=self.learned)
         return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
 
@@ -422,7 +423,7 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
     """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
     if all(model.provider == "offline" for model in spec.models):
         # It never fails, so it needs no retries.
-        return Agent(spec=spec, provider=OfflineProvider(tokens, simplified), offline=True)
+        return Agent(spec=spec, provider=OfflineProvider(tokens, simplified, parts), offline=True)
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False)
 
 

@@ -46,6 +46,7 @@ from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
 from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Party, Privacy
 from memory.recall import index, rank
+from memory.recall.cues import cues
 from memory.recall.embedding import Embedders, Embedding
 from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
@@ -94,7 +95,7 @@ __all__ = [
     "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
     "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
     "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "excerpt",
+    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "excerpt",
     "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 

@@ -9,66 +9,94 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from agents.llm import Remembered
-from agents.offline.question import AskedQuestion, Tokens, content, held, is_question, lacking, sentences
+from agents.offline.question import (
+    AskedQuestion,
+    Tokens,
+    content,
+    held,
+    is_question,
+    known_by,
+    lacking,
+)
 from agents.offline.speech import Speech, plain
 
 #: The share of a question's words that an answer must hold. Chosen on dialogues written for that
 #: (`python -m bench.offline`): with half of them, what is near but different passes for an answer.
 _ENOUGH: Final = 0.6
+#: The part of a full share that words which an answer need not hold make up.
+_LIGHT: Final = 0.2
+#: The weight of a word of one character beside longer ones.
+_ONE_CHARACTER: Final = 0.5
 #: Facts told at most, in answer to one question and to "what do you know about me".
 _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
 _QUOTATION: Final = 240
+_CLAUSE: Final = re.compile(r"(?<=[,，、;；])")
 #: How long after a message the next may refer to it or say that it holds no more, in milliseconds.
 _SOON: Final = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """Something that may answer: how much of the question it holds, and how it is said.
+    """Something that may answer: how it is said, and how much of the question it holds.
 
     `before` is what was said just before, if the words refer to it: "he plays bass" follows "my best mate is Tyrell".
+    `own` are the tokens of the words, and `held` all tokens by which they may be asked for.
     """
 
-    share: float
     memory: Remembered
     words: str
     before: str = ""
+    own: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    share: float = 0.0
 
 
-def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> str:
-    """Returns the answer to a question; empty if nothing answers it. `remembered` begins with the best."""
+class Told(NamedTuple):
+    """The words of an answer, and what they rest on; both empty if nothing answers."""
+
+    text: str
+    grounds: tuple[Remembered, ...] = ()
+
+
+NOTHING: Final = Told("")
+
+
+def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
+    """Returns the answer to a question. `remembered` begins with the best."""
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
         return _all(facts, speech)
     if question.about:
         told = _about(question, remembered, speech, tokens)
-        if told:
+        if told.text:
             return told
     if question.asks is not None and not question.before:
         told = _by_key(question, facts, speech, tokens)
-        if told:
+        if told.text:
             return told
     return _by_words(question, remembered, speech, tokens)
 
 
-def _all(facts: Sequence[Remembered], speech: Speech) -> str:
+def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     live = [one for one in facts if not one.superseded]
     if not live:
-        return speech.texts["empty"]
+        return Told(speech.texts["empty"])
     lines = [sentence(one.said) for one in live[:_MOST_LISTED]]
-    return "\n".join([*lines, speech.texts["more"]] if len(live) > _MOST_LISTED else lines)
+    text = "\n".join([*lines, speech.texts["more"]] if len(live) > _MOST_LISTED else lines)
+    return Told(text, tuple(live[:_MOST_LISTED]))
 
 
-def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> str:
+def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     """Tells all facts and sentences that hold a name."""
     wanted = content(question.about, speech, tokens) or frozenset(tokens(question.about))
-    facts = [one for one in remembered if not (one.verbatim or one.superseded) and wanted <= _held(one, speech, tokens)]
+    live = [one for one in remembered if not (one.verbatim or one.superseded)]
+    facts = [one for one in live if wanted <= known_by(one, speech, tokens)]
     lines = [_said(facts[:_MOST], speech)] if facts else []
     known = " ".join(one.said for one in facts)
     quotes = [
@@ -77,11 +105,12 @@ def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
         if wanted <= held(one.words, speech, tokens)
         and not (facts and set(content(one.words, speech, tokens)) <= set(tokens(known)))
     ]
-    lines += [_quoted(one, speech) for one in sorted(quotes, key=lambda one: one.memory.at)[:_MOST]]
-    return "\n".join(lines)
+    quotes = sorted(quotes, key=lambda one: one.memory.at)[:_MOST]
+    lines += [_quoted(one, speech) for one in quotes]
+    return Told("\n".join(lines), (*facts[:_MOST], *(one.memory for one in quotes)))
 
 
-def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> str:
+def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     asks = question.asks
     assert asks is not None
     meant = [
@@ -93,23 +122,24 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
         meant = [
             one
             for one in meant
-            if question.rest & (_held(one, speech, tokens) | set(tokens(one.said if one.relation else "")))
+            if question.rest & (known_by(one, speech, tokens) | set(tokens(one.said if one.relation else "")))
         ]
-    elif question.rest - {token for one in meant for token in _held(one, speech, tokens)} and question.musts:
-        return ""
+    elif question.rest - {token for one in meant for token in known_by(one, speech, tokens)} and question.musts:
+        return NOTHING
     live = [one for one in meant if not one.superseded]
     if asks.object and question.yes_no and live:
         best = max(live, key=lambda one: one.at)
         form = "no" if _has_key(best, asks.no) else "yes"
-        return speech.texts[form].format(said=best.said, when=best.when)
+        return Told(speech.texts[form].format(said=best.said, when=best.when), (best,))
     wanted = [one for one in live if _has_key(one, asks.keys)]
     if wanted:
-        return _said(sorted(wanted, key=lambda one: one.at)[:_MOST], speech)
+        wanted = sorted(wanted, key=lambda one: one.at)[:_MOST]
+        return Told(_said(wanted, speech), tuple(wanted))
     ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
     if ended:
         latest = max(ended, key=lambda one: one.at)
-        return speech.texts["ended"].format(said=latest.said, when=latest.until)
-    return ""
+        return Told(speech.texts["ended"].format(said=latest.said, when=latest.until), (latest,))
+    return NOTHING
 
 
 def _has_key(memory: Remembered, keys: Iterable[str]) -> bool:
@@ -121,62 +151,71 @@ def _has_key(memory: Remembered, keys: Iterable[str]) -> bool:
     )
 
 
-def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> str:
+def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     if not question.words:
-        return ""
-    needs = _needed(question, speech)
+        return NOTHING
+    needs = [*_needed(question, speech), *([speech.past] if question.before else ())]
     facts = [
-        _Found(share=0.0, memory=one, words=one.said) for one in remembered if not (one.verbatim or one.superseded)
+        _Found(memory=one, words=one.said, held=known_by(one, speech, tokens))
+        for one in remembered
+        if not (one.verbatim or one.superseded)
     ]
-    named = _named(facts, speech, tokens)
-    quotes = _quotes(remembered, speech)
+    quotes = [_known(one, facts, speech, tokens) for one in _quotes(remembered, speech)]
     if speech.own.search(question.text):
         quotes = [one for one in quotes if not speech.other.search(speech.read(one.words))]
     found = []
     for one in (*facts, *quotes):
-        share = _share(question, one, named, speech, tokens)
+        share = _share(question, one, speech, typed=bool(needs))
         if share >= _ENOUGH and all(hold.search(speech.read(one.words)) for hold in needs):
-            found.append(_Found(share=share, memory=one.memory, words=one.words))
+            found.append(replace(one, share=share))
     if not found:
-        return ""
+        return NOTHING
     best = max(found, key=lambda one: (one.share, one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
-        return _quoted(best if question.before else _latest(best, quotes, needs, speech), speech)
-    return _said([best.memory], speech)
+        best = best if question.before else _latest(best, quotes, needs, speech)
+        if len(best.words) > _QUOTATION:
+            best = replace(best, words=_densest(best.words, question.words, speech, tokens))
+        return Told(_quoted(best, speech), (best.memory,))
+    return Told(_said([best.memory], speech), (best.memory,))
 
 
-def _share(
-    question: AskedQuestion,
-    found: _Found,
-    named: Sequence[tuple[frozenset[str], frozenset[str]]],
-    speech: Speech,
-    tokens: Tokens,
-) -> float:
-    """Returns the share of a question's words that something holds; 0 if it lacks what it must hold."""
-    memory, words = found.memory, question.words
-    said = held(f"{found.before} {found.words}", speech, tokens) if memory.verbatim else _held(memory, speech, tokens)
-    # "My husband" holds in what is said of Emeka, once it is known who he is.
-    said = said.union(*(kin for kin, name in named if name <= said))
-    if found.before and not words & held(found.words, speech, tokens):
+def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Tokens) -> _Found:
+    """Returns a quotation with the words by which its facts are asked for.
+
+    "I'm a locksmith" answers questions about a job, and what is said of Emeka those about "my husband".
+    """
+    own = held(quote.words, speech, tokens)
+    told = held(f"{quote.before} {quote.words}", speech, tokens)
+    for fact in facts:
+        value = frozenset(tokens(fact.memory.value))
+        if value and value <= (told if fact.memory.relation else own):
+            told |= fact.held
+    return replace(quote, own=own, held=told)
+
+
+def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: bool) -> float:
+    """Returns the share of a question's words that something holds; 0 if it lacks what it must hold.
+
+    With `typed` an answer must hold a time, a place or the like, which is looked for elsewhere.
+    """
+    if not question.musts <= found.held:
         return 0.0
-    if not question.musts <= said or (
-        words <= question.musts and not question.yes_no and not _needed(question, speech)
-    ):
+    if found.before and not question.words & found.own:
         return 0.0
-    missing = lacking(words, said)
-    if missing and missing <= question.kind:
-        # What is left of the question must be more than whom it is about.
-        return 1.0 if (words - question.kind) - question.musts else 0.0
-    return 1 - len(missing) / len(words)
-
-
-def _named(facts: Sequence[_Found], speech: Speech, tokens: Tokens) -> list[tuple[frozenset[str], frozenset[str]]]:
-    """Returns the words for relatives and friends that facts name, with the words of the name."""
-    return [
-        (held(f"{one.memory.key} {speech.kinds.get(one.memory.key, '')}", speech, tokens), name)
-        for one in facts
-        if one.memory.relation and (name := frozenset(tokens(one.memory.value)))
-    ]
+    spare = question.musts | question.light
+    light = question.light - question.musts
+    lacked = lacking(light, found.held, inflected=speech.inflected)
+    rest = [piece - spare for piece in question.pieces if piece - spare]
+    if not rest:
+        if light and 2 * len(lacked) <= len(light):
+            return 1.0 - len(lacked) / len(light) * _LIGHT
+        return _ENOUGH if typed and question.musts and not question.yes_no else 0.0
+    # A single character of an unspaced script says less than a word.
+    weights = [_ONE_CHARACTER if all(len(token) == 1 for token in piece) else 1.0 for piece in rest]
+    holds = [1 - len(lacking(piece, found.held, inflected=speech.inflected)) / len(piece) for piece in rest]
+    share = sum(weight * hold for weight, hold in zip(weights, holds, strict=True)) / sum(weights)
+    # Of two that hold as much, the one that holds the light words as well is nearer.
+    return share - _LIGHT / 10 * len(lacked) / len(light) if light else share
 
 
 def _latest(found: _Found, quotes: Sequence[_Found], needs: Sequence[re.Pattern[str]], speech: Speech) -> _Found:
@@ -188,11 +227,6 @@ def _latest(found: _Found, quotes: Sequence[_Found], needs: Sequence[re.Pattern[
     said = speech.read(following.memory.said)
     changed = speech.changed.search(said) is not None and all(hold.search(said) for hold in needs)
     return following if changed else found
-
-
-def _held(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens by which a fact is asked for."""
-    return held(f"{fact.key} {fact.value} {speech.kinds.get(fact.key, '')}", speech, tokens)
 
 
 def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
@@ -210,14 +244,15 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
     found: list[_Found] = []
     last: Remembered | None = None
     for one in sorted(remembered, key=lambda memory: memory.at):
-        if one.verbatim:
-            stated = [words for words in sentences(one.said) if not is_question(words, speech)]
+        if one.verbatim and not one.superseded:
+            stated = [words for words in speech.split(one.said) if not is_question(words, speech)]
             whole = " ".join(stated)
             texts = [whole] if stated and len(whole) <= _QUOTATION else stated
             refers = speech.refers is not None and speech.refers.search(whole) and last is not None
             before = last.said if refers and last is not None and one.at - last.at <= _SOON else ""
-            found += [_Found(share=0.0, memory=one, words=words, before=before) for words in texts]
-            last = one
+            found += [_Found(memory=one, words=words, before=before) for words in texts]
+            # Whoever says "she" twice means the same.
+            last = replace(one, said=f"{before} {one.said}") if before else one
     return found
 
 
@@ -230,6 +265,22 @@ def _said(facts: Sequence[Remembered], speech: Speech) -> str:
         sentence(speech.texts["said"].format(said=speech.texts["and"].join(said), when=when))
         for when, said in days.items()
     )
+
+
+def _densest(text: str, words: frozenset[str], speech: Speech, tokens: Tokens) -> str:
+    """Returns the clauses of a long text, as many as a quotation holds, that hold most of `words`."""
+    clauses = [one for one in _CLAUSE.split(text) if one]
+    best, most = "", -1
+    for first in range(len(clauses)):
+        cut = ""
+        for clause in clauses[first:]:
+            if len(cut) + len(clause) > _QUOTATION and cut:
+                break
+            cut += clause
+        shared = len(words & held(cut, speech, tokens))
+        if shared > most:
+            best, most = cut, shared
+    return f"… {best.strip(' ,，、;；')[:_QUOTATION]} …"
 
 
 def _quoted(found: _Found, speech: Speech) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from babel.dates import format_date
 
-from agents.llm import Completion, OnText, Request
-from agents.offline.answer import answer, sentence
+from agents.llm import Completion, OnText, Remembered, Request
+from agents.offline.answer import Told, answer, sentence
 from agents.offline.question import AskedQuestion, Tokens, asked, social
-from agents.offline.speech import OneForm, Speech, speech
+from agents.offline.speech import OneForm, Speech, Split, speech
 
 
 class OfflineProvider:
@@ -21,26 +21,27 @@ class OfflineProvider:
 
     name = "offline"
 
-    def __init__(self, tokens: Tokens, simplified: OneForm) -> None:
-        """Takes the function that splits text into words, and the one that simplifies Chinese characters."""
+    def __init__(self, tokens: Tokens, simplified: OneForm, sentences: Split) -> None:
+        """Takes what splits text into words, what simplifies Chinese characters, and what splits it into sentences."""
 
         def simple_tokens(text: str) -> Sequence[str]:
             return tokens(simplified(text))
 
-        self._tokens, self._simplified = simple_tokens, simplified
+        self._tokens, self._simplified, self._sentences = simple_tokens, simplified, sentences
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        spoken = speech(request.language, self._simplified)
-        text = _reply(request, spoken, self._tokens)
+        spoken = speech(request.language, self._simplified, self._sentences)
+        text, used = _reply(request, spoken, self._tokens)
         if on_text is not None:
             await on_text(text)
-        return Completion(text=text, model="offline", provider=self.name)
+        grounds = tuple(place for place, one in enumerate(request.remembered) if one in used)
+        return Completion(text=text, model="offline", provider=self.name, grounds=grounds)
 
     async def aclose(self) -> None:
         return None
 
 
-def _reply(request: Request, spoken: Speech, tokens: Tokens) -> str:
+def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     texts = spoken.texts
     lines = []
     if request.noted:
@@ -48,30 +49,34 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> str:
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
     attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
+    used: tuple[Remembered, ...] = ()
     if request.said.strip():
-        lines += _answered(request, spoken, tokens, noted=bool(lines))
+        told, used = _answered(request, spoken, tokens, noted=bool(lines))
+        lines += told
     elif not attached:
         lines.append(texts["wordless"])
     who = texts["who"].format(name=request.agent)
     introduced = any(who in line for line in lines)
     if not introduced and not any(message.role == "assistant" for message in request.messages):
         lines.append(who)
-    return "\n".join([*lines, attached] if attached else lines)
+    return Told("\n".join([*lines, attached] if attached else lines), used)
 
 
-def _answered(request: Request, spoken: Speech, tokens: Tokens, *, noted: bool) -> list[str]:
-    """Returns the lines that answer the person's words, beside what was noted of them."""
+def _answered(
+    request: Request, spoken: Speech, tokens: Tokens, *, noted: bool
+) -> tuple[list[str], tuple[Remembered, ...]]:
+    """Returns the lines that answer the person's words, beside what was noted of them, and what they rest on."""
     texts = spoken.texts
     kinds = () if noted else social(request.said, spoken)
     if kinds:
-        return [" ".join(_small_talk(kind, request, spoken) for kind in kinds)]
+        return [" ".join(_small_talk(kind, request, spoken) for kind in kinds)], ()
     question = asked(request.said, spoken, tokens)
     if question is None:
-        return [] if noted else [_kept(request, texts)]
+        return [] if noted else [_kept(request, texts)], ()
     found = answer(question, request.remembered, spoken, tokens)
-    if not found and noted and question.asks is None and not question.about:
-        return []
-    return [found] if found else _unknown(question, request, texts)
+    if not found.text and noted and question.asks is None and not question.about:
+        return [], ()
+    return [found.text] if found.text else _unknown(question, request, texts), found.grounds
 
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
+from agents.llm import Remembered
 from agents.offline.speech import Asks, Speech
 
 #: Splits text into the words that are compared; the same for questions and for what was said.
@@ -21,14 +23,16 @@ _SOCIAL: Final = 80
 #: Longest message of which a part may show small talk, and the most kinds of it that are answered.
 _TALK: Final = 160
 _KINDS: Final = 2
-#: No sentence ends within a number or name ("3.11"), after "Dr." or before a month ("14. September").
-_SENTENCE: Final = re.compile(
-    r"[^.!?。！？…\n]+(?:(?:\.(?=\w|\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|(?<=\bDr)\.)"
-    r"[^.!?。！？…\n]*)*[.!?。！？…]*"
-)
+#: Words of a greeting that may end in a question mark.
+_GREETING: Final = 3
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
+#: What may follow the sign or the word that shows a question.
+_TRAILING: Final = " …~～〜)）"
 #: A word of a script that is written without blanks.
 _UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+#: How much two forms of a word begin alike: characters, and share of the longer one.
+_STEM: Final = 5
+_STEM_SHARE: Final = 0.6
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -36,16 +40,18 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 class AskedQuestion:
     """A question about what was told.
 
-    `words` are its tokens that carry meaning; an answer must hold the `musts` among them, which name persons. `kind`
-    are those that name the kind of thing asked for, as in "which instrument"; an answer names the thing itself. `asks`
+    `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them,
+    which name persons. `light` are those that an answer need not hold: the kind of thing asked for, as in "which
+    instrument", which an answer names itself, and words such as "get" and "place". `asks`
     is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
     you know about …". With `everything` it asks for all that is known of the person.
     """
 
     text: str
     words: frozenset[str]
-    musts: frozenset[str]
-    kind: frozenset[str] = frozenset()
+    pieces: tuple[frozenset[str], ...] = ()
+    musts: frozenset[str] = frozenset()
+    light: frozenset[str] = frozenset()
     asks: Asks | None = None
     rest: frozenset[str] = frozenset()
     about: str = ""
@@ -64,39 +70,36 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
     if len(said) > _TALK or speech.everything.search(said) or any(one.pattern.search(said) for one in speech.asks):
         return ()
     kinds = []
-    for sentence in sentences(said) or [said]:
+    for sentence in speech.split(said) or [said]:
         kind = next((name for name, form in speech.talk if form.search(sentence)), "")
-        if not kind and is_question(sentence, speech):
+        # "Hey, what does he want?" asks; "hello?" greets.
+        asks = not kind or (kind == "greeting" and len(sentence.split()) > _GREETING)
+        if asks and is_question(sentence, speech):
             return ()
         kinds.append(kind)
     return tuple(dict.fromkeys(filter(None, kinds)))[:_KINDS]
 
 
-def sentences(text: str) -> list[str]:
-    """Returns the sentences of a text, with the signs that end them."""
-    return [found.strip() for found in _SENTENCE.findall(text) if found.strip(_EDGES)]
-
-
 def is_question(text: str, speech: Speech) -> bool:
     """Returns whether a sentence asks."""
-    return speech.question.search(speech.tag.sub("", speech.read(text))) is not None
+    return speech.question.search(speech.tag.sub("", speech.read(text).rstrip(_TRAILING))) is not None
 
 
 def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     """Returns the last question of a message; None if it asks nothing."""
     said = speech.read(text)
-    found = [one for one in sentences(said) if is_question(one, speech)]
+    found = [one for one in speech.split(said) if is_question(one, speech)]
     if not found:
         return None
     asking = found[-1]
     for form, to in speech.rewrites:
         asking = form.sub(to, asking)
     if speech.everything.search(asking):
-        return AskedQuestion(text=asking, words=frozenset(), musts=frozenset(), everything=True)
-    words = content(asking, speech, tokens) or _meaning(asking, speech, tokens)
-    kind = _kind(asking, speech, tokens) & words
-    if words <= kind:
-        words |= frozenset(tokens(asking)) & _tokens_of(speech.verbs, tokens)
+        return AskedQuestion(text=asking, words=frozenset(), everything=True)
+    light = _light(asking, speech, tokens)
+    pieces = _pieces(asking, speech, tokens)
+    words = (frozenset().union(*pieces) | light) or _meaning(asking, speech, tokens)
+    light |= _kind(asking, speech, tokens) & words
     about = speech.about.search(asking)
     asks = next((one for one in speech.asks if one.pattern.search(asking)), None)
     rest = ""
@@ -107,38 +110,48 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     return AskedQuestion(
         text=asking,
         words=words,
+        pieces=tuple(pieces),
         musts=words
         & (_relations(asking, speech, tokens) | (_names(asking, tokens) if speech.capitals else frozenset())),
-        kind=kind if words - kind else frozenset(),
+        light=light,
         asks=asks,
         rest=content(rest, speech, tokens),
-        about=about["name"].strip(_EDGES) if about is not None and asks is None else "",
+        about=next(filter(None, about.groups()), "").strip(_EDGES) if about is not None and asks is None else "",
         yes_no=speech.yes_no.search(asking) is not None,
         before=speech.before.search(asking) is not None,
     )
 
 
 def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of `text` that carry meaning.
+    """Returns the tokens of `text` that carry meaning."""
+    return frozenset().union(*_pieces(text, speech, tokens))
+
+
+def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
+    """Returns the tokens of each word of `text` that carries meaning.
 
     A script without blanks is cut at empty words and around words whose ends are known. Of each piece the pairs of
     characters count, of a single character that one.
     """
     text = speech.read(text)
     if speech.particles:
-        pieces = speech.particles.sub(" ", text).split()
-        return frozenset().union(*(_meaning(piece, speech, tokens) for piece in pieces))
+        known = _unspaced(_known(speech))
+        found = known.findall(text) if known is not None else []
+        left = known.sub(" ", text) if known is not None else text
+        pieces = [_meaning(piece, speech, tokens) for piece in (*found, *speech.particles.sub(" ", left).split())]
+        return list(filter(None, pieces))
     return _content(speech.cut.sub(" ", text), speech, tokens) or _content(text, speech, tokens)
 
 
-def _content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+def _content(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
     empty = _unspaced(speech.empty)
     if empty is None:
-        return frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
+        return [frozenset({token}) for token in {*tokens(text)} - _tokens_of(speech.empty, tokens)]
     known = _unspaced(_known(speech))
     found = known.findall(text) if known is not None else []
     left = known.sub(" ", text) if known is not None else text
-    return frozenset(token for piece in (*found, *empty.split(left)) for token in _pairs(tokens(piece)))
+    pieces = [frozenset(_pairs(tokens(piece))) for piece in (*found, *empty.split(left))]
+    return list(filter(None, pieces))
 
 
 def _known(speech: Speech) -> str:
@@ -153,16 +166,41 @@ def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     return found.union(*(group for words, group in _groups(speech.alike, tokens) if any(one <= found for one in words)))
 
 
+def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens by which a fact is asked for."""
+    # "Like" asks for no dislike, and "cat" for no dog.
+    cues = "" if fact.key in ("dislikes", "pet") else fact.cues
+    return held(f"{fact.key} {fact.value} {speech.kinds.get(fact.key, '')} {cues}", speech, tokens)
+
+
 @lru_cache(maxsize=16)
 def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozenset[str], ...], frozenset[str]], ...]:
-    """Returns of each group of words the tokens of each word, and all of them."""
-    groups = [tuple(frozenset(tokens(word)) for word in words.split()) for words in alike]
-    return tuple((words, frozenset().union(*words)) for words in groups)
+    """Returns of each group the tokens of each word, and the tokens that any of them stands for."""
+    found = []
+    for words in alike:
+        same, _, kinds = words.partition(">")
+        each = [frozenset(tokens(word.replace("_", " "))) for word in words.replace(">", "").split()]
+        found.append((tuple(filter(None, each)), frozenset().union(*each[: len((same or kinds).split())])))
+    return tuple(found)
 
 
-def lacking(words: frozenset[str], said: frozenset[str]) -> frozenset[str]:
-    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟."""
-    return frozenset(word for word in words if word not in said and not _said_apart(word, said))
+def lacking(words: frozenset[str], said: frozenset[str], *, inflected: bool) -> frozenset[str]:
+    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟.
+
+    Where words are `inflected`, those with one beginning count as one: "ensayo" in "ensayamos".
+    """
+    return frozenset(
+        word
+        for word in words
+        if word not in said
+        and not _said_apart(word, said)
+        and not (inflected and any(_same_beginning(word, one) for one in said))
+    )
+
+
+def _same_beginning(one: str, other: str) -> bool:
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return same >= _STEM and same >= _STEM_SHARE * max(len(one), len(other))
 
 
 def _said_apart(word: str, said: frozenset[str]) -> bool:
@@ -189,6 +227,13 @@ def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     found = frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
     pairs = frozenset(token for token in found if len(token) > 1 or token.isascii())
     return pairs or found
+
+
+def _light(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of the words in `text` that an answer need not hold."""
+    found = frozenset(tokens(text))
+    each = (tokens(word) for word in speech.light.split())
+    return frozenset(token for word in each if found.issuperset(word) for token in _pairs(word))
 
 
 def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:

@@ -23,6 +23,8 @@ _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 _NOTHING: Final = "(?!)"
 #: Brings the characters of a text into one form, each into one.
 OneForm = Callable[[str], str]
+#: Cuts a text into sentences, each with the signs that end it.
+Split = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +56,14 @@ class Speech:
     """One language. `texts` are what is said.
 
     `social` are forms of small talk by name, and fit a whole message; `talk` are forms that a part of a sentence shows,
-    in the order of their weight. Each of `alike` holds words that mean the same, `kinds` the words that ask for a key.
-    `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking into another. `tag` is
-    what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind of thing that is asked
-    for, and `verbs` are empty words that mean something beside it. `refers` fits messages that speak of what the one
-    before names, `changed` those which say that what was said before holds no more, `own` questions about the person
-    who asks, `other` sentences about somebody else. With `capitals` a capital letter within a sentence shows a name.
-    `particles` are letters between which the words of an unspaced script stand.
+    in the order of their weight. Each of `alike` holds words that mean the same, or after ">" a kind of it, `kinds` the
+    words that ask for a key. `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking
+    into another. `tag` is what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind
+    of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
+    messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
+    `own` questions about the person who asks, `other` sentences about somebody else. A question that fits `before` is
+    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
+    `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
     """
 
     code: str
@@ -69,6 +72,7 @@ class Speech:
     kinds: Mapping[str, str]
     cut: re.Pattern[str]
     capitals: bool
+    inflected: bool
     particles: re.Pattern[str] | None
     question: re.Pattern[str]
     tag: re.Pattern[str]
@@ -85,11 +89,13 @@ class Speech:
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
     kind: re.Pattern[str] | None
-    verbs: str
+    light: str
     refers: re.Pattern[str] | None
     before: re.Pattern[str]
+    past: re.Pattern[str]
     texts: Mapping[str, str]
     one_form: OneForm
+    split: Split
 
     def read(self, text: str) -> str:
         """Returns `text` as the patterns read it."""
@@ -109,7 +115,7 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _string)
 
 
 @cache
-def speech(code: str, simplified: OneForm) -> Speech:
+def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     """Returns the language called `code`; English where there is no such file."""
     if code not in LANGUAGES:
         code = "en"
@@ -127,6 +133,7 @@ def speech(code: str, simplified: OneForm) -> Speech:
         kinds=data.get("kinds", {}),
         cut=pattern(data.get("cut", _NOTHING)),
         capitals=data.get("capitals", True),
+        inflected=data.get("inflected", False),
         particles=pattern(data["particles"]) if "particles" in data else None,
         question=pattern(data["question"]),
         tag=pattern(data["tag"]),
@@ -152,11 +159,13 @@ def speech(code: str, simplified: OneForm) -> Speech:
         other=pattern(data.get("other", _NOTHING)),
         yes_no=pattern(data["yes_no"]),
         kind=pattern(data["kind"]) if "kind" in data else None,
-        verbs=data.get("verbs", ""),
+        light=data.get("light", ""),
         refers=pattern(data["refers"]) if "refers" in data else None,
         before=pattern(data["before"]),
+        past=pattern(data.get("past", "")),
         texts=data["texts"],
         one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
+        split=split,
     )
 
 

@@ -45,16 +45,21 @@ async def explain(call: Call) -> None:
 
 
 def _in_short(call: Call, why: Why) -> list[str]:
-    """Returns a line for each of the memories and messages that matter most, and how to see the rest."""
-    used = [*_placed(why, "recalled"), *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
-    used.sort(key=lambda one: -(one[0].score or 0.0))
-    if not used:
+    """Returns a line for each of the memories and messages that matter most, and how to see the rest.
+
+    An answer without a model rests on what it tells and on nothing else.
+    """
+    used = _placed(why, "recalled")
+    looked_at = [*used, *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
+    if not any(one.model == NO_MODEL for one in why.spent):
+        used = sorted(looked_at, key=lambda one: -(one[0].score or 0.0))[:_SHORT]
+    if not looked_at:
         return []
     shown = []
-    for entry, named in used[:_SHORT]:
+    for entry, named in used:
         line = _reason(call, why, replace(entry, score=None), named)[0]
         shown.append("  " + (call.texts("why.of_profile", line=line) if _is_profile(named) else line))
-    more = len(used) - _SHORT
+    more = len(looked_at) - len(used)
     return [*shown, call.texts("why.rest", count=more) if more > 0 else call.texts("why.all")]
 
 
@@ -62,7 +67,9 @@ def _head(call: Call, why: Why) -> str:
     at = call.texts.moment(why.answered_at)
     if why.error is not None:
         return call.texts("why.failed", at=at, code=why.error)
-    return call.texts("why.head" if why.entries else "why.nothing", at=at)
+    without_model = any(one.model == NO_MODEL for one in why.spent)
+    used = _placed(why, "recalled") if without_model else why.entries
+    return call.texts("why.head" if used else "why.nothing", at=at)
 
 
 def _groups(call: Call, why: Why) -> list[str]:

@@ -63,6 +63,7 @@ from memory.service import (
     Utterance,
     Where,
     Who,
+    cues,
 )
 
 log = structlog.get_logger(__name__)
@@ -75,6 +76,9 @@ _MOST_ATTEMPTS = 8
 _PICTURE_BYTES = 10_000_000
 #: The most characters kept of an answer that was stopped or failed: a model gone wrong writes without end.
 _LONGEST_PARTIAL = 8_000
+#: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
+#: asked than the search does.
+_LATELY = 400
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -343,6 +347,7 @@ class TurnRunner:
             budget if settings.enabled else None,
             window_tokens=served.spec.window_tokens,
             window_messages=served.spec.window.messages,
+            lately=_LATELY if served.offline else 0,
         )
 
     async def _answer(
@@ -405,6 +410,7 @@ class TurnRunner:
             ),
             learned=learned,
             spent=_spent(reply.completions[-1]) if served.offline else None,
+            recall=_rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
         )
 
     def _request(
@@ -460,7 +466,12 @@ class TurnRunner:
                 tail=tail,
             ),
             said="\n".join(own_words(message.text) for message in turn.said),
-            remembered=_all_remembered(view.recall, turn, texts, self._now()),
+            remembered=tuple(
+                _remembered(item.memory, turn, texts, self._now())
+                if item.memory is not None
+                else _quoted(item, turn, texts, self._now())
+                for item in _told(view.recall)
+            ),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)
                 for proposal in learned.proposals
@@ -687,17 +698,29 @@ def _language(turn: Turn, window: Sequence[Message], default: Language) -> Langu
     return spoken(turn.context.speaker.language, spoken(written, default))
 
 
-def _all_remembered(recall: Recall, turn: Turn, texts: Texts, now: int) -> tuple[Remembered, ...]:
+def _told(recall: Recall) -> list[Recalled]:
     """Returns what was found for this turn's messages, best first, followed by what is known anyway."""
     found = {item.memory.id for item in recall.items if item.memory is not None}
     snapshot = recall.snapshot
     others = {m.id: m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found}
-    items = [
-        _remembered(item.memory, turn, texts, now) if item.memory is not None else _quoted(item, turn, texts, now)
-        for item in recall.items
-        if _is_told(item)
+    return [
+        *filter(_is_told, recall.items),
+        *(Recalled(score=0.0, placed="known", memory=memory) for memory in others.values() if memory.kind == "fact"),
     ]
-    return (*items, *(_remembered(memory, turn, texts, now) for memory in others.values() if memory.kind == "fact"))
+
+
+def _rests_on(recall: Recall, grounds: Sequence[int]) -> Recall:
+    """Returns a recall in which only what an answer rests on counts as used, beside what the search found."""
+    told = _told(recall)
+    used = [told[place] for place in grounds]
+    found = [item for item in recall.items if item.score and item not in used]
+    return replace(
+        recall,
+        items=(
+            *(replace(item, placed="recalled") for item in used),
+            *(replace(item, placed="unused") for item in found),
+        ),
+    )
 
 
 def _is_told(item: Recalled) -> bool:
@@ -720,6 +743,7 @@ def _remembered(memory: Memory, turn: Turn, texts: Texts, now: int) -> Remembere
         value=memory.value,
         relation=memory.category == "relation",
         about="" if own else memory.subject_name or memory.subject,
+        cues=cues(memory.key),
     )
 
 

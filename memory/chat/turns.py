@@ -24,7 +24,7 @@ from memory.learn import keep, revise
 from memory.learn.learner import Learner
 from memory.learn.revise import Revision
 from memory.recall.gate import should_search
-from memory.recall.recall import Budget
+from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
@@ -78,7 +78,8 @@ class Outcome:
     `learned` holds what the turn's own messages say and take back, if that is to be kept at once; None leaves it to a
     quiet moment.
     `spent` is the cost that was not booked with a step. `pieces` holds the content to show, one physical message each.
-    The newest `pictures` pictures of the session are kept.
+    The newest `pictures` pictures of the session are kept. `recall` is what the answer rests on, where that is known
+    and less than what was looked at.
     """
 
     pieces: tuple[Part, ...]
@@ -88,6 +89,7 @@ class Outcome:
     error: str | None = None
     reply_to: str | None = None
     pictures: int = 4
+    recall: Recall | None = None
 
 
 class Turns:
@@ -208,9 +210,18 @@ class Turns:
         )
 
     async def look(
-        self, turn: Turn, budget: Budget | None, *, window_tokens: int, window_messages: int
+        self,
+        turn: Turn,
+        budget: Budget | None,
+        *,
+        window_tokens: int,
+        window_messages: int,
+        lately: int = 0,
     ) -> TurnMaterial:
-        """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory."""
+        """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory.
+
+        So many messages that the speaker said `lately` are looked at as well, whatever their words.
+        """
         context = await self._database.read(lambda reader: anew(reader, turn.context))
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
@@ -232,7 +243,7 @@ class Turns:
                 turn.said,
                 budget,
                 hits,
-                WindowSize(tokens=window_tokens, messages=window_messages),
+                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately),
                 now=now,
                 count_tokens=self._count_tokens,
             )
@@ -294,7 +305,8 @@ class Turns:
             if outcome.learned is not None:
                 self._learn(tx, turn, outcome.learned, standing)
             if view is not None:
-                window.keep(tx, view, turn_id=turn.id, session_id=session.id, now=now)
+                looked = view if outcome.recall is None else replace(view, recall=outcome.recall)
+                window.keep(tx, looked, turn_id=turn.id, session_id=session.id, now=now)
             if outcome.spent is not None:
                 self._book(tx, turn, outcome.spent)
             if outcome.error is not None:

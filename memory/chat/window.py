@@ -13,10 +13,11 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, chats, history, memories, recalls
+from memory.store import attachments, chats, history, memories, passages, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
+from memory.store.passages import Passage
 from memory.store.recalls import RecalledEntry
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -25,10 +26,14 @@ _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowSize:
-    """The most tokens and messages of a session's history in a prompt."""
+    """The most tokens and messages of a session's history in a prompt.
+
+    So many messages that the speaker said `lately` are looked at as well, whatever their words.
+    """
 
     tokens: int
     messages: int
+    lately: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,7 @@ def take(
         budget=budget,
         count_tokens=count_tokens,
     )
+    found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
     return TurnMaterial(
         window=tuple(window),
         recall=found,
@@ -97,6 +103,22 @@ def take(
         attached=attached,
         members=members,
     )
+
+
+def _said_lately(
+    reader: Reader, context: Context, said: Sequence[Message], found: Recall, *, limit: int
+) -> list[Recalled]:
+    """Returns the speaker's latest messages before this turn, as found but not used, the newest first."""
+    if not limit:
+        return []
+    known = {item.passage.message.id for item in found.items if item.passage is not None}
+    latest = passages.said_last(reader, context.scope, limit=limit)
+    messages = [one for one in latest if one.id < said[0].id and one.id not in known]
+    outdated = passages.outdated(reader, [one.id for one in messages])
+    return [
+        Recalled(score=0.0, placed="unused", passage=Passage(message=one, outdated=one.id in outdated))
+        for one in messages
+    ]
 
 
 def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, now: int) -> None:

@@ -33,6 +33,10 @@ _NEAREST: Final = 3
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+#: Words of a message that says nothing beside a correction, and the longest word that means little.
+_LITTLE: Final = 3
+_EMPTY: Final = 3
+_KATAKANA: Final = re.compile(r"[\u30a1-\u30ff]*")
 _WORK: Final = {"occupation", "employer"}
 #: Kinds of rows that end with what they were derived from.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
@@ -55,16 +59,19 @@ def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone:
             continue
         found = extract.read([message], scope=scope, timezone=timezone)
         back = changes(message.text)
-        if not (back.ended or back.denied or back.corrects):
+        if not (back.ended or back.denied or back.corrects or back.now):
             proposals += found
             continue
         live = _own(reader, scope)
+        if back.corrects and not back.sure and not _bears_on(message, live, _told_before(reader, scope, message)):
+            back = replace(back, corrects=False)
         if back.corrects and not found:
             found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
         found, over = _revised(found, back, live, message, scope=scope, timezone=timezone)
         if not (found or over):
             told = [one for one in _told_before(reader, scope, message) if back.corrects or _denied_in(back, one)]
             found = _noted(back, told, message, scope=scope, timezone=timezone) if back.corrects or told else []
+        found = found or _from_now(back, over, _told_before(reader, scope, message), message, scope, timezone=timezone)
         proposals += found
         ended |= {memory.id: memory for memory in over}
     return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
@@ -114,9 +121,9 @@ def _revised(
                         draft=_with_value(memory, new, message, scope), message_id=message.id, replaces=(memory.id,)
                     )
                 )
-    if back.corrects and back.meant and (near := _nearest(back.meant, live)) is not None:
-        draft = _with_value(near, _with_part(near.value, back.meant), message, scope)
-        found = [one for one in found if one.draft.value != back.meant]
+    if back.corrects and not back.new.isascii() and not over and (near := _nearest(back.new, live)) is not None:
+        draft = _with_value(near, _with_part(near.value, back.new), message, scope)
+        found = [one for one in found if one.draft.value != back.new]
         found.append(Proposal(draft=draft, message_id=message.id, replaces=(near.id,)))
     elif back.corrects:
         left = [memory for memory in live if memory.id not in gone]
@@ -137,6 +144,8 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
         value = changed(_DAY.sub("", memory.value), said, near=near)
         if value is None and share and back.new and not _shares_value(memory, message.text):
             value = back.new
+        elif value is None and back.new and not share and memory is live[0] and _is_named(memory):
+            value = " ".join([*memory.value.split()[:-1], back.new])
         if value is not None and keys.normalise_value(value) != keys.normalise_value(memory.value):
             return [
                 Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
@@ -144,14 +153,38 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
     return []
 
 
+def _from_now(
+    back: Changes, over: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, *, timezone: str
+) -> list[Proposal]:
+    """Returns what holds from now on: in the place of the one fact that is over, or as a note on what was told."""
+    if back.instead and len(over) == 1:
+        return [Proposal(draft=_with_value(over[0], back.instead, message, scope), message_id=message.id)]
+    words = set(query_terms(back.now))
+    near = over or any(words & set(tokens(one.text)) for one in told)
+    return extract.noted(back.now, message, scope=scope, timezone=timezone) if near else []
+
+
+def _is_named(memory: Memory) -> bool:
+    """Returns whether the last word of a fact is a name: of a pet or a relative."""
+    return memory.key == "pet" or memory.key in keys.RELATIONS
+
+
 def _shares_value(memory: Memory, text: str) -> bool:
-    return bool(set(query_terms(memory.value)) & set(tokens(text)))
+    shared = set(query_terms(memory.value)) & set(tokens(text))
+    return any(len(word) > 1 or word.isascii() for word in shared)
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
     """Returns what the speaker said before `message`, newest first."""
     said = passages.said_last(reader, scope, limit=_SAID)
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
+
+
+def _bears_on(message: Message, live: Sequence[Memory], told: Sequence[Message]) -> bool:
+    """Returns whether words speak of something told before, or say next to nothing but what holds."""
+    words = set(query_terms(message.text))
+    known = {term for text in (*(one.value for one in live), *(one.text for one in told)) for term in query_terms(text)}
+    return len(words) <= _LITTLE or bool({word for word in words & known if len(word) > _EMPTY or not word.isascii()})
 
 
 def _denied_in(back: Changes, told: Message) -> bool:
@@ -175,7 +208,8 @@ def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: S
             return extract.noted(right, message, scope=scope, timezone=timezone)
     said = back.rest or back.new
     # "Sorry, wrong window" puts nothing right.
-    return extract.noted(said, message, scope=scope, timezone=timezone) if len(query_terms(said)) > 1 else []
+    worth = back.sure and len(query_terms(said)) > 1
+    return extract.noted(said, message, scope=scope, timezone=timezone) if worth else []
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
@@ -248,7 +282,11 @@ def _substituted(value: str, old: str, new: str) -> str:
     """Returns `value` with the words of `old` that it holds replaced by `new`."""
     place = value.casefold().find(old.casefold())
     if place >= 0:
-        return f"{value[:place]}{new}{value[place + len(old) :]}"
+        # "ベイ" stands for the whole of "ベイスターズ".
+        end = place + len(old)
+        if _KATAKANA.fullmatch(old) and (run := _KATAKANA.match(value, end)) is not None:
+            end = run.end()
+        return f"{value[:place]}{new}{value[end:]}"
     words = set(tokens(old))
     kept = [word for word in value.split() if not words & set(tokens(word))]
     return " ".join([*kept, new])

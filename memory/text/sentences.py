@@ -13,7 +13,7 @@ from itertools import pairwise
 #: ends after a title ("Dr. Haas") or before a month ("14. September").
 _END = re.compile(
     r"(?:(?<!\bDr)(?<!\bFr)(?<!\bHr)(?<!\bSt)(?<!\bMr)(?<!\bMrs)(?<!\bSra)(?<!\bSr)"
-    r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|[。！？])"
+    r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|…+(?=[\u3041-\u9fff])|[。！？])"
     r"[\"'”’»)\]」』]{0,3}"
 )
 
@@ -29,6 +29,9 @@ def beginning(text: str, fits: Callable[[str], bool]) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """Returns the sentences of a text in order, each with the signs that end it."""
-    ends = [match.end() for match in _END.finditer(text)]
-    return [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)]) if text[start:end].strip()]
+    """Returns the sentences of a text in order, each with the signs that end it. A line ends one, too."""
+    found: list[str] = []
+    for line in text.splitlines():
+        ends = [match.end() for match in _END.finditer(line)]
+        found += [line[start:end].strip() for start, end in pairwise([0, *ends, len(line)])]
+    return list(filter(None, found))

@@ -16,6 +16,7 @@ from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 
@@ -30,7 +31,7 @@ async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncItera
         )
         openai = OpenAIProvider(client, model, count_tokens=count_tokens)
         made: dict[str, Provider] = {
-            "offline": OfflineProvider(tokens, simplified),
+            "offline": OfflineProvider(tokens, simplified, parts),
             "openai": openai,
             "chain": Chain([openai], sleep=asyncio.sleep, random=lambda: 0.5, now=lambda: 0.0),
         }

@@ -277,11 +277,13 @@ async def test_without_a_language_model_that_is_said(telegram: telegrams.Control
             Ada (to “You live in Porto; you told me today.”): /why all
             Remora: What my reply of (now) used:
                 Always kept in mind:
+                  m_1  to remember: the spare key is under the pot (told today)
+                Found for your message:
                   m_2  you live in Porto (told today, outdated since today, replaced by m_3) · score …
                     From your message of today: “I live in Porto”
+                Found but not used:
                   you said: “I live in Porto” (today) · score …
                   I said: “Noted: you live in Porto. I'm assistant, a bot that remembers. I run without a language model at the moment: I note wha…” (today) · score …
-                  m_1  to remember: the spare key is under the pot (told today)
                 Answered without a language model.
             Ada: /memory off
             Remora: {learning.off.private}

@@ -25,9 +25,15 @@ _LONGEST: Final = 600
 _SENTENCE: Final = 240
 _EDGES: Final = " .!?。！？…~～,，;；:"
 _NEVER: Final = r"(?!)"
+_HAS_WORD: Final = re.compile(r"\w")
+_QUOTES: Final = re.compile(r"[“”「」『』\"]")
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: "Really a poodle??" states something, in wonder.
-_ASKS: Final = re.compile(r"(?<![?!？])[?？]\s*$")
+_ASKS: Final = re.compile(
+    r"(?<![?!？])[?？]\s*$|^(?:(?:so|and|but|ok|hey|no|well|i (?:mean|said))[, ]+)*"
+    r"(?:what|who|where|when|why|how|which|do|does|did|can|could)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +54,22 @@ class Denied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The statements that a message takes back. `corrects` is True if it shows that it puts something right.
+    """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
+    `sure` unless "sorry" or "actually" is all that shows it.
 
-    `meant` is what holds, if it is said without what was wrong ("no, it's Topsy"); `new` is the same where the message
-    says nothing else ("make that two"). `rest` is the message without what it denies and without the words that
-    announce a correction.
+    `new` is what holds, if it is said without what was wrong ("no, it's Topsy", "make that two"), and `now` a sentence
+    that says what holds from now on ("it's a Picanto these days"), of which `instead` is the value. `rest` is the
+    message without what it denies and without the words that announce a correction.
     """
 
     ended: tuple[Ended, ...] = ()
     denied: tuple[Denied, ...] = ()
     corrects: bool = False
-    meant: str = ""
+    sure: bool = False
     rest: str = ""
     new: str = ""
+    now: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +83,16 @@ class _Language:
     ends: tuple[tuple[frozenset[str], re.Pattern[str]], ...]
     denials: tuple[re.Pattern[str], ...]
     corrects: re.Pattern[str]
+    weak: re.Pattern[str]
     opening: re.Pattern[str]
     only_denies: re.Pattern[str] | None
     instead: tuple[re.Pattern[str], ...]
     kinds: dict[str, re.Pattern[str]]
     pronouns: frozenset[str]
     meant: re.Pattern[str]
+    now: re.Pattern[str]
+    erase: re.Pattern[str]
+    beside: re.Pattern[str]
     empty: frozenset[str]
 
     def named(self, words: str | None) -> str:
@@ -96,9 +109,22 @@ def to_forget(text: str) -> str | None:
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
         what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
+        what = what or _by_part(said, language)
         if what is not None:
             return what
     return None
+
+
+def _by_part(said: list[str], language: _Language) -> str | None:
+    """Returns what a message with words for forgetting in it leaves over when these and what only excuses them go."""
+    text = _read_in(language, ", ".join(said))
+    if language.erase.search(text) is None:
+        return None
+    left = language.erase.sub(" ", text)
+    while (shorter := language.beside.sub(" ", left)) != left:
+        left = shorter
+    left = " ".join(left.replace(",", " ").split()).strip(_EDGES)
+    return language.named(left) if _HAS_WORD.search(left) is not None else requests.LAST
 
 
 def _by_whole(said: list[str], language: _Language) -> str | None:
@@ -111,7 +137,10 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
                 what = language.reason.split(what, maxsplit=1)[0].strip(_EDGES)
                 if language.all.fullmatch(what):
                     return requests.ALL
-                return language.named(language.around.sub("", what)) or None
+                named = language.named(language.around.sub("", what))
+                # "Streich das" names it elsewhere.
+                if named.casefold() not in language.empty and _HAS_WORD.search(language.beside.sub(" ", named)):
+                    return named
     return None
 
 
@@ -120,13 +149,18 @@ def changes(text: str) -> Changes:
     ended: list[Ended] = []
     denied: list[Denied] = []
     rest: list[str] = []
-    corrects = False
-    meant = ""
-    new = ""
+    new = now = said_now = ""
+    read = _languages(language_of(text))
+    # "You have Friday? It's Wednesday": what asks puts right as well.
+    marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
+    corrects = any(language.corrects.search(one) for language, one in marks)
+    sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
     for sentence in _sentences(text):
         left = sentence
-        for language in _languages(language_of(text)):
-            corrects = corrects or language.corrects.search(_read_in(language, sentence)) is not None
+        for language in read:
+            if (from_now := language.now.search(_read_in(language, sentence))) is not None:
+                said_now = sentence
+                now = sentence[slice(*from_now.span("new"))] if from_now.groupdict().get("new") else now
             instead = _instead(left, language)
             if instead is not None:
                 corrects = True
@@ -141,7 +175,7 @@ def changes(text: str) -> Changes:
                 named = rest[-1] if rest and over.what.casefold() in language.pronouns else over.what
                 ended.append(Ended(what=named, keys=over.keys))
             elif wrong is None and (right := language.meant.match(_read_in(language, left))) is not None:
-                meant = left[slice(*right.span("new"))]
+                new = left[slice(*right.span("new"))]
             elif wrong is not None:
                 denied.append(wrong)
                 # "It's Topsy, not Mopsy": what holds ends where the denial begins.
@@ -158,9 +192,11 @@ def changes(text: str) -> Changes:
         ended=tuple(ended),
         denied=tuple(denied),
         corrects=corrects,
-        meant=meant,
+        sure=sure or bool(new or denied),
         rest=". ".join(filter(None, rest)),
-        new=new,
+        new=new.strip(_EDGES),
+        now=said_now,
+        instead=now.strip(_EDGES),
     )
 
 
@@ -169,8 +205,17 @@ def put_right(value: str, said: str, *, near: bool) -> str | None:
 
     With `near` the correction is known to be about the value.
     """
-    kinds = {kind: pattern for language in _languages(None) for kind, pattern in language.kinds.items()}
-    return substitution.put_right(value, said, kinds, near=near)
+    return substitution.put_right(value, said, _kinds(), near=near)
+
+
+@cache
+def _kinds() -> dict[str, re.Pattern[str]]:
+    """Returns, by kind, the patterns of the words of that kind in all languages."""
+    words: dict[str, list[str]] = {}
+    for language in _languages(None):
+        for kind, pattern in language.kinds.items():
+            words.setdefault(kind, []).append(f"(?:{pattern.pattern})")
+    return {kind: re.compile("|".join(each), re.IGNORECASE) for kind, each in words.items()}
 
 
 def _instead(sentence: str, language: _Language) -> Denied | None:
@@ -215,11 +260,7 @@ def _sentences(text: str, *, asking: bool = False) -> list[str]:
     """
     if len(text) > _LONGEST:
         return []
-    said = [
-        _BESIDE_HAN.sub("", " ".join(one.replace("’", "'").split()))
-        for line in text.splitlines()
-        for one in parts(line)
-    ]
+    said = [_BESIDE_HAN.sub("", " ".join(_QUOTES.sub("", one.replace("’", "'")).split())) for one in parts(text)]
     stated = [one for one in said if asking or not _ASKS.search(one)]
     return [one.strip(_EDGES) for one in stated if one.strip(_EDGES) and len(one) <= _SENTENCE]
 
@@ -253,11 +294,15 @@ def _read(code: str) -> _Language:
         ends=tuple((frozenset(one["keys"]), pattern(one["ends"])) for one in data["ends"]),
         denials=tuple(map(pattern, data["denials"])),
         corrects=pattern(data["corrects"]),
+        weak=pattern(data.get("weak", _NEVER)),
         opening=pattern(data["opening"]),
         only_denies=pattern(data["only_denies"]) if "only_denies" in data else None,
         instead=tuple(map(pattern, data.get("instead", ()))),
         kinds={kind: pattern(source) for kind, source in data.get("kinds", {}).items()},
         pronouns=frozenset(data.get("pronouns", "").split()),
         meant=pattern(data.get("meant", _NEVER)),
+        now=pattern(data.get("now", _NEVER)),
+        erase=pattern(data.get("erase", _NEVER)),
+        beside=pattern(data.get("beside", _NEVER)),
         empty=frozenset(data.get("empty", "").split()),
     )

@@ -83,12 +83,6 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
     return list(found.values())
 
 
-def discloses(text: str) -> bool:
-    """Returns whether `text` holds a self-disclosure or a standing request, by the rules of `extract`."""
-    # Which day it is changes how a plan is written, not whether it is one.
-    return next(_facts(text, date(2000, 1, 1)), None) is not None
-
-
 _CUT = (
     Phrase(r"\[secret:[^\]\n]{0,80}\]?"),
     Phrase(r"```.*?(?:```|\Z)", re.DOTALL),
@@ -142,11 +136,10 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
 
 
 def _in_clauses(text: str, code: clauses.Code) -> Iterator[tuple[Language, Pair]]:
-    for line in text.splitlines():
-        for sentence in parts(line):
-            if _NOT_ONESELF.search(sentence):
-                return
-            yield from ((code, pair) for pair in clauses.pairs(sentence, code) if is_keepable(pair.value))
+    for sentence in parts(text):
+        if _NOT_ONESELF.search(sentence):
+            return
+        yield from ((code, pair) for pair in clauses.pairs(sentence, code) if is_keepable(pair.value))
 
 
 def _said(sentence: str, in_english: EarlierClauses, in_chinese: EarlierClauses) -> Iterator[tuple[Language, Pair]]:

@@ -14,13 +14,23 @@ from typing import Final
 
 #: How alike two words must be spelled, by kind: numbers and days need no likeness.
 _ALIKE: Final = {"name": 0.3, "word": 0.6}
+#: Shortest words that are taken for each other: "with" is no slip of "which".
+_SHORTEST: Final = 5
 #: How alike names are that may replace each other where nothing else connects correction and fact.
 _ALIKE_ALONE: Final = 0.5
 _WORD: Final = re.compile(r"[^\s,;!?()\"“”]+")
+#: A word of a script without blanks is told from its neighbours only if it is a figure, a date or of a known kind.
+_UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_FIGURE: Final = re.compile(
+    r"(?:(?:\d+|[一二三四五六七八九十元]+)[年月]){0,2}(?:\d+|[一二三四五六七八九十]+)[日号](?!室|线|楼)"
+    r"|\d+(?:[:.]\d+)*|[一二三四五六七八九十百千万两]{2,}"
+)
 _NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'&.-]*")
 _NUMBER: Final = re.compile(r"[£$€]?\d[\d:.,/-]*\w{0,2}")
 _EDGES: Final = ".'*"
 _OWNERS: Final = re.compile(r"'s?$")
+#: Longest name in a script without blanks, with what it is told from others by: 渡边老师.
+_LONGEST_NAME: Final = 6
 #: Longest abbreviated title before a name, as in "Dr. Lomas".
 _TITLE: Final = 3
 
@@ -51,11 +61,29 @@ def put_right(value: str, said: str, kinds: Mapping[str, re.Pattern[str]], *, ne
         shift += len(chosen.text) - len(old.text)
         new.remove(chosen)
         replaced = True
-    return result if replaced else None
+    return result if replaced else _likest_run(value, said)
+
+
+def _likest_run(value: str, said: str) -> str | None:
+    """Returns `value` with the run of characters that shares most with `said` replaced by it: 刘建国 by 刘建帼.
+
+    Only in a script without blanks; None if no run of that length shares half of its characters, place by place.
+    """
+    if not said or not all(map(_UNSPACED.match, said)) or len(said) > _LONGEST_NAME or said in value:
+        return None
+    runs = [value[start : start + len(said)] for start in range(len(value) - len(said) + 1)]
+    likest = max(runs, key=lambda run: sum(map(str.__eq__, run, said)), default="")
+    if 2 * sum(map(str.__eq__, likest, said)) < len(said):
+        return None
+    return value.replace(likest, said, 1)
 
 
 def _most_alike(old: _Part, new: list[_Part], *, near: bool) -> _Part | None:
-    rivals = [(_alike(old.text, one.text), one) for one in new if one.kind == old.kind]
+    rivals = [
+        (_alike(old.text, one.text), one)
+        for one in new
+        if one.kind == old.kind and (old.kind != "word" or min(len(old.text), len(one.text)) >= _SHORTEST)
+    ]
     best, chosen = max(rivals, key=lambda rival: rival[0], default=(0.0, None))
     enough = _ALIKE.get(old.kind, 0.0)
     if old.kind in _ALIKE and not near:
@@ -70,6 +98,14 @@ def _alike(one: str, other: str) -> float:
 def _parts(text: str, kinds: Mapping[str, re.Pattern[str]]) -> list[_Part]:
     """Returns the words of a text by kind; names that follow one another are one."""
     found: list[_Part] = []
+    if _UNSPACED.search(text):
+        figures = [("number", match) for match in _FIGURE.finditer(text)]
+        days = [("day", match) for match in kinds["day"].finditer(text)] if "day" in kinds else []
+        found = [
+            _Part(text=match.group(), kind=kind, start=match.start(), end=match.end())
+            for kind, match in (*figures, *days)
+        ]
+        return sorted(found, key=lambda part: part.start)
     for match in _WORD.finditer(text):
         word = _OWNERS.sub("", match.group().strip(_EDGES))
         if not word:

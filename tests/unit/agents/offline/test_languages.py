@@ -10,13 +10,14 @@ import pytest
 from agents.llm import ChatMessage, Remembered, Request
 from agents.offline.provider import OfflineProvider
 from agents.offline.speech import LANGUAGES, speech
+from memory.text.sentences import parts
 
 NEW = [code for code in LANGUAGES if code not in ("en", "zh")]
 MOMENT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 
 
 async def answer(said: str, language: str, *remembered: Remembered) -> str:
-    provider = OfflineProvider(lambda text: text.casefold().replace("?", " ").replace("？", " ").split(), str)
+    provider = OfflineProvider(lambda text: text.casefold().replace("?", " ").replace("？", " ").split(), str, parts)
     request = Request(
         messages=(ChatMessage(role="assistant", content="…"),), said=said, language=language, remembered=remembered, moment=MOMENT, agent="Remora"
     )  # fmt: skip
@@ -30,7 +31,7 @@ def _fields(text: str) -> set[str]:
 @pytest.mark.parametrize("code", NEW)
 def test_each_language_says_all_that_english_says(code: str) -> None:
     """A text that is missing would end an answer in an error."""
-    english, own = speech("en", str), speech(code, str)
+    english, own = speech("en", str, parts), speech(code, str, parts)
     understood = {*own.social, *(kind for kind, _ in own.talk)}
     unused = {kind for kind, _ in english.talk} - understood
     assert {key: _fields(own.texts[key]) for key in english.texts if key not in unused} == {
@@ -51,7 +52,7 @@ def test_each_language_says_all_that_english_says(code: str) -> None:
 )  # fmt: skip
 async def test_small_talk_is_answered_with_small_talk(code: str, said: str, kind: str) -> None:
     """Contents of memory have no place in it."""
-    assert await answer(said, code) == speech(code, str).texts[kind].format(name="Remora")
+    assert await answer(said, code) == speech(code, str, parts).texts[kind].format(name="Remora")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ async def test_a_question_is_answered_by_the_fact_it_asks_for(code: str, said: s
 async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> None:
     """It would rather say that it does not know."""
     sister = Remembered(said="<Ute>", when="…", key="sister", value="Ute", relation=True)
-    assert (await answer(said, code, sister)).startswith(speech(code, str).texts["unknown"])
+    assert (await answer(said, code, sister)).startswith(speech(code, str, parts).texts["unknown"])
 
 
 @pytest.mark.parametrize(

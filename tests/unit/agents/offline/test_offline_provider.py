@@ -8,6 +8,7 @@ import pytest
 
 from agents.llm import ChatMessage, Learning, Remembered, Request
 from agents.offline.provider import OfflineProvider
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 
@@ -34,7 +35,7 @@ async def reply(
         moment=datetime(2026, 3, 4, 17, 5, tzinfo=UTC),
         agent="Remora",
     )
-    return (await OfflineProvider(tokens, simplified).complete(request)).text
+    return (await OfflineProvider(tokens, simplified, parts).complete(request)).text
 
 
 async def test_what_is_noted_and_what_ended_is_said() -> None:
@@ -87,5 +88,5 @@ async def test_text_is_streamed_once() -> None:
     async def on_text(text: str) -> None:
         shown.append(text)
 
-    completion = await OfflineProvider(tokens, simplified).complete(Request(messages=(), said="hello"), on_text)
+    completion = await OfflineProvider(tokens, simplified, parts).complete(Request(messages=(), said="hello"), on_text)
     assert shown == [completion.text]

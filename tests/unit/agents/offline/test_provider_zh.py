@@ -8,6 +8,7 @@ import pytest
 
 from agents.llm import ChatMessage, Remembered, Request
 from agents.offline.provider import OfflineProvider
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 
@@ -31,7 +32,7 @@ async def answer(text: str, *remembered: Remembered, noted: tuple[str, ...] = ()
         agent="remora",
         moment=datetime(2026, 9, 21, 14, 5, tzinfo=UTC),
     )
-    return (await OfflineProvider(tokens, simplified).complete(request)).text
+    return (await OfflineProvider(tokens, simplified, parts).complete(request)).text
 
 
 async def test_a_fact_is_told_with_its_day() -> None:

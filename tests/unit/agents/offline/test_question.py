@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agents.offline.question import AskedQuestion, asked, held, sentences, social
+from agents.offline.question import AskedQuestion, asked, held, social
 from agents.offline.speech import speech
+from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 
-ENGLISH = speech("en", simplified)
+ENGLISH = speech("en", simplified, parts)
 
 
 def question(text: str) -> AskedQuestion:
@@ -75,8 +76,8 @@ def test_what_follows_a_question_is_no_part_of_it() -> None:
 
 
 def test_the_kind_of_thing_asked_for_is_known_as_such() -> None:
-    assert question("which instrument do I play?").kind == set(tokens("instrument"))
-    assert question("where do I play?").kind == set()
+    assert question("which instrument do I play?").light == set(tokens("instrument"))
+    assert question("where do I play?").light == set()
 
 
 def test_names_and_relatives_must_be_in_the_answer() -> None:
@@ -86,7 +87,3 @@ def test_names_and_relatives_must_be_in_the_answer() -> None:
 def test_words_of_one_meaning_stand_for_each_other() -> None:
     assert set(tokens("fly")) <= held("flight", ENGLISH, tokens)
     assert not set(tokens("fly")) & held("ferry", ENGLISH, tokens)
-
-
-def test_sentences_keep_a_point_within_a_number() -> None:
-    assert sentences("It costs 4.50 there. Really?") == ["It costs 4.50 there.", "Really?"]

@@ -115,3 +115,23 @@ def test_a_correction_takes_the_place_of_a_word_of_its_kind() -> None:
     assert put_right("choir on Monday", "Tuesday", near=True) == "choir on Tuesday"
     assert put_right("Dr Pemble", "it's Dr Pimble", near=False) == "Dr Pimble"
     assert put_right("allergic to nuts", "the weather is fine", near=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "instead"),
+    [
+        ("It's a Fiat Panda these days", "It's a Fiat Panda these days", "a Fiat Panda"),
+        ("the new plumber is Joan", "the new plumber is Joan", ""),
+        ("we have a cat", "", ""),
+    ],
+)
+def test_what_holds_from_now_on_is_told(text: str, now: str, instead: str) -> None:
+    found = changes(text)
+    assert (found.now, found.instead) == (now, instead)
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"), [("sorry, the knee hurts", False), ("sorry, I mixed it up", True), ("fat fingers, it's 12", True)]
+)
+def test_politeness_alone_puts_nothing_right(text: str, sure: bool) -> None:
+    assert changes(text).sure is sure

@@ -67,3 +67,24 @@ def test_a_correction_tells_what_was_wrong_and_what_is_right(text: str, wrong: s
     read = changes(text)
     assert read.corrects
     assert [(denied.what, denied.new) for denied in read.denied] == [(wrong, right)]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Das mit dem Kredit war dumm von mir. Streich das.", "Kredit"),
+        ("Vergiss meine letzte Nachricht!", "last"),
+        ("lo del divorcio haz como que no te lo dije", "divorcio"),
+        ("給料の件ですが、お忘れ願います", "給料"),
+        ("工资的事别再记着了", "工资"),
+    ],
+)
+def test_a_request_to_forget_is_read_by_its_parts(text: str, what: str) -> None:
+    assert to_forget(text) == what
+
+
+@pytest.mark.parametrize(
+    "text", ["手術をすることになりまして、入院は5日間です", "パスワードを忘れてしまった", "今天把他微信删了"]
+)
+def test_a_statement_with_words_for_forgetting_is_no_request(text: str) -> None:
+    assert to_forget(text) is None

@@ -124,7 +124,7 @@ def test_a_correction_is_known_by_its_opening(text: str, rest: str) -> None:
 def test_a_correction_may_say_only_what_holds(text: str, meant: str) -> None:
     found = changes(text)
     assert found.corrects
-    assert found.meant == meant
+    assert found.new == meant
 
 
 @pytest.mark.parametrize("text", ["不好意思", "不错", "不用了", "快递公司搞错了", "其实我挺开心的"])
