@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
+import logging
 import random
 import re
 import statistics
@@ -21,17 +21,17 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
+import structlog
 from aiohttp import web
 
 from agents.tokens import count_tokens
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
-from gateway.ops import telemetry
 from memory.service import Where, Who
 
 CONTEXTS = (2_048, 4_096, 8_192, 128_000)
@@ -188,7 +188,7 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
     names = list(asked[0].parts)
     columns = {name: [one.parts[name] for one in asked] for name in names}
     columns["all"] = [sum(one.parts.values()) for one in asked]
-    equal = [_equal(first.begins, second.begins) for first, second in zip(asked, asked[1:], strict=False)] or [0.0]
+    equal = [_equal(first.begins, second.begins) for first, second in pairwise(asked)] or [0.0]
     return {
         "requests": len(asked),
         "refused": sum(one.refused for one in asked),
@@ -198,7 +198,8 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
 
 
 def _equal(first: bytes, second: bytes) -> float:
-    return len(os.path.commonprefix([first, second])) / len(second)
+    same = next((n for n, (one, two) in enumerate(zip(first, second, strict=False)) if one != two), len(second))
+    return same / len(second)
 
 
 def _parts(body: Mapping[str, Any], kind: str) -> dict[str, int]:
@@ -235,7 +236,9 @@ def _found(material: str) -> str:
                 facts.append({"about": "self", "key": key, "value": found[1], "messages": [message["n"]]})
         if found := re.match(r"My friend (\w+) lives in (\w+)\.", message["text"]):
             facts.append({"about": found[1], "key": "home", "value": found[2], "messages": [message["n"]]})
-    return json.dumps({"facts": [{"category": "preference", "importance": 5, "confidence": 0.9} | one for one in facts]})
+    return json.dumps(
+        {"facts": [{"category": "preference", "importance": 5, "confidence": 0.9} | one for one in facts]}
+    )
 
 
 def _whereabouts() -> tuple[Where, Who]:
@@ -274,10 +277,8 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
 
 
 def _table(figures: Mapping[str, Any]) -> str:
-    lines = [
-        f"context {figures['context']}: {figures['turns']} turns, {figures['turns without an answer']} without an"
-        f" answer, {figures['facts']} facts"
-    ]
+    unanswered, facts = figures["turns without an answer"], figures["facts"]
+    lines = [f"context {figures['context']}: {figures['turns']} turns, {unanswered} without an answer, {facts} facts"]
     for kind in ("chat", "read"):
         found = figures[kind]
         if not found["requests"]:
@@ -295,7 +296,7 @@ def main() -> None:
     parser.add_argument("--ratio", type=float, default=1.0, help="true tokens for each estimated one")
     parser.add_argument("--json", action="store_true")
     wanted = parser.parse_args()
-    telemetry.configure(level="critical", format="console", file=None, redact=str)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     for context in wanted.contexts:
         with tempfile.TemporaryDirectory() as folder:
             figures = asyncio.run(played(Path(folder), context, wanted.turns, wanted.ratio))

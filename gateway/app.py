@@ -34,9 +34,10 @@ from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules, new_code
+from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import Agent, Limits, TurnRunner
+from gateway.pipeline.turn import TurnRunner
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote

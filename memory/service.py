@@ -40,6 +40,7 @@ from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
 from memory.learn.offline.changes import to_forget
+from memory.learn.offline.patterns import discloses
 from memory.learn.revise import Revision
 from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
@@ -159,6 +160,7 @@ __all__ = [
     "Where",
     "Who",
     "Why",
+    "discloses",
     "excerpt",
     "language_of",
     "may_change",

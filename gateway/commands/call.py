@@ -18,7 +18,7 @@ from gateway.commands import phrases
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.turn import Agent
+from gateway.pipeline.request import Agent
 from memory.errors import MemoryFault
 from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 

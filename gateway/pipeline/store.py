@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from channels.base import Inbound
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.turn import Agent, TurnRunner
+from gateway.pipeline.request import Agent
+from gateway.pipeline.turn import TurnRunner
 from memory.service import Service, Where, Who
 
 

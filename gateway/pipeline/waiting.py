@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from gateway.commands import table
 from gateway.pipeline.policy import code_in
+from gateway.pipeline.request import Heard
 from gateway.pipeline.store import Store
-from gateway.pipeline.turn import Heard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

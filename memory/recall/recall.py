@@ -1,8 +1,9 @@
 """The memory in one turn: the snapshot that every prompt carries, and what is recalled for this message.
 
 Invariants: A search may be skipped, profile and known facts never. What is already in the prompt is not put in again.
-The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share of
-the budget. Nothing here changes a row.
+Nothing is said twice: profile slots that known facts make up are left out, and so are styles that the directive is made
+of. The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share
+of the budget. Nothing here changes a row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Placed: TypeAlias = Literal["recalled", "known", "unused"]
 _STYLES_IN_SNAPSHOT = 10
 _ALIKE = 0.75
 #: Tokens that a rendered memory costs beyond its words: id, date, punctuation.
-_RENDERING = 14
+_RENDERING = 20
 #: Characters shown of a long message, and the longest question before it that is shown.
 _EXCERPT_CHARS = 800
 _QUESTION_CHARS = 200
@@ -54,7 +55,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The memory in every prompt of a window, and what was learned since it was taken."""
+    """The memory in every prompt of a window, and what was learned since it was taken, the newest first."""
 
     profile: tuple[Memory, ...] = ()
     known: tuple[Memory, ...] = ()
@@ -93,6 +94,8 @@ class Recall:
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
     """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
+    made_of = {slot.id: {one.id for one in memories.parents(reader, scope, slot.id)} for slot in slots}
+    directed = set[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
     kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
     candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
     known: list[Memory] = []
@@ -100,12 +103,16 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens) + _RENDERING
+        if memory.id in directed:
+            continue
         if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
         known.append(memory)
         styles += memory.kind == "style"
         room -= cost
-    return Snapshot(profile=tuple(slots), known=tuple(known))
+    held = {memory.id for memory in known}
+    fuller = [slot for slot in slots if not made_of[slot.id] or not made_of[slot.id] <= held]
+    return Snapshot(profile=tuple(fuller), known=tuple(known))
 
 
 def stored_snapshot(
@@ -134,8 +141,12 @@ def recall(
     in_window: frozenset[int],
     budget: Budget,
     count_tokens: Callable[[str], int],
+    assistant: str,
 ) -> Recall:
-    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
+    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway.
+
+    `assistant` is the name that quotations give the agent.
+    """
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
     found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
     sources = memories.source_ids(reader, list(present | found))
@@ -148,7 +159,7 @@ def recall(
     last: list[Recalled] = []
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
-        item = _item(hit, query, terms)
+        item = _item(hit, query, terms, assistant)
         if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
             continue
@@ -178,16 +189,16 @@ def recall(
     return Recall(snapshot=snapshot, items=(*items, *last))
 
 
-def excerpt(passage: Passage, query: str) -> str:
+def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
     """Returns the passage's message or, if it is long, the part that holds most of the words asked for.
 
-    If the message answers a question, that question is put before it.
+    If the message answers a question, that question is put before it, with the name of who asked it.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
     asked = passage.before[-1] if passage.before else None
     if asked is None or not asked.text.rstrip().endswith(("?", "？")) or len(asked.text) > _QUESTION_CHARS:
         return text
-    return f"({asked.author_name or 'you'}: {' '.join(asked.text.split())}) {text}"
+    return f"({asked.author_name or assistant}: {' '.join(asked.text.split())}) {text}"
 
 
 def _densest(text: str, query: str) -> str:
@@ -216,14 +227,14 @@ def _as_of(memory: Memory, moment: int) -> Memory:
     return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
 
 
-def _item(hit: Hit, query: str, terms: Sequence[str]) -> Recalled:
+def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalled:
     """Returns a hit that is not placed yet."""
     return Recalled(
         memory=hit.memory,
         passage=hit.passage,
         score=hit.score,
         placed="unused",
-        shown="" if hit.passage is None else excerpt(hit.passage, query),
+        shown="" if hit.passage is None else excerpt(hit.passage, query, assistant=assistant),
         shares=shares(hit, terms),
         parts=hit.parts,
     )

@@ -23,6 +23,8 @@ Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 
+#: The uses that count when memories are put in order.
+_MOST_USES: Final = 5
 #: The condition for a row that holds now, on memories called m.
 LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
@@ -657,12 +659,16 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
-    """Returns live rows, the ones that matter most first: pinned, then important, then freshly told."""
+    """Returns live rows, the ones that matter most first: pinned, then important, then used, then freshly told.
+
+    A few uses count, and no more: what is in every prompt anyway must not stay there for that.
+    """
     within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {LIVE} and {within.sql}"
-        " order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc limit ? offset ?",
+        f" order by m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
+        " m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*kinds, *within.parameters, limit, offset),
     )
     return [_memory(row) for row in rows]
@@ -709,11 +715,11 @@ def oldest(reader: Reader, scope: Scope) -> int | None:
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Returns live facts and styles written since `since`, oldest first: a snapshot taken then can't hold them."""
+    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE}"
-        f" and {within.sql} order by m.id limit ?",
+        f" and {within.sql} order by m.id desc limit ?",
         (since, *within.parameters, limit),
     )
     return [_memory(row) for row in rows]

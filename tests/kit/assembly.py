@@ -14,9 +14,10 @@ from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules
+from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import Agent, Limits, TurnRunner
+from gateway.pipeline.turn import TurnRunner
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking
