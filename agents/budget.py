@@ -116,8 +116,8 @@ def shares(room: int, wanted: Shares, *, system: int) -> Shares:
     )
 
 
-def background(room: int, *, instructions: int, answer: int) -> tuple[int, int]:
-    """Returns the tokens for the material of a background request, and for its answer."""
+def background(room: int, *, instructions: int, answer: int) -> int:
+    """Returns the tokens for the material of a background request, whose answer may take a quarter of the room."""
     given = allot(
         room,
         (
@@ -126,7 +126,7 @@ def background(room: int, *, instructions: int, answer: int) -> tuple[int, int]:
             Part(name="material", wanted=room),
         ),
     )
-    return given["material"], given["answer"]
+    return given["material"]
 
 
 class Gauge:

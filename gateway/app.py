@@ -9,13 +9,15 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import httpx
 
+from agents import budget
+from agents.budget import Gauge
 from agents.chain import Chain
-from agents.llm import ChatMessage, ModelError, Provider, Request
+from agents.llm import ChatMessage, ContextOverflow, ModelError, Provider, Request
 from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider
 from agents.providers.transcribe import Transcriber
@@ -38,7 +40,7 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
@@ -420,7 +422,7 @@ def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
     if all(isinstance(provider, OfflineProvider) for provider in providers):
         return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails, so it needs no retries
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic, seconds=seconds)
-    return Agent(spec=spec, provider=chain, offline=False)
+    return Agent(spec=spec, provider=chain, offline=False, gauge=Gauge([model.context for model in spec.models]))
 
 
 def _agent_memory(spec: AgentSpec, client: httpx.AsyncClient) -> AgentMemory:
@@ -439,20 +441,34 @@ def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundM
         return None
     providers = [_provider(model, client) for model in models]
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic)
+    gauge = Gauge([model.context for model in models])
+    refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
+
+    def room(instructions: str, answer: int) -> int:
+        return budget.background(gauge.room(refused=refused), instructions=count_tokens(instructions), answer=answer)
 
     async def complete(asked: ModelRequest) -> ModelAnswer:
+        nonlocal refused
         request = Request(
             messages=(
                 ChatMessage(role="system", content=asked.instructions),
                 ChatMessage(role="user", content=asked.material),
             ),
-            max_tokens=asked.max_tokens,
             json_mode=True,
         )
+        tokens = gauge.room(refused=refused)
+        free = max(budget.LEAST_ANSWER, tokens - budget.size(request, count_tokens))
+        request = replace(request, max_tokens=min(asked.max_tokens, free))
         try:
             completion = await chain.complete(request)
+        except ContextOverflow as exc:
+            gauge.overflowed(request, tokens, str(exc))
+            refused = True
+            raise RequestTooLong(str(exc)) from exc
         except ModelError as exc:
             raise ModelFailed(str(exc)) from exc
+        gauge.counted(request, completion)
+        refused = False
         usage = completion.usage
         spent = Spent(
             model=f"{completion.provider}/{completion.model}",
@@ -466,6 +482,7 @@ def _background_model(spec: AgentSpec, client: httpx.AsyncClient) -> BackgroundM
 
     return BackgroundModel(
         complete=complete,
+        room=room,
         tokens_per_day=spec.background.tokens_per_day,
         patterns_while_down=spec.memory.patterns_while_down,
     )

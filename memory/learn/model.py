@@ -30,6 +30,12 @@ class ModelFailed(MemoryFault):
     code = "model_failed"
 
 
+class RequestTooLong(ModelFailed):
+    """The request was longer than the model can read. A shorter one may succeed at once."""
+
+    code = "context_overflow"
+
+
 class BudgetSpent(MemoryFault):
     """The agent's tokens of the day are used up. The remaining work is done from `until` on, in milliseconds UTC."""
 
@@ -59,6 +65,13 @@ class ModelAnswer:
 
 #: Asks a model. Raises `ModelFailed` if the model gives no answer.
 Complete: TypeAlias = Callable[[ModelRequest], Awaitable[ModelAnswer]]
+#: Returns how many tokens of material fit beside instructions and an answer of so many tokens.
+Room: TypeAlias = Callable[[str, int], int]
+
+
+def ample(instructions: str, answer: int) -> int:
+    """Returns more tokens than any request has: the room of a model whose context is not known."""
+    return 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +79,12 @@ class BackgroundModel:
     """The model that reads for one agent in the background.
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
-    With `patterns_while_down`, patterns read in its place while it gives no answer.
+    With `patterns_while_down`, patterns read in its place while it gives no answer. `room` tells how much material it
+    can read at once, which may be less after it has refused a request as too long.
     """
 
     complete: Complete
+    room: Room = ample
     tokens_per_day: int | None = None
     patterns_while_down: bool = False
 
