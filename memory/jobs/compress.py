@@ -249,7 +249,8 @@ class _Facts:
                 self._holding[word].append(place)
 
     def near(self, events: Sequence[Memory], *, size: int) -> tuple[Memory, ...]:
-        """Returns known facts in so many bytes: those that share more and rarer words with the events first, then the weightiest.
+        """Returns known facts in so many bytes: those that share most words with the events, rare words counting more,
+        then the weightiest.
 
         Works on the rows themselves: the index may not yet hold what was learned a minute ago.
         """

@@ -104,7 +104,8 @@ def _made(done: str) -> Sequence[int]:
 def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> tuple[list[str], list[int]]:
     """Returns the material, a line of JSON each, and its ids: the week first, then what weighs most of the rest.
 
-    All of it comes to at most `size` bytes.     What reads like an instruction is left out: a conclusion drawn from it would not show where it came from.
+    All of it comes to at most `size` bytes. What reads like an instruction is left out: a conclusion drawn from it
+    would not show where it came from.
     """
     rest = memories.current(reader, scope, ("fact", "event"), limit=_SHOWN)
     lines: list[str] = []

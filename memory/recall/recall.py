@@ -55,11 +55,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The memory in every prompt of a window, and what was learned since it was taken, the newest first."""
+    """The memory in every prompt of a window, and what was learned since it was taken, the newest first.
+
+    `summed` holds the ids of the styles that its directive is made of.
+    """
 
     profile: tuple[Memory, ...] = ()
     known: tuple[Memory, ...] = ()
     newer: tuple[Memory, ...] = ()
+    summed: frozenset[int] = frozenset()
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -95,7 +99,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
     made_of = {slot.id: {one.id for one in memories.parents(reader, scope, slot.id)} for slot in slots}
-    directed = set[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
+    summed = frozenset[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
     kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
     candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
     known: list[Memory] = []
@@ -103,7 +107,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens) + _RENDERING
-        if memory.id in directed:
+        if memory.id in summed:
             continue
         if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
@@ -112,7 +116,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
         room -= cost
     held = {memory.id for memory in known}
     fuller = [slot for slot in slots if not made_of[slot.id] or not made_of[slot.id] <= held]
-    return Snapshot(profile=tuple(fuller), known=tuple(known))
+    return Snapshot(profile=tuple(fuller), known=tuple(known), summed=summed)
 
 
 def stored_snapshot(
@@ -125,10 +129,14 @@ def stored_snapshot(
     """
     held = [_as_of(m, taken_at) for m in memories.by_ids(reader, scope, memory_ids) if budget.takes(m)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
+    directives = [memory for memory in held if memory.kind == "directive"]
+    summed = frozenset(one.id for memory in directives for one in memories.parents(reader, scope, memory.id))
+    there = summed.union(memory_ids)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
         known=tuple(memory for memory in held if memory.kind in ("fact", "style")),
-        newer=tuple(memory for memory in newer if memory.id not in memory_ids and budget.takes(memory)),
+        newer=tuple(memory for memory in newer if memory.id not in there and budget.takes(memory)),
+        summed=summed,
     )
 
 
@@ -160,7 +168,7 @@ def recall(
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
         item = _item(hit, query, terms, assistant)
-        if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
+        if (hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)) or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
             continue
         if hit.memory is not None and hit.memory.kind == "reflection":
