@@ -44,6 +44,10 @@ _TELLING: Final = 200
 _USED: Final = 0.98
 #: The factor by which a request shrinks after it was refused.
 _SHRINK: Final = 0.75
+#: The smallest context that is guessed after refusals, and the factor by which a guess grows with each answer: a
+#: refusal may have been about a picture or a passing limit.
+_LEAST_CONTEXT: Final = 1_024
+_REGROWN: Final = 1.05
 #: A server's words for the size of its context ("maximum context length is 4096 tokens", "context size (2048").
 _TOLD: Final = re.compile(
     r"(?:context[ _](?:length|size|window)|n_ctx)(?: is| of|:| =)?[ (]{1,2}(\d{3,8})\b", re.IGNORECASE
@@ -138,6 +142,7 @@ class Gauge:
     def __init__(self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, count: Count = count_tokens) -> None:
         self.count = count
         self._contexts = list(contexts)
+        self._known = list(contexts)  # as configured or told by a server; what is guessed is less
         self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
         self._answered = ""
 
@@ -158,6 +163,7 @@ class Gauge:
     def counted(self, request: Request, completion: Completion) -> None:
         """Notes the tokens that a server has counted in a request, and which model it was."""
         self._answered = f"{completion.provider}/{completion.model}"
+        self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
         estimated = size(request, self.count)
         if estimated >= _TELLING and completion.usage.input_tokens and not completion.usage.estimated:
             self._reported[self._answered].append(completion.usage.input_tokens / estimated)
@@ -174,15 +180,16 @@ class Gauge:
         smallest = min(self._contexts)
         told = min((int(number) for number in _TOLD.findall(error)), default=smallest)
         if told < smallest:
-            self._lower(told)
+            self._contexts = self._known = self._lowered(max(told, 1))
         elif estimated >= room * _SHRINK and self.ratio < _MOST_RATIO:
             self._reported[self._answered].append(self.ratio / _SHRINK)
         else:
-            self._lower(int(estimated * self.ratio * _SHRINK))
+            self._contexts = self._lowered(max(_LEAST_CONTEXT, int(estimated * self.ratio * _SHRINK)))
 
-    def _lower(self, context: int) -> None:
+    def _lowered(self, context: int) -> list[int]:
+        """Returns the contexts with the smallest lowered to `context`."""
         smallest = min(self._contexts)
-        self._contexts = [max(1, context) if one == smallest else one for one in self._contexts]
+        return [min(one, context) if one == smallest else one for one in self._contexts]
 
 
 def size(request: Request, count: Count) -> int:

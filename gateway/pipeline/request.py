@@ -309,13 +309,19 @@ class TurnRequest:
         return f"{text[: limit // 2]}\n[… {len(text) - limit} characters left out …]\n{text[-(limit // 2) :]}"
 
     def _day(self, message: Message) -> str:
-        """Returns the day of a person's message, in the person's zone; in a group, whose people may live in several,
-        in the agent's."""
-        if message.role != "user":
-            return ""
+        """Returns the day of a person's message, as history is marked with it."""
+        at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(self._zone))
+        return f"{at:%Y-%m-%d, %A}" if message.role == "user" else ""
+
+    def _date(self, moment: int) -> str:
+        """Returns a date for the prompt, always in English: a change of language must not change what was sent."""
+        return Texts("en", self._zone).date(moment)
+
+    @property
+    def _zone(self) -> str:
+        """The person's time zone; in a group, whose people may live in several, the agent's."""
         context = self.turn.context
-        zone = context.timezone if context.session.private else self.served.spec.timezone
-        return f"{datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(zone)):%Y-%m-%d, %A}"
+        return context.timezone if context.session.private else self.served.spec.timezone
 
     def _inlined(self, tokens: int) -> dict[int, list[str]]:
         """Returns the text of the window's files, as far as it fits, by the id of the message they came with."""
@@ -344,10 +350,10 @@ class TurnRequest:
         return marks.told_apart(people.items())
 
     def _line(self, memory: Memory, names: Mapping[int, str]) -> MemoryLine:
-        until = "" if memory.valid_until is None else f"until {self.texts.date(memory.valid_until)}"
+        until = "" if memory.valid_until is None else f"until {self._date(memory.valid_until)}"
         origin = "brought in from a file" if memory.origin == "imported" else ""
         doubt = "unsure" if memory.confidence < _SURE and not memory.confirmed else ""
-        date, whose = self.texts.date(memory.learned_at), self._whose(memory, names)
+        date, whose = self._date(memory.learned_at), self._whose(memory, names)
         said = f"{whose}: {memory.key}: {memory.value}"
         if memory.kind == "directive":
             said = f"how {self.served.spec.name} talks to {whose}: {memory.value}"
@@ -375,7 +381,7 @@ class TurnRequest:
         # The line has no id: a passage can't be corrected by id.
         return MemoryLine(
             text=f"{by} said: “{item.shown}”",
-            date=self.texts.date(message.said_at),
+            date=self._date(message.said_at),
             note="no longer true" if item.passage.outdated else "",
         )
 

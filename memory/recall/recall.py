@@ -168,7 +168,8 @@ def recall(
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
         item = _item(hit, query, terms, assistant)
-        if (hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)) or (said_in and said_in <= in_window):
+        there = hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)
+        if there or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
             continue
         if hit.memory is not None and hit.memory.kind == "reflection":

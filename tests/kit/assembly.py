@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
 from agents.spec import AgentSpec
 from channels.base import Channel, Inbound
@@ -26,9 +27,9 @@ from tests.kit.fakes import Clock, reader, runtime
 LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
-def agent(provider: Provider, name: str = "assistant") -> Agent:
+def agent(provider: Provider, name: str = "assistant", *, context: int = USUAL_CONTEXT) -> Agent:
     """An agent of this model with nothing else configured."""
-    return Agent(spec=AgentSpec(name=name), provider=provider, offline=False)
+    return Agent(spec=AgentSpec(name=name, timezone="UTC"), provider=provider, offline=False, gauge=Gauge([context]))
 
 
 def assembled_store(

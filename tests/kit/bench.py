@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
 from channels.base import (
     Button,
@@ -71,6 +72,7 @@ class Bench:
         self.databases = {"assistant": "remora.db"}
         self.rules = Rules(open_to_all=True)
         self.placeholder_seconds = 1.5
+        self.reads = USUAL_CONTEXT
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -97,7 +99,7 @@ class Bench:
                 limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds),
             )
         self.router = assembled_router(
-            {name: agent(self.model, name) for name in self.databases},
+            {name: agent(self.model, name, context=self.reads) for name in self.databases},
             stores,
             {self.screen.id: self.screen},
             self.clock,
