@@ -249,7 +249,8 @@ class MemorySpec(Section):
     """An agent's memory and how much of it enters a prompt. `enabled: false` keeps history only.
 
     With `patterns_while_down`, patterns read messages for memories while the model can't be reached; otherwise the
-    messages wait for the model. With `manner`, the agent learns how each person and group likes to be talked to.
+    messages wait for the model. With `manner`, the agent learns how each person and group likes to be talked to. With
+    `threads: own`, each thread or topic of a group keeps what is learned in it to itself.
     """
 
     enabled: bool = True
@@ -259,6 +260,7 @@ class MemorySpec(Section):
     known_tokens: Whole = whole(1500, "tokens", 0, 100_000)
     patterns_while_down: bool = False
     manner: bool = True
+    threads: Literal["shared", "own"] = "shared"
 
 
 class BackgroundSpec(Section):

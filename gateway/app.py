@@ -300,8 +300,8 @@ def replaying(config: Config, parts: Opened) -> Setup:
 def routing(config: Config) -> Callable[[Inbound], str]:
     """Returns a function that names the agent that answers a message.
 
-    Rules for people win over rules for threads, then chats, then channels, then the default. The place alone decides
-    the store; a rule for a person chooses among the agents of that store.
+    Rules for people win over rules for threads, then chats, then channels, then the default. In a group the place alone
+    decides the store, and a rule for a person chooses among the agents of that store.
     """
     rules: dict[tuple[str, str], str] = {}
     for name, spec in config.agents.items():
@@ -313,7 +313,8 @@ def routing(config: Config) -> Callable[[Inbound], str]:
         claims = (("threads", inbound.place.session_key), ("chats", chat), ("channels", inbound.channel))
         placed = next((rules[claim] for claim in claims if claim in rules), config.default_agent)
         own = rules.get(("people", f"{inbound.platform}:{inbound.author_id}"), placed)
-        return own if config.agents[own].database == config.agents[placed].database else placed
+        same = config.agents[own].database == config.agents[placed].database
+        return own if same or inbound.chat_kind == "private" else placed
 
     return route
 

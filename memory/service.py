@@ -450,6 +450,10 @@ class Service:
 
         return await self.database.read(act)
 
+    async def chosen_agents(self) -> dict[str, str]:
+        """Returns the agents that people chose with /agent, by session key."""
+        return await self.database.read(people.chosen_agents)
+
     async def cancel(self, question: Question) -> None:
         """Closes a question without an answer, because the person went on to something else."""
         await self.database.write(lambda tx: questions.settle(tx, question.id, None))

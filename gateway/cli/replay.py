@@ -194,7 +194,7 @@ async def _talks(setup: Setup, lines: Iterable[Recorded]) -> _Talks:
 
 
 async def _talk(setup: Setup, line: Recorded) -> _Talk:
-    name = setup.roster.route(line.inbound)
+    name = setup.roster.name_for(line.inbound)
     memory = setup.roster.stores[name].memory
     where = Where(
         session_key=line.place.session_key,

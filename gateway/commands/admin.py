@@ -61,8 +61,8 @@ async def agents(call: Call) -> None:
     if call.inbound.chat_kind != "private":
         await call.say(call.texts("agents.private"))
         return
-    specs = [agent.spec for agent in call.agents]
-    await call.say(told_agents(call.texts, specs, default=call.default_agent))
+    specs = [agent.spec for agent in call.roster.agents.values()]
+    await call.say(told_agents(call.texts, specs, default=call.roster.default))
 
 
 async def dead(call: Call) -> None:

@@ -19,6 +19,7 @@ from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.request import Agent
+from gateway.pipeline.store import Roster
 from memory.errors import MemoryFault
 from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 
@@ -42,12 +43,11 @@ class Call:
     """A single command from one person, said as `inbound` on `channel`.
 
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
-    person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that
-    is being made here. `new_code` makes a code that nobody guesses. `is_admin` recognises an admin of this channel by
-    id; `ids` is the channel's id format. `wake` has the queue of another session sent. `rerun` answers the messages
-    of a turn that was made for them. `agents` holds all agents; `default_agent` names the agent that answers where no
-    rule names another. `nights` runs the night jobs. With `discreet` the answer is for the asker's eyes alone;
-    `aside` is added below it.
+    person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
+    being made here. `new_code` makes a code that nobody guesses. `is_admin` recognises an admin of this channel by id;
+    `ids` is the channel's id format. `wake` has the queue of another session sent. `rerun` answers the messages of a
+    turn that was made for them. `roster` holds all agents with their stores. `nights` runs the night jobs. With
+    `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
     arguments: str
@@ -67,8 +67,7 @@ class Call:
     wake: Callable[[str], None]
     rerun: Callable[[int], Awaitable[None]]
     trusted: bool
-    agents: Sequence[Agent]
-    default_agent: str
+    roster: Roster
     nights: Worker | None = None
     usage: str = ""
     discreet: bool = False

@@ -1,4 +1,4 @@
-"""Commands about the conversation itself: start anew, stop, retry, undo, its task, its usage, its status."""
+"""Commands about the conversation itself: start anew, stop, retry, undo, its agent, task, usage, status."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from memory.service import Edits, Status, Used
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
 _TALK = frozenset({"chat", "extract"})
+#: The argument of /agent that leaves the choice to the routing of the configuration.
+_BY_RULES = "default"
 #: Words that end a task when typed after the command, in either language.
 _ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
 
@@ -87,6 +89,33 @@ async def task(call: Call) -> None:
         return call.texts("task.none", usage=call.usage) if current is None else call.texts("task.done", task=current)
 
     await call.do(act)
+
+
+async def agent(call: Call) -> None:
+    """Shows which agent answers here, or lets another agent of the same database answer.
+
+    In a group only admins choose, because everybody there gets the chosen agent's answers.
+    """
+    texts, wanted, roster = call.texts, call.arguments.strip(), call.roster
+    now, names = call.agent.spec.name, roster.beside(call.agent.spec.name)
+    named = next((name for name in (*names, _BY_RULES) if name.casefold() == wanted.casefold()), None)
+    if not wanted:
+        others = ", ".join(name for name in names if name != now)
+        more = texts("agent.others", names=others, usage=call.usage) if others else texts("agent.only")
+        await call.say(texts("agent.now", name=now, more=more))
+    elif named is None:
+        await call.say(texts("agent.unknown", name=excerpt(wanted), names=", ".join(names)))
+    elif call.inbound.chat_kind != "private" and not call.admin:
+        await call.say(texts("agent.admins"))
+    else:
+        chosen = None if named == _BY_RULES and named not in names else named
+
+        def act(edits: Edits) -> str:
+            edits.choose_agent(chosen)
+            return texts("agent.rules" if chosen is None else "agent.chosen", name=chosen or roster.route(call.inbound))
+
+        await call.do(act)
+        roster.choose(call.inbound, chosen)
 
 
 async def usage(call: Call) -> None:

@@ -212,6 +212,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="retry", usage="/retry", run=session.retry, shared=True),
     Command(name="undo", usage="/undo", run=session.undo, shared=True),
     Command(name="task", usage="/task [<text>|done]", run=session.task, options=(_option("text"),), shared=True),
+    Command(name="agent", usage="/agent [name|default]", run=session.agent, options=(_option("name"),), shared=True),
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
     Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
     Command(

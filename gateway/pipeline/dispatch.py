@@ -113,7 +113,7 @@ class Dispatch:
     async def _said(self, waiting: Waiting) -> bool:
         """Handles a typed message. Returns False for ordinary talk."""
         inbound, memory = waiting.heard.inbound, waiting.store.memory
-        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec.name), who_said(inbound)
+        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
         typed = table.given(inbound)
         question = None if typed is not None else await memory.question(where, who)
         served = self._roster.agents[waiting.agent]
@@ -170,7 +170,7 @@ class Dispatch:
             return
         if await table.press(call, data):
             return
-        where, who = where_said(inbound, served.spec.name), who_said(inbound)
+        where, who = where_said(inbound, served.spec), who_said(inbound)
         taken, question = questions.pressed(data), await store.memory.question(where, who)
         if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
             await call.say(call.texts("answer.over"))
@@ -186,7 +186,7 @@ class Dispatch:
     async def _call(self, waiting: Waiting, *, arguments: str = "") -> Call:
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
-        context = await store.memory.context(where_said(inbound, served.spec.name), who_said(inbound))
+        context = await store.memory.context(where_said(inbound, served.spec), who_said(inbound))
         return Call(
             arguments=arguments,
             inbox_id=heard.inbox_id,
@@ -205,15 +205,14 @@ class Dispatch:
             ids=self._policy.ids(inbound.channel),
             wake=store.delivery.wake,
             rerun=partial(self._rerun, waiting),
-            agents=tuple(self._roster.agents.values()),
-            default_agent=self._roster.default,
+            roster=self._roster,
             nights=store.nights,
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:
         """Answers again the messages that were put into a turn of their own."""
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
-        where, who = where_said(inbound, served.spec.name), who_said(inbound)
+        where, who = where_said(inbound, served.spec), who_said(inbound)
         # Text after the command is not a message.
         heard = replace(waiting.heard, original=None)
         await waiting.store.turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
@@ -226,7 +225,7 @@ class Dispatch:
         try:
             if not await self._policy.may_speak(inbound, self._access.state):
                 return None
-            context = await store.memory.known(where_said(inbound, served.spec.name), who_said(inbound))
+            context = await store.memory.known(where_said(inbound, served.spec), who_said(inbound))
         except StorageError as exc:
             log.warning("suggest.unread", error=str(exc))
             return None

@@ -140,7 +140,7 @@ class Intake:
             return
         # The turn is over, or has begun with the original text.
         await self._lanes.idle(key)
-        where, who = where_said(edit, served.spec.name), who_said(edit)
+        where, who = where_said(edit, served.spec), who_said(edit)
         await store.memory.amend(
             where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
         )

@@ -91,6 +91,7 @@ class Router:
 
     async def take_up(self) -> None:
         """Answers what an earlier run left unanswered and delivers what it left undelivered. Called at start."""
+        await self._roster.load_choices()
         for store in self._roster.each_store:
             await store.delivery.take_up()
             unanswered = await store.memory.mailbox.unanswered()
@@ -134,6 +135,7 @@ class Router:
             await self._access.move_group(channel, chat, new_chat, configured=configured)
             for store in self._roster.each_store:
                 await store.delivery.move(self._channels[channel], chat, new_chat)
+            await self._roster.load_choices()
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
@@ -275,7 +277,7 @@ class Router:
     # Through the lane -------------------------------------------------------------------------------------------
 
     def _waiting(self, heard: Heard, store: Store, *, turn_id: int | None = None, late: bool = False) -> Waiting:
-        agent = self._roster.route(heard.inbound)
+        agent = self._roster.name_for(heard.inbound)
         if self._roster.stores[agent] is not store:
             # The routing has changed since. The agent that was asked answers, because text must not cross stores.
             agent = next(name for name, own in self._roster.stores.items() if own is store)
@@ -353,7 +355,7 @@ class Router:
             if len(batch) > 1:
                 await self._answer(store, served, batch[1:])
             return
-        where, who, heard = where_said(inbound, served.spec.name), who_said(inbound), [one.heard for one in batch]
+        where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
             async with store.turns.deadline(where.session_key):
                 await self._fetching.done(batch)

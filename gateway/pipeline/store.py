@@ -8,8 +8,9 @@ Invariant: memory learns no more about a message's place and author than `where_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from agents.spec import AgentSpec
 from channels.base import Inbound
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import Delivery
@@ -32,19 +33,45 @@ class Store:
 class Roster:
     """The agents by name, each with its store.
 
-    `route` returns the name of the agent that answers a message: `default`, unless a rule says otherwise.
+    `route` returns the name of the agent that the rules give a message: `default`, unless one says otherwise. `chosen`
+    holds the agents that people chose instead, by session key; a choice counts only within the store that the rules
+    give, because memory must not cross stores.
     """
 
     agents: Mapping[str, Agent]
     stores: Mapping[str, Store]
     route: Callable[[Inbound], str]
     default: str
+    chosen: dict[str, str] = field(default_factory=dict)
+
+    def name_for(self, inbound: Inbound) -> str:
+        """Returns the name of the agent that answers a message."""
+        placed = self.route(inbound)
+        chosen = self.chosen.get(inbound.place.session_key, placed)
+        return chosen if chosen in self.beside(placed) else placed
 
     def agent_for(self, inbound: Inbound) -> Agent:
-        return self.agents[self.route(inbound)]
+        return self.agents[self.name_for(inbound)]
 
     def store_for(self, inbound: Inbound) -> Store:
         return self.stores[self.route(inbound)]
+
+    def beside(self, name: str) -> list[str]:
+        """Returns the names of all agents in the store of `name`, itself included."""
+        return [other for other, store in self.stores.items() if store is self.stores[name]]
+
+    def choose(self, inbound: Inbound, name: str | None) -> None:
+        """Makes an agent answer in the place of a message from now on; None leaves it to the rules."""
+        key = inbound.place.session_key
+        self.chosen.pop(key, None)
+        if name is not None:
+            self.chosen[key] = name
+
+    async def load_choices(self) -> None:
+        """Reads the chosen agents anew from every store."""
+        self.chosen.clear()
+        for store in self.each_store:
+            self.chosen.update(await store.memory.chosen_agents())
 
     @property
     def each_store(self) -> list[Store]:
@@ -52,7 +79,7 @@ class Roster:
         return list({id(store): store for store in self.stores.values()}.values())
 
 
-def where_said(inbound: Inbound, agent: str) -> Where:
+def where_said(inbound: Inbound, agent: AgentSpec) -> Where:
     """Returns the place of a message that `agent` answers, in memory's terms."""
     return Where(
         session_key=inbound.place.session_key,
@@ -61,7 +88,8 @@ def where_said(inbound: Inbound, agent: str) -> Where:
         chat_kind=inbound.chat_kind,
         chat_title=inbound.chat_title,
         thread=inbound.thread,
-        agent=agent,
+        agent=agent.name,
+        own_threads=agent.memory.threads == "own",
     )
 
 

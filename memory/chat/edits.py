@@ -292,6 +292,10 @@ class Edits:
         """Notes the active task of this session; None clears it."""
         people.set_task(self._tx, self._context.session.id, task)
 
+    def choose_agent(self, name: str | None) -> None:
+        """Notes which agent answers in this session from now on; None leaves it to routing."""
+        people.choose_agent(self._tx, self._context.session.id, name)
+
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
         return questions.ask(

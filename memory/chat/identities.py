@@ -18,7 +18,10 @@ from memory.store.people import ChatKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """The place a message comes from, in the platform's terms, and the agent that serves it."""
+    """The place a message comes from, in the platform's terms, and the agent that serves it.
+
+    With `own_threads`, each thread of this group keeps what is learned in it to itself.
+    """
 
     session_key: str
     platform: str
@@ -27,6 +30,7 @@ class Where:
     thread: str | None
     agent: str
     chat_title: str = ""
+    own_threads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,8 @@ class Identities:
         people.heard_in(tx, session, speaker.id)
         if session.agent_id != agent_id:
             session = people.reassign(tx, session, agent_id)
+        if not session.private:
+            people.keep_threads(tx, session, own=where.own_threads)
         return self._context(tx, session, speaker)
 
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:

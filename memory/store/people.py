@@ -174,6 +174,13 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
     )
 
 
+def keep_threads(tx: Transaction, session: Session, *, own: bool) -> None:
+    """Sets whether threads of a session's group keep their own memory; what they kept before stays where it is."""
+    tx.run("update chats set threads_own = ?1 where id = ?2 and threads_own <> ?1", (int(own), session.chat_id))
+    if own:
+        own_thread(tx, session.chat_id, session.thread)
+
+
 def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:
     """Notes that a channel's bot is in a chat, or since when (milliseconds UTC) it is not; returns its sessions there.
 
@@ -562,6 +569,19 @@ def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
 def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
     """Sets the task that is being worked on in a session; None for no task."""
     tx.run("update sessions set active_task = ? where id = ?", (task, session_id))
+
+
+def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
+    """Notes which agent a person chose for a session; None leaves it to routing."""
+    tx.run(
+        "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)
+    )
+
+
+def chosen_agents(reader: Reader) -> dict[str, str]:
+    """Returns the names of the chosen agents, by session key."""
+    rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
+    return {row["key"]: row["name"] for row in rows}
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:

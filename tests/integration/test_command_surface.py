@@ -14,6 +14,7 @@ from gateway.commands.table import Call
 from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.request import Agent
+from gateway.pipeline.store import Roster
 from gateway.pipeline.toolbox import FORGET
 from memory.service import Context, Edits, OutboxRow, Part, Service
 from tests.kit.fakes import Clock, ScriptedModel
@@ -62,8 +63,7 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         wake=lambda _key: None,
         rerun=rerun,
         trusted=False,
-        agents=(),
-        default_agent="assistant",
+        roster=Roster(agents={}, stores={}, route=lambda _inbound: "assistant", default="assistant"),
     )
 
 

@@ -692,11 +692,10 @@ def people_of_the_night(reader: Reader, night: Night) -> list[int]:
 
 async def test_a_thread_with_its_own_memory_has_its_own_agent(memory: Service, clock: Clock) -> None:
     """And the chat around it, that shares nothing of it, another."""
-    room = await memory.context(*group("room", "ada"))
-    await memory.database.write(lambda tx: tx.run("update chats set threads_own = 1 where kind = 'group'"))
+    room = await memory.context(*group("room", "ada", own_threads=True))
     await spoken(memory, room, clock)
     clock.move(minutes=1)
-    thread = await memory.context(*group("room", "ada", thread="den", agent="other"))
+    thread = await memory.context(*group("room", "ada", thread="den", agent="other", own_threads=True))
     await spoken(memory, thread, clock)
     assert await served_by(memory) == {"assistant": [], "other": ["room", "room/den"]}
     clock.move(minutes=1)

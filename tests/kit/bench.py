@@ -82,22 +82,22 @@ class Bench:
         ids = counting_ids()
         stores = self.stores = {}
         self.memories = {}
-        for name, database in self.databases.items():
-            if database not in self.memories:
-                self.memories[database] = await Service.open(
-                    self.folder / database,
-                    agents={n: AgentMemory() for n, d in self.databases.items() if d == database},
-                    triggers=Triggers(quiet_seconds=3_600),
-                    runtime=runtime(self.clock, lambda: f"{next(numbers):06d}"),
-                )
-            memory = self.memories[database]
-            stores[name] = assembled_store(
+        for database in dict.fromkeys(self.databases.values()):
+            names = [name for name, own in self.databases.items() if own == database]
+            memory = self.memories[database] = await Service.open(
+                self.folder / database,
+                agents={name: AgentMemory() for name in names},
+                triggers=Triggers(quiet_seconds=3_600),
+                runtime=runtime(self.clock, lambda: f"{next(numbers):06d}"),
+            )
+            store = assembled_store(
                 memory,
                 {self.screen.id: self.screen},
                 self.clock,
                 ids,
                 limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds),
             )
+            stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
             {name: agent(self.model, name, context=self.reads) for name in self.databases},
             stores,

@@ -68,6 +68,7 @@ READABLE = {
     "club/talk": {"club", "club/talk"},
 }
 PLACES = ("private", *READABLE)
+OWN_THREADS = {"room"}
 #: What a message taught: a fact about its author, one about a friend (and the friend's name), a wish, what happened.
 LEARNED = ("sel", "fri", "sty", "eve")
 #: What people say of themselves in their own words, wherever they do.
@@ -97,7 +98,7 @@ class Spot:
         if self.place == "private":
             return private(self.person, agent=self.agent)
         chat, _, thread = self.place.partition("/")
-        return group(chat, self.person, thread=thread or None, agent=self.agent)
+        return group(chat, self.person, thread=thread or None, agent=self.agent, own_threads=chat in OWN_THREADS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -228,14 +229,6 @@ class World:
     async def open(cls, path: Path, people: Sequence[str]) -> World:
         world = cls(path, people)
         await world.start()
-
-        def threads_own(tx: Transaction) -> None:
-            tx.run(
-                "update chats set threads_own = 1 where id = (select chat_id from chat_aliases where reference = 'room')"
-            )
-
-        await world.context(Spot(person=people[0], place="room", agent=AGENTS[0]))
-        await world.service.database.write(threads_own)
         return world
 
     async def start(self) -> None:

@@ -44,7 +44,9 @@ def private(person: str, *, agent: str = "assistant") -> Place:
     return where, Who(platform="console", user_id=person, name=person)
 
 
-def group(chat: str, person: str, *, thread: str | None = None, agent: str = "assistant") -> Place:
+def group(
+    chat: str, person: str, *, thread: str | None = None, agent: str = "assistant", own_threads: bool = False
+) -> Place:
     """`person` speaking in a group."""
     where = Where(
         session_key=f"console:{chat}:{thread or '-'}",
@@ -53,6 +55,7 @@ def group(chat: str, person: str, *, thread: str | None = None, agent: str = "as
         chat_kind="group",
         thread=thread,
         agent=agent,
+        own_threads=own_threads,
     )
     return where, Who(platform="console", user_id=person, name=person)
 
