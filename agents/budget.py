@@ -1,4 +1,4 @@
-"""Shares a model's context among the parts of a request, and learns how a server counts tokens.
+"""Allotment a model's context among the parts of a request, and learns how a server counts tokens.
 
 Invariants: Parts never come to more than the room they share. A part keeps its floor before a part behind it gets any
 more than its own. All sizes are in estimated tokens (`agents.tokens`): a `Gauge` turns a context into so many of them.
@@ -55,7 +55,7 @@ _TOLD: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Portion:
     """A part of a request: the tokens it would take, those it keeps at least, and the share of the room it may take."""
 
     name: str
@@ -64,7 +64,7 @@ class Part:
     share: float = 1.0
 
 
-def allot(room: int, parts: Sequence[Part]) -> dict[str, int]:
+def allot(room: int, parts: Sequence[Portion]) -> dict[str, int]:
     """Returns the tokens of each part, by name: first every floor, then what else is wanted, in order of priority."""
     left = max(0, room)
     given: dict[str, int] = {}
@@ -80,7 +80,7 @@ def allot(room: int, parts: Sequence[Part]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class Allotment:
     """The tokens of the parts of a chat's request. `window` holds the newest message and what was said before it."""
 
     answer: int
@@ -91,7 +91,7 @@ class Shares:
     window: int
 
 
-def shares(room: int, wanted: Shares, *, system: int) -> Shares:
+def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
     """Returns what each part of a chat's request may take of `room`, of what is `wanted`.
 
     It depends on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
@@ -99,18 +99,18 @@ def shares(room: int, wanted: Shares, *, system: int) -> Shares:
     given = allot(
         room,
         (
-            Part(name="system", wanted=system, floor=system),
-            Part(name="answer", wanted=wanted.answer, floor=LEAST_ANSWER, share=0.2),
-            Part(name="newest", wanted=wanted.window, floor=room // 10, share=0.1),
-            Part(name="head", wanted=_HEAD, floor=_HEAD),
-            Part(name="snapshot", wanted=wanted.snapshot, floor=room // 32, share=0.12),
-            Part(name="recall", wanted=wanted.recall, floor=room // 32, share=0.1),
-            Part(name="tools", wanted=wanted.tools, share=0.2),
-            Part(name="newer", wanted=wanted.newer, share=0.03),
-            Part(name="window", wanted=wanted.window),
+            Portion(name="system", wanted=system, floor=system),
+            Portion(name="answer", wanted=wanted.answer, floor=LEAST_ANSWER, share=0.2),
+            Portion(name="newest", wanted=wanted.window, floor=room // 10, share=0.1),
+            Portion(name="head", wanted=_HEAD, floor=_HEAD),
+            Portion(name="snapshot", wanted=wanted.snapshot, floor=room // 32, share=0.12),
+            Portion(name="recall", wanted=wanted.recall, floor=room // 32, share=0.1),
+            Portion(name="tools", wanted=wanted.tools, share=0.2),
+            Portion(name="newer", wanted=wanted.newer, share=0.03),
+            Portion(name="window", wanted=wanted.window),
         ),
     )
-    return Shares(
+    return Allotment(
         answer=given["answer"],
         tools=given["tools"],
         snapshot=given["snapshot"],
@@ -125,9 +125,9 @@ def background(room: int, *, instructions: int, answer: int) -> int:
     given = allot(
         room,
         (
-            Part(name="instructions", wanted=instructions + 2 * PER_MESSAGE, floor=instructions + 2 * PER_MESSAGE),
-            Part(name="answer", wanted=answer, floor=LEAST_ANSWER, share=0.25),
-            Part(name="material", wanted=room),
+            Portion(name="instructions", wanted=instructions + 2 * PER_MESSAGE, floor=instructions + 2 * PER_MESSAGE),
+            Portion(name="answer", wanted=answer, floor=LEAST_ANSWER, share=0.25),
+            Portion(name="material", wanted=room),
         ),
     )
     return given["material"]

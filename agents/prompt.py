@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents.budget import PER_MESSAGE, PER_PICTURE, Count, Shares, message_size, shortened
+from agents.budget import PER_MESSAGE, PER_PICTURE, Allotment, Count, message_size, shortened
 from agents.llm import ChatMessage
 from agents.marks import one_line, unmarked
 
@@ -111,7 +111,7 @@ def build(prompt: Prompt) -> tuple[ChatMessage, ...]:
     )
 
 
-def fitted(prompt: Prompt, shares: Shares, *, room: int, count: Count) -> Prompt:
+def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
     """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
 
     Of memory the first lines stay, of history the last messages. A newest message that is too long loses its middle.

@@ -16,7 +16,7 @@ from typing import Final, cast
 from zoneinfo import ZoneInfo
 
 from agents import budget, marks, prompt
-from agents.budget import Gauge, Shares
+from agents.budget import Allotment, Gauge
 from agents.llm import ChatMessage, Learning, Picture, Provider, Remembered, Request, Role, ToolCall, ToolSpec
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.spec import AgentSpec
@@ -89,11 +89,11 @@ class Agent:
             remembers=self.spec.memory.enabled,
         )
 
-    def shares(self, room: int, tools: Sequence[ToolSpec]) -> Shares:
+    def shares(self, room: int, tools: Sequence[ToolSpec]) -> Allotment:
         """Returns the shares of a request of at most `room` tokens, of what is configured."""
         memory, count = self.spec.memory, self.gauge.count
         longest = next((model.max_tokens for model in self.spec.models if model.max_tokens), budget.USUAL_ANSWER)
-        wanted = Shares(
+        wanted = Allotment(
             answer=longest,
             tools=budget.tools_size(tools, count),
             snapshot=memory.known_tokens + _PROFILE_TOKENS if memory.enabled else 0,
@@ -209,7 +209,7 @@ class TurnRequest:
             agent=self.served.spec.name,
         )
 
-    def _prompt(self, shares: Shares) -> Prompt:
+    def _prompt(self, shares: Allotment) -> Prompt:
         turn, names = self.turn, self._names()
         snapshot = self.view.recall.snapshot
         notes = tuple(
@@ -239,7 +239,7 @@ class TurnRequest:
             ),
         )
 
-    def _steering(self, shares: Shares) -> list[str]:
+    def _steering(self, shares: Allotment) -> list[str]:
         """Returns wishes for this answer, which are never stored."""
         wishes = []
         language = self.turn.context.speaker.language

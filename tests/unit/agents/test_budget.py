@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agents.budget import (
     LEAST_ANSWER,
+    Allotment,
     Gauge,
-    Part,
-    Shares,
+    Portion,
     affordable,
     allot,
     background,
@@ -29,14 +29,14 @@ from agents.tokens import count_tokens
 
 tokens = st.integers(0, 50_000)
 parts = st.lists(
-    st.builds(Part, name=st.text(max_size=3), wanted=tokens, floor=tokens, share=st.floats(0, 1)),
+    st.builds(Portion, name=st.text(max_size=3), wanted=tokens, floor=tokens, share=st.floats(0, 1)),
     max_size=8,
     unique_by=lambda part: part.name,
 )
 
 
 @given(st.integers(0, 200_000), parts)
-def test_parts_never_come_to_more_than_the_room(room: int, wanted: list[Part]) -> None:
+def test_parts_never_come_to_more_than_the_room(room: int, wanted: list[Portion]) -> None:
     """A prompt that is too long gets no answer at all."""
     given_to = allot(room, wanted)
     assert sum(given_to.values()) <= room
@@ -44,7 +44,7 @@ def test_parts_never_come_to_more_than_the_room(room: int, wanted: list[Part]) -
 
 
 @given(st.integers(0, 200_000), parts)
-def test_what_has_priority_keeps_its_floor(room: int, wanted: list[Part]) -> None:
+def test_what_has_priority_keeps_its_floor(room: int, wanted: list[Portion]) -> None:
     """Whatever stands behind it asks for."""
     given_to, left = allot(room, wanted), room
     for part in wanted:
@@ -54,18 +54,18 @@ def test_what_has_priority_keeps_its_floor(room: int, wanted: list[Part]) -> Non
 
 
 @given(st.integers(0, 200_000), parts, st.integers(0, 10_000))
-def test_a_larger_room_leaves_no_floor_smaller(room: int, wanted: list[Part], more: int) -> None:
+def test_a_larger_room_leaves_no_floor_smaller(room: int, wanted: list[Portion], more: int) -> None:
     small, large = allot(room, wanted), allot(room + more, wanted)
     assert sum(large.values()) >= sum(small.values())
 
 
 wanted_shares = st.builds(
-    Shares, answer=st.integers(1, 50_000), tools=tokens, snapshot=tokens, newer=tokens, recall=tokens, window=tokens
+    Allotment, answer=st.integers(1, 50_000), tools=tokens, snapshot=tokens, newer=tokens, recall=tokens, window=tokens
 )
 
 
 @given(st.integers(1_000, 200_000), wanted_shares, st.integers(0, 400))
-def test_a_chat_fits_with_its_answer(room: int, wanted: Shares, system: int) -> None:
+def test_a_chat_fits_with_its_answer(room: int, wanted: Allotment, system: int) -> None:
     """Every part is at most what is configured, and the answer keeps its floor."""
     found = shares(room, wanted, system=system)
     values = {field.name: getattr(found, field.name) for field in fields(found)}
@@ -78,7 +78,7 @@ def test_a_chat_fits_with_its_answer(room: int, wanted: Shares, system: int) -> 
 @pytest.mark.parametrize("context", [2_048, 4_096, 8_192, 128_000])
 def test_as_configured_by_default_each_part_has_something(context: int) -> None:
     """Nothing is starved where it is tight, and nothing is taken away where it is not."""
-    usual = Shares(answer=4_096, tools=900, snapshot=2_000, newer=1_500, recall=1_500, window=32_000)
+    usual = Allotment(answer=4_096, tools=900, snapshot=2_000, newer=1_500, recall=1_500, window=32_000)
     found = shares(context, usual, system=250)
     assert min(found.answer, found.tools, found.snapshot, found.recall, found.window) >= 150
     assert context < 128_000 or found == usual
