@@ -163,6 +163,9 @@ class Gauge:
     def counted(self, request: Request, completion: Completion) -> None:
         """Notes the tokens that a server has counted in a request, and which model it was."""
         self._answered = f"{completion.provider}/{completion.model}"
+        if self._answered not in self._reported:
+            # What its refusals have shown before it had ever answered.
+            self._reported[self._answered].extend(self._reported.pop("", ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
         estimated = size(request, self.count)
         if estimated >= _TELLING and completion.usage.input_tokens and not completion.usage.estimated:
@@ -180,16 +183,18 @@ class Gauge:
         smallest = min(self._contexts)
         told = min((int(number) for number in _TOLD.findall(error)), default=smallest)
         if told < smallest:
-            self._contexts = self._known = self._lowered(max(told, 1))
+            self._known = self._lowered(self._known, told)
+            self._contexts = self._lowered(self._contexts, told)
         elif estimated >= room * _SHRINK and self.ratio < _MOST_RATIO:
             self._reported[self._answered].append(self.ratio / _SHRINK)
         else:
-            self._contexts = self._lowered(max(_LEAST_CONTEXT, int(estimated * self.ratio * _SHRINK)))
+            guessed = max(_LEAST_CONTEXT, int(estimated * self.ratio * _SHRINK))
+            self._contexts = self._lowered(self._contexts, guessed)
 
-    def _lowered(self, context: int) -> list[int]:
-        """Returns the contexts with the smallest lowered to `context`."""
+    def _lowered(self, contexts: Sequence[int], context: int) -> list[int]:
+        """Returns `contexts` with those of the models that read least lowered to `context`."""
         smallest = min(self._contexts)
-        return [min(one, context) if one == smallest else one for one in self._contexts]
+        return [min(n, context) if m == smallest else n for n, m in zip(contexts, self._contexts, strict=True)]
 
 
 def size(request: Request, count: Count) -> int:

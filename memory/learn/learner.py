@@ -226,7 +226,7 @@ class Learner:
                 if not model.patterns_while_down:
                     raise
                 log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
-                return await self._database.write(lambda tx: self._by_patterns(tx, work))
+                return await self._database.write(lambda tx: self._by_patterns(tx, extractions.anew(tx, work)))
             if stretch is None or answer is None:
                 await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
                 return 0

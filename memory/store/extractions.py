@@ -200,6 +200,12 @@ def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
     return replace(work, last_id=last_id)
 
 
+def anew(reader: Reader, work: Work) -> Work:
+    """Returns a piece of work as it is now: part of it may have been split off."""
+    row = reader.one("select id, session_id, first_id, last_id, attempts from extractions where id = ?", (work.id,))
+    return work if row is None else Work(**dict(row))
+
+
 def readable(reader: Reader, work: Work) -> frozenset[int]:
     """Returns the ids of the messages in a piece of work that may be read now."""
     rows = reader.all(
