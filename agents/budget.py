@@ -105,7 +105,7 @@ def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
             Portion(name="head", wanted=_HEAD, floor=_HEAD),
             Portion(name="snapshot", wanted=wanted.snapshot, floor=room // 32, share=0.12),
             Portion(name="recall", wanted=wanted.recall, floor=room // 32, share=0.1),
-            Portion(name="tools", wanted=wanted.tools, share=0.2),
+            Portion(name="tools", wanted=wanted.tools, share=0.22),
             Portion(name="newer", wanted=wanted.newer, share=0.03),
             Portion(name="window", wanted=wanted.window),
         ),
@@ -231,9 +231,14 @@ def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[
 
 
 def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[ToolSpec, ...]:
-    """Returns the first of the tools, as many as fit."""
-    fitting = max((n for n in range(len(tools) + 1) if tools_size(tools[:n], count) <= tokens), default=0)
-    return tuple(tools[:fitting])
+    """Returns the tools that fit, those that come first before others."""
+    fitting: list[ToolSpec] = []
+    for tool in tools:
+        cost = tools_size([tool], count)
+        if cost <= tokens:
+            fitting.append(tool)
+            tokens -= cost
+    return tuple(fitting)
 
 
 def shortened(text: str, tokens: int, count: Count) -> str:

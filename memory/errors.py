@@ -89,3 +89,24 @@ class Derived(MemoryFault):
     def __init__(self, message: str, *, short_ids: tuple[str, ...]) -> None:
         super().__init__(message)
         self.short_ids = short_ids
+
+
+class UnknownFilter(MemoryFault):
+    """There is no filter called `name`."""
+
+    code = "unknown_filter"
+
+    def __init__(self, message: str, *, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class UnreadFilter(MemoryFault):
+    """The value of the filter `name` is no time, or no category."""
+
+    code = "unread_filter"
+
+    def __init__(self, message: str, *, name: str, value: str) -> None:
+        super().__init__(message)
+        self.name = name
+        self.value = value

@@ -24,6 +24,8 @@ from memory.chat.stats import ScopeStats, Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
 from memory.context import Context, anew
+from memory.filters import NO_FILTERS, Filter, Filters, Group
+from memory.filters import Name as FilterName
 from memory.forgetting import left_chats
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview, Forgetting, Receipt
@@ -90,6 +92,7 @@ __all__ = [
     "LISTED",
     "MANNER_LEAST",
     "MANNER_LIMIT",
+    "NO_FILTERS",
     "RELATIONS",
     "TIERS",
     "Access",
@@ -110,8 +113,12 @@ __all__ = [
     "Erased",
     "Failure",
     "FilledSlot",
+    "Filter",
+    "FilterName",
+    "Filters",
     "ForgetPreview",
     "Forgetting",
+    "Group",
     "Hit",
     "How",
     "InboxRow",
@@ -247,7 +254,7 @@ class Service:
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
-        self.browse = Browse(database)
+        self.browse = Browse(database, runtime.now)
         self._identities = Identities(agents, now=now)
         self._embedding = (
             None
@@ -543,13 +550,23 @@ class Service:
         """Reads this session's unread messages now."""
         await self.learner.flush(context.session.id, reason)
 
-    async def search(self, context: Context, query: str, *, limit: int, weights: Weights | None = None) -> list[Hit]:
-        """Returns the memories and passages that answer `query` best.
+    async def search(
+        self,
+        context: Context,
+        query: str,
+        *,
+        limit: int,
+        weights: Weights | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> list[Hit]:
+        """Returns the memories and passages that answer `query` best, with `filters` only those that meet them all.
 
         Pass `weights` other than the store's only for measurements.
         """
         context = await self.database.read(lambda reader: anew(reader, context))
-        return await self._search.find(context.scope, query, timezone=context.timezone, limit=limit, weights=weights)
+        return await self._search.find(
+            context.scope, query, timezone=context.timezone, limit=limit, weights=weights, filters=filters
+        )
 
     async def indexed(self) -> None:
         """Waits until everything that is committed can be found by words and by vectors."""

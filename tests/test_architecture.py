@@ -25,7 +25,7 @@ FLOORS = (
     ("recall",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "dates", "periods", "strength", "keys", "child", "errors", "runtime"),
+    ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "errors", "runtime"),
 )
 #: Files that may use a room beside theirs, and which.
 BESIDE = {

@@ -7,12 +7,17 @@ ended between the erasing and the receipt.
 
 from __future__ import annotations
 
+import json
+
 from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.filtering import none_met, understood
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
 from memory.errors import Derived, NotFound, NotYours
-from memory.service import Edits, ForgetPreview, How, Question, Receipt, Selection
+from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt, Selection
 
+#: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
+EXPORTS = "exports"
 #: What can be answered; "words" is what a plain "yes" means.
 CHOICES = ("words", "memory", "no")
 PRESET = "words"
@@ -28,19 +33,30 @@ async def forget(call: Call) -> None:
     if not words and reply_to is None:
         await call.say(call.texts("forget.usage"))
         return
+    asked = await understood(call, words)
+    if asked is None:
+        return
     try:
         preview = await call.memory.forgetting.preview(
-            call.context, words, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
+            call.context, asked, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
         )
     except (NotFound, NotYours, Derived) as exc:
         await call.say(call.refusal(words, exc))
         return
-    if preview is None:
+    if preview is None and asked.given:
+        await call.say(await none_met(call, asked, lambda rest: _meant(call, rest)))
+    elif preview is None:
         await call.say(call.texts("forget.nothing"))
     elif preview.is_empty:
         await call.say(call.texts("forget.not_yours" if preview.skipped else "forget.nothing"))
     else:
         await ask(call, preview)
+
+
+async def _meant(call: Call, asked: Filters) -> int:
+    """Returns the number of memories and messages that would be forgotten."""
+    preview = await call.memory.forgetting.preview(call.context, asked, limit=0, may_all=_may_all(call))
+    return 0 if preview is None else preview.memories + preview.messages
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:
@@ -75,8 +91,38 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Say what went."""
-    await call.do(lambda _edits: told(call, receipt), in_place=_in_place(call))
+    """Say what went and, in private, which of the person's earlier exports may still hold it."""
+    is_private = call.inbound.chat_kind == "private"
+    files = await call.memory.transfer.files_of(call.context) if is_private and not receipt.is_empty else {}
+    names = ", ".join(f"{path.parent.name}/{path.name}" for path in [*files.values()][:_SHOWN])
+    more = call.texts("forget.more", count=len(files) - _SHOWN) if len(files) > _SHOWN else ""
+
+    def act(edits: Edits) -> Asking:
+        text = told(call, receipt)
+        if not files:
+            return Asking(text=text)
+        # The receipt stays when the question is answered, so the question does not stand alone.
+        question = edits.ask(EXPORTS, {"files": list(files)}, choices=("yes", "no"), preset="no")
+        asked = call.texts("forget.exports", names=f"{names} {more}".rstrip())
+        return Asking(text=f"{text}\n{asked}", buttons=buttons(question, call.texts))
+
+    await call.do(act, in_place=_in_place(call))
+
+
+async def answer_exports(call: Call, question: Question, taken: str) -> None:
+    """Act on the answer whether earlier exports are to be removed."""
+    named = json.loads(question.payload)["files"]
+    removed = await call.memory.transfer.remove_files(call.context, named) if taken == "yes" else 0
+
+    def act(edits: Edits) -> str:
+        if not edits.settle(question, taken):
+            return call.texts("answer.over")
+        if taken != "yes":
+            return call.texts("forget.exports_stay")
+        gone = call.texts("forget.exports_gone", count=removed)
+        return gone if removed == len(named) else f"{gone} {call.texts('forget.exports_left')}"
+
+    await call.do(act)
 
 
 def told(call: Call, receipt: Receipt) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
-from gateway.commands.catalogue import CATALOGUE
-from memory.service import LISTED, TIERS, Hit, Kind, Memory, query_terms, shares
+from gateway.commands.filtering import none_met, understood
+from gateway.commands.parts import ListedPart, part_of
+from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, query_terms, shares
 
 #: Hits a search fetches to divide into pages.
 _SEARCHED = 5 * pages.SIZE
@@ -24,97 +24,86 @@ _HARDLY = 0.1
 _PROFILE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedPart:
-    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
-
-    name: str
-    kinds: tuple[Kind, ...]
-    category: str = ""
-
-
-@cache
-def part_of(named: str) -> ListedPart | None:
-    """Returns the part that people call `named` in any language; None if there is none.
-
-    "tier 2", "facts" and 健康 are such names.
-    """
-    return _parts().get(named.casefold().replace(" ", ""))
-
-
-@cache
-def _parts() -> Mapping[str, ListedPart]:
-    """Returns every part under each of its names."""
-    found: dict[str, ListedPart] = {}
-    for tier, kinds in TIERS.items():
-        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
-    for language in CATALOGUE.values():
-        for key, text in language.items():
-            group, _, name = key.partition(".")
-            if group in ("kind", "kinds"):
-                kind = next(one for kinds in TIERS.values() for one in kinds if one == name)
-                part = ListedPart(name=name, kinds=(kind,))
-            elif group == "category":
-                part = ListedPart(name=name, kinds=LISTED, category=name)
-            else:
-                continue
-            found |= {name: part, text.casefold().replace(" ", ""): part}
-    return found
-
-
 async def show_list(call: Call, rest: str) -> None:
-    """Shows the list that `rest` asks for: `rest` names a part, a page, both or neither."""
-    *words, last = rest.split() or [""]
+    """Shows the list that `rest` asks for: it names a part, filters, a page, or any of them."""
+    asked = await understood(call, rest)
+    if asked is None:
+        return
+    *words, last = asked.words.split() or [""]
     if last.isascii() and last.isdecimal() and len(last) < 6 and words != ["tier"]:
         named, page = " ".join(words), max(1, int(last))
     else:
-        named, page = rest, 1
+        named, page = asked.words, 1
     part = part_of(named) if named else None
-    if named and part is None:
+    if named and part is None and not asked.given:
         shelf = await call.memory.browse.shelf(call.context, LISTED, limit=1, page=1)
         there = dict.fromkeys(call.texts(f"kinds.{kind}") for kind, _ in shelf.counts)
         there |= dict.fromkeys(call.texts(f"category.{category}") for kind, category in shelf.counts if kind == "fact")
         parts = ", ".join(there) or call.texts("memory.nothing_yet")
         await call.say(call.texts("memory.no_part", part=excerpt(named), parts=parts))
-    else:
+    elif not asked.given:
         await list_page(call, page, part)
+    else:
+        by_part = () if part is None else (Filter(name="category", value=named, group=part),)
+        narrowed = Filters(words=named if part is None else "", given=(*by_part, *asked.given))
+        await list_page(call, page, filters=narrowed)
 
 
-async def list_page(call: Call, page: int, part: ListedPart | None = None) -> None:
-    """Shows one page of the memories here, or of a part of them.
+async def list_page(call: Call, page: int, part: ListedPart | None = None, filters: Filters = NO_FILTERS) -> None:
+    """Shows one page of the memories here, or of a part of them, or of those that meet filters.
 
     If there are fewer pages, a button shows the last one, and who has typed the number is told how many there are.
     """
     texts = call.texts
+    category = "" if part is None else part.category
+    kinds = _kinds(filters) if part is None else part.kinds
     shelf = await call.memory.browse.shelf(
-        call.context,
-        LISTED if part is None else part.kinds,
-        category="" if part is None else part.category,
-        limit=pages.SIZE,
-        page=page,
+        call.context, kinds, category=category, filters=filters, limit=pages.SIZE, page=page
     )
     count = max(1, -(-shelf.total // pages.SIZE))
     if page > count and call.inbound.pressed is None:
         await call.say(pages.beyond(call, page, count))
         return
     page = shelf.first // pages.SIZE + 1
+    is_whole = part is None and not filters.given
     shown: list[str] = []
     if shelf.memories:
         shown.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
+    elif filters.given:
+        shown.append(await none_met(call, filters, lambda rest: _listed(call, rest)))
     else:
         shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
-    if page == 1 and part is None:
+    if page == 1 and is_whole:
         slots = await call.memory.profile(call.context)
         short = " · ".join(f"{texts(f'slot.{memory.key}')}: {memory.value}" for memory in slots)
         shown += [texts("memory.profile", profile=excerpt(short, _PROFILE))] if slots else []
     shown += _grouped(call, shelf.memories, shelf.counts)
-    if page == 1 and part is None:
+    if page == 1 and is_whole:
         shown.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
-    asked = "" if part is None else part.name
-    turns = pages.turning(call, "list", asked, page=page, pages=count)
+    asked = filters.written if filters.given else "" if part is None else part.name
+    turns = pages.turning(call, "filter" if filters.given else "list", asked, page=page, pages=count)
     if page < count and not turns:
-        shown.append(texts("memory.more", page=f"{asked} {page + 1}".strip()))
+        shown.append(texts("memory.more", page=_next(filters, asked, page + 1)))
     await pages.show(call, shown, turns)
+
+
+def _kinds(filters: Filters) -> Sequence[Kind]:
+    """Returns the kinds that are listed: what is made from the others only if a filter names it."""
+    named = any(one.name == "category" for one in filters.given)
+    return [kind for kinds in TIERS.values() for kind in kinds] if named else LISTED
+
+
+def _next(filters: Filters, asked: str, page: int) -> str:
+    """Returns what to type for a page: its number stands behind the words, and filters come last."""
+    if not filters.given:
+        return f"{asked} {page}".strip()
+    return replace(filters, words=f"{filters.words} {page}".strip()).written
+
+
+async def _listed(call: Call, filters: Filters) -> int:
+    """Returns the number of memories that a list with these filters has."""
+    shelf = await call.memory.browse.shelf(call.context, _kinds(filters), filters=filters, limit=1, page=1)
+    return shelf.total
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
@@ -143,13 +132,20 @@ async def show_search(call: Call, query: str) -> None:
 
 
 async def search_page(call: Call, query: str, page: int) -> None:
-    """Shows one page of the hits for a query."""
-    hits = await call.memory.search(call.context, query, limit=_SEARCHED)
-    terms = query_terms(query)
-    # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
-    hits = [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
+    """Shows one page of the hits for a query; filters without words ask for a list."""
+    asked = await understood(call, query)
+    if asked is None:
+        return
+    if not asked.words:
+        await list_page(call, page, filters=asked)
+        return
+    hits, terms = await _hits(call, asked), query_terms(asked.words)
     if not hits:
-        await pages.show(call, [call.texts("memory.not_found", query=excerpt(query))])
+        if asked.given:
+            answer = await none_met(call, asked, lambda rest: _found_with(call, rest))
+        else:
+            answer = call.texts("memory.not_found", query=excerpt(query))
+        await pages.show(call, [answer])
         return
     told = told_apart(hits, terms)
     count = -(-len(told) // pages.SIZE)
@@ -162,6 +158,18 @@ async def search_page(call: Call, query: str, page: int) -> None:
     if page < count and not turns:
         shown.append(call.texts("memory.more_found"))
     await pages.show(call, shown, turns)
+
+
+async def _hits(call: Call, asked: Filters) -> list[Hit]:
+    hits = await call.memory.search(call.context, asked.words, limit=_SEARCHED, filters=asked)
+    terms = query_terms(asked.words)
+    # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
+    return [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
+
+
+async def _found_with(call: Call, asked: Filters) -> int:
+    """Returns the number of hits that these words and filters have, or of memories listed where there are no words."""
+    return len(await _hits(call, asked)) if asked.words else await _listed(call, asked)
 
 
 def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:
@@ -202,6 +210,10 @@ async def press(call: Call, data: str) -> bool:
         return False
     if turn.list == "search":
         await search_page(call, turn.asked, turn.page)
+        return True
+    if turn.list == "filter":
+        if (asked := await understood(call, turn.asked)) is not None:
+            await list_page(call, turn.page, filters=asked)
         return True
     part = part_of(turn.asked) if turn.asked else None
     if turn.asked and part is None:

@@ -248,8 +248,8 @@ ACTIONS = tuple(action for action in _ACTIONS if action)
 USAGE = f"/memory [{'|'.join(ACTIONS)}] …"
 #: What follows an action.
 _REST: Mapping[str, str] = {
-    "list": "[part] [page]",
-    "search": "<words>",
+    "list": "[part] [page] [filters]",
+    "search": "<words or filters>",
     "show": "<id>",
     "why": "[all]",
     "pin": "<id>",

@@ -15,19 +15,20 @@ from typing import Literal, TypeAlias, cast
 from channels.base import Button
 from gateway.commands.call import Asking, Call
 
-List: TypeAlias = Literal["list", "search"]
+List: TypeAlias = Literal["list", "search", "filter"]
 
 #: Memories on one page: with their lines cut, a page fits into one message on every platform.
 SIZE = 10
-#: Data of a button that turns the page: page:list:2, page:list:2:fact, or page:search:2: and a query in base85.
-_TURN = re.compile(r"page:(list|search):([1-9][0-9]{0,4})(?::([!-~]{1,50}))?")
+#: Data of a button that turns the page: page:list:2, page:list:2:fact, or page:search:2: or page:filter:2:
+#: and a query in base85.
+_TURN = re.compile(r"page:(list|search|filter):([1-9][0-9]{0,4})(?::([!-~]{1,50}))?")
 #: Longest query, in bytes, with which the button stays within 64 bytes; a search has no more than five pages.
 _QUERY_BYTES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTurn:
-    """The page a button turns to. `asked` is the part that is listed, or the query that is searched for."""
+    """The page a button turns to. `asked` is the part that is listed, or the query or filters as typed."""
 
     list: List
     page: int
@@ -40,7 +41,7 @@ def turned(data: str) -> PageTurn | None:
     if match is None:
         return None
     asked = match[3] or ""
-    if match[1] == "search":
+    if match[1] != "list":
         query = _unpacked(asked)
         if not query:
             return None
@@ -54,7 +55,7 @@ def turning(call: Call, kind: List, asked: str, *, page: int, pages: int) -> tup
     Returns no buttons if there is only one page, if the channel has no buttons, or if `asked` does not fit into a
     button.
     """
-    packed = _packed(asked) if kind == "search" else asked
+    packed = asked if kind == "list" else _packed(asked)
     if pages < 2 or packed is None or call.channel is None or not call.channel.capabilities.buttons:
         return ()
     carried = f":{packed}" if packed else ""

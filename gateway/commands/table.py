@@ -33,7 +33,7 @@ from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
-from memory.service import Context, Question, Service
+from memory.service import Context, Edits, Question, Service
 
 __all__ = [
     "TABLE",
@@ -160,14 +160,25 @@ async def press(call: Call, data: str) -> bool:
 async def answer(call: Call, question: Question, taken: str) -> None:
     """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
     act = _ANSWERS.get(question.purpose)
-    if taken == questions.UNSURE:
-        words = " / ".join(call.texts(name) for name in question.choices)
-        again = questions.buttons(question, call.texts, alone=True)
-        await call.do(lambda _edits: Asking(text=call.texts("answer.unsure", choices=words), buttons=again))
+    if taken in (questions.UNSURE, questions.UNCLEAR):
+        await _ask_again(call, question, taken)
     elif act is None:  # another version has asked
         await call.say(call.texts("answer.over"))
     else:
         await act(call, question, taken)
+
+
+async def _ask_again(call: Call, question: Question, taken: str) -> None:
+    """Asks for one of the choices. An unclear answer is asked about once; then the person is taken to have moved on."""
+    words = " / ".join(call.texts(name) for name in question.choices)
+    again = questions.buttons(question, call.texts, alone=True)
+
+    def act(edits: Edits) -> Asking:
+        if taken == questions.UNCLEAR:
+            edits.ask_again(question)
+        return Asking(text=call.texts(f"answer.{taken}", choices=words), buttons=again)
+
+    await call.do(act)
 
 
 async def bare_code(call: Call) -> bool:
@@ -225,7 +236,7 @@ TABLE: tuple[Command, ...] = (
         options=(_option("id", required=True, suggests=True), _option("value")),
     ),
     Command(
-        name="forget", usage="/forget <id|words|topic:…|about:…|time|here|all>", run=forget.forget,
+        name="forget", usage="/forget <id|words|filters|time|here|all>", run=forget.forget,
         options=(_option("what", suggests=True),),
     ),
     Command(
@@ -272,6 +283,7 @@ _BY_NAME = {command.name: command for command in TABLE}
 #: Handlers of the answers to questions, by the question's purpose.
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     FORGET: forget.answer,
+    forget.EXPORTS: forget.answer_exports,
     oversight.FORGET: oversight.answer,
     people.JOIN: people.answer_join,
     people.LINK: people.answer_link,

@@ -13,8 +13,8 @@ from babel.dates import format_date
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.pipeline.attachments import plain_name
-from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours
-from memory.service import language_of
+from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
+from memory.service import FilterName, language_of
 
 #: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
@@ -57,6 +57,16 @@ class Texts:
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
             case _:
                 return self("memory.unknown_id", id=short_id)
+
+    def unread(self, error: UnknownFilter | UnreadFilter) -> str:
+        """Returns the reason why a filter was not taken, with those that there are."""
+        if isinstance(error, UnknownFilter):
+            names = ", ".join(f"{name}:" for name in get_args(FilterName))
+            return self("filter.unknown", name=error.name, names=names)
+        if error.name == "category":
+            known = ", ".join(text for key, text in CATALOGUE[self.language].items() if key.startswith("category."))
+            return self("filter.no_category", value=error.value, known=known)
+        return self("filter.no_time", name=error.name, value=error.value)
 
     def attachment(self, kind: str, name: str) -> str:
         """Returns the name of an attachment, freed of Markdown; if it has no name, its kind."""

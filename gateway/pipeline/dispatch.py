@@ -152,7 +152,12 @@ class Dispatch:
         """
         channel = self._channels.get(inbound.channel)
         by_button = question.purpose == LINK and channel is not None and channel.capabilities.buttons
-        return None if inbound.forwarded or by_button else questions.typed(question, inbound.text)
+        if inbound.forwarded or by_button:
+            return None
+        taken = questions.typed(question, inbound.text)
+        # What is unclear a second time, or beside an unprompted question, is talk of something else.
+        is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose == LINK)
+        return None if is_talk else taken
 
     async def _pressed(self, waiting: Waiting, data: str) -> None:
         """Does what a button stands for. An outdated button says so."""

@@ -2,13 +2,14 @@
 
 Invariants: a button names its question, so an old button never answers a newer question. It also tells whether its
 message holds nothing but the question, which the answer may then replace. A typed text is taken as an answer only if
-it is one of the choices, in any language. A word that says yes to anything never settles a question whose preset is
-"no", neither way.
+it is one of the choices, in any language, or the number of one. A word that says yes to anything never settles a
+question whose preset is "no", neither way.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from channels.base import Button
@@ -22,6 +23,8 @@ _ANSWER = "answer:"
 _ALONE = ":alone"
 #: The result for a typed word that may mean yes, where only the exact word counts: see `typed`.
 UNSURE: Final = "unsure"
+#: The result for a typed text that seems to answer, but not how: see `typed`.
+UNCLEAR: Final = "unclear"
 
 
 def _words(words: str) -> frozenset[str]:
@@ -40,6 +43,31 @@ _POLITE: Final = _words(
     "please thanks thank you bitte danke gern por favor gracias s'il te plaît vous plait merci d'accord bien sûr"
     " 请 谢谢 吧 お願いします ください お願い"
 )
+#: Phrases that say yes, of words that say nothing by themselves.
+_ASSENT: Final = frozenset(
+    ("go ahead", "do it", "go for it", "of course", "yes do it", "of course please", "bien sûr", "d'accord",
+     "por supuesto", "adelante", "de acuerdo", "mach das", "mach es", "na klar",
+     "当然", "没问题", "好啊", "もちろん", "お願い")
+)  # fmt: skip
+#: Words of which an answer consists that does not know.
+_DOUBT: Final = _words(
+    "maybe perhaps possibly hm hmm hmmm um uh er idk dunno not sure unsure i don't know either both which what huh"
+    " vielleicht weiß weiss nicht ich keine ahnung mal sehen quizás quizá quizas tal vez no sé se acaso"
+    " peut-être peut être je ne sais pas 也许 可能 可能吧 不知道 不确定 不太确定 随便 嗯"
+    " たぶん 多分 わからない 分からない"
+)
+#: Words of which at least one stands in such an answer: "no" or "not" alone are clear.
+_DOUBTING: Final = _DOUBT - _words("i no not nicht ich mal se ne je pas keine tal vez er both either which")
+#: The most words of an unclear answer that begins with a yes: a longer text says something of its own.
+_MOST_UNCLEAR: Final = 5
+#: The number of a choice, perhaps with what people write around it.
+_NUMBER: Final = re.compile(r"(?:no\.? ?|nr\.? ?|number |option |第|#|\()?(\d{1,2})(?:[.)）、]|个|项|番)?")
+_ORDINALS: Final = tuple(map(_words, (
+    "first 1st one erste ersten erstes primero primera premier première 一 第一 第一个 第一项 一番目 最初",
+    "second 2nd two zweite zweiten zweites segundo segunda deuxième second 二 第二 第二个 第二项 二番目",
+    "third 3rd three dritte dritten drittes tercero tercera troisième 三 第三 第三个 第三项 三番目",
+)))  # fmt: skip
+_AROUND_ORDINALS: Final = _words("the one option number choice please das die der den el la lo le opción choix bitte")
 _WORD: Final = re.compile(r"[\w']+")
 
 
@@ -65,7 +93,8 @@ def is_alone(data: str) -> bool:
 def typed(question: Question, text: str) -> str | None:
     """Returns the choice that a typed text makes in an open question; None when the text is no answer to it.
 
-    Returns `UNSURE` if the text says yes in passing to something that can't be undone: the question stays open.
+    Returns `UNSURE` if the text says yes in passing to something that can't be undone, and `UNCLEAR` if it doubts, says
+    yes to something else or gives a number that no choice has: the question stays open.
     """
     said = text.strip().strip(".!。！").casefold()
     for name in question.choices:
@@ -73,6 +102,29 @@ def typed(question: Question, text: str) -> str | None:
             return name
     words = _WORD.findall(said.replace("’", "'"))
     plain = {word for word in words if word not in _POLITE} or set(words)
-    if said in _YES or (plain and plain <= _YES):
+    if said in _YES or said in _ASSENT or (plain and plain <= _YES):
         return UNSURE if question.preset == "no" else question.preset
-    return "no" if "no" in question.choices and (said in _NO or (plain and plain <= _NO)) else None
+    if "no" in question.choices and (said in _NO or (plain and plain <= _NO)):
+        return "no"
+    return _by_number(question, said, words) or (UNCLEAR if _is_unclear(said, words) else None)
+
+
+def _by_number(question: Question, said: str, words: Sequence[str]) -> str | None:
+    """Returns the choice with the number that was typed; None if the text is no number."""
+    number = int(digits[1]) if (digits := _NUMBER.fullmatch(said)) is not None else 0
+    named = {word for word in words if word not in _AROUND_ORDINALS} or set(words)
+    if not number and named:
+        number = next((n for n, ordinals in enumerate(_ORDINALS, 1) if named <= ordinals), 0)
+    if not number:
+        return None if digits is None else UNCLEAR
+    if number > len(question.choices):
+        return UNCLEAR
+    choice = question.choices[number - 1]
+    return UNSURE if question.preset == "no" and choice != "no" else choice
+
+
+def _is_unclear(said: str, words: Sequence[str]) -> bool:
+    """Returns whether a text seems to answer, but not how: it doubts, or adds something to its yes."""
+    if said in _DOUBT or (not _DOUBTING.isdisjoint(words) and _DOUBT.issuperset(words)):
+        return True
+    return 1 < len(words) <= _MOST_UNCLEAR and words[0] in _YES and not said.endswith(("?", "？"))

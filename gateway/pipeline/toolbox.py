@@ -8,15 +8,17 @@ only have the person asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from pydantic import BaseModel, Field
 
 from agents.tools import Run, Tool, ToolError
 from gateway.commands import phrases
+from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
-from memory.errors import MemoryFault
-from memory.service import Edits, Entity, Hit, Memory, Selection, Service, Turn, excerpt
+from memory.errors import MemoryFault, UnreadFilter
+from memory.service import LISTED, Edits, Entity, FilterName, Filters, Hit, Memory, Selection, Service, Turn, excerpt
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
@@ -31,7 +33,20 @@ class NoArguments(BaseModel):
 
 
 class SearchArguments(BaseModel):
-    query: str = Field(description="what to look for, in the person's own words", min_length=1, max_length=500)
+    query: str = Field(
+        default="",
+        description="what to look for, in the person's own words; may be empty with a filter",
+        max_length=500,
+    )
+    category: str = Field(default="", description="only facts of this category, such as health", max_length=40)
+    topic: str = Field(default="", description="only what is filed under this topic or category", max_length=80)
+    about: str = Field(default="", description="only what is about or names this person or thing", max_length=200)
+    place: str = Field(default="", description="only what names this place", max_length=200)
+    since: str = Field(
+        default="", description="only told from this time on, such as 2026-05 or last week", max_length=80
+    )
+    until: str = Field(default="", description="only told up to the end of this time", max_length=80)
+    on: str = Field(default="", description="only told in this time, such as yesterday", max_length=80)
 
 
 class RememberArguments(BaseModel):
@@ -110,10 +125,15 @@ class Toolbox:
         return f"{self.texts.moment(self.now())} ({self.texts.timezone})"
 
     async def search_memory(self, n: int, i: int, arguments: SearchArguments) -> str:
-        hits = await self.memory.search(self.turn.context, arguments.query, limit=_FOUND)
+        asked, context = await self._asked(arguments), self.turn.context
+        if asked.words:
+            hits = await self.memory.search(context, asked.words, limit=_FOUND, filters=asked)
+        else:
+            shelf = await self.memory.browse.shelf(context, LISTED, filters=asked, limit=_FOUND, page=1)
+            hits = [Hit(score=1.0, memory=memory) for memory in shelf.memories]
         if not hits:
             return "Nothing in memory matches."
-        lines = "\n".join(f"- {self._found(hit, arguments.query)}" for hit in hits)
+        lines = "\n".join(f"- {self._found(hit, asked.words)}" for hit in hits)
         ids = [hit.memory.id for hit in hits if hit.memory is not None]
 
         def act(edits: Edits) -> str:
@@ -121,6 +141,18 @@ class Toolbox:
             return lines
 
         return await self.memory.turns.act(self.turn, n, i, "search_memory", act)
+
+    async def _asked(self, arguments: SearchArguments) -> Filters:
+        """Returns the words and filters of a search. Tells the model if there are none, or if one can't be read."""
+        given = {name: getattr(arguments, name).replace('"', " ").strip() for name in get_args(FilterName)}
+        written = " ".join(f'{name}:"{value}"' for name, value in given.items() if value)
+        if not (written or arguments.query.strip()):
+            raise ToolError("Say what to look for, or give a filter.")
+        try:
+            asked = await self.memory.browse.filters(self.turn.context, written, group_of=part_of)
+        except UnreadFilter as exc:
+            raise ToolError(Texts("en", self.texts.timezone).unread(exc)) from exc
+        return replace(asked, words=arguments.query.strip())
 
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
         def act(edits: Edits) -> str:

@@ -5,14 +5,15 @@ Invariants: nothing is changed here. Each method is one read, confined by the sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from memory import profile
+from memory import dates, profile
 from memory.context import Context, anew
 from memory.errors import NotFound
-from memory.store import browsing, entities, memories
+from memory.filters import NO_FILTERS, Filters, GroupOf
+from memory.store import browsing, entities, filtered, memories
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
@@ -38,17 +39,38 @@ class About:
 class Browse:
     """The operations of `Service.browse`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, now: Callable[[], int]) -> None:
         self._database = database
+        self._now = now
+
+    async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
+        """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
+        today = dates.local_date(self._now(), context.timezone)
+        return await self._database.read(
+            lambda reader: filtered.read(reader, anew(reader, context).scope, text, today, group_of=group_of)
+        )
 
     async def shelf(
-        self, context: Context, kinds: Sequence[Kind], *, category: str = "", limit: int, page: int
+        self,
+        context: Context,
+        kinds: Sequence[Kind],
+        *,
+        category: str = "",
+        filters: Filters = NO_FILTERS,
+        limit: int,
+        page: int,
     ) -> Shelf:
-        """Returns a page of the current memories of these kinds, by kind and category; see `browsing.shelf`."""
+        """Returns a page of the current memories of these kinds, by kind and category; see `browsing.shelf`.
+
+        With `filters`, only those that meet all of them and hold all their words.
+        """
 
         def act(reader: Reader) -> Shelf:
             scope = anew(reader, context).scope
-            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page)
+            only = None
+            if filters.given:
+                only = filtered.holding(reader, scope, filters, context.timezone)
+            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
 
         return await self._database.read(act)
 

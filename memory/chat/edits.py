@@ -317,6 +317,10 @@ class Edits:
         """Closes a question with the choice taken. Returns False if that was done already."""
         return questions.settle(self._tx, question.id, answer)
 
+    def ask_again(self, question: Question) -> bool:
+        """Notes that a question is put a second time. Returns False if it was already, or is no longer open."""
+        return questions.ask_again(self._tx, question.id)
+
     def _as_said(self, draft: Draft) -> Draft:
         """Keeps a draft that a model wants kept in a group as the person's own word only if it is in their words.
 

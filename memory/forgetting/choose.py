@@ -11,15 +11,15 @@ import json
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import Final, Literal, TypeAlias, get_args
 
-from memory import dates, keys, periods
+from memory import dates, filters, periods
 from memory.errors import Derived, NotYours
+from memory.filters import Filters
 from memory.periods import Range
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import entities, forgettable, history, mailbox, memories, passages, people, recalls
+from memory.store import entities, filtered, forgettable, history, mailbox, memories, passages, people, recalls
 from memory.store.database import Reader
 from memory.store.forgettable import Reach
 from memory.store.memories import Memory
@@ -31,9 +31,6 @@ from memory.text import words as tokenised
 What: TypeAlias = Literal["memories", "range", "here", "all", "me"]
 
 _SHORT_ID: Final = re.compile(r"m_\w{1,20}", re.IGNORECASE)
-_SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
-_NAMED: Final = re.compile(r"(topic|about|主题|话题|关于)\s{0,3}[:：]\s{0,3}(\S[\s\S]*)", re.IGNORECASE)
-_TOPICS: Final = ("topic", "主题", "话题")
 _WHATS: Final[dict[str, What]] = {
     "here": "here", "这里": "here", "此处": "here", "本会话": "here",
     "all": "all", "everything": "all", "全部": "all", "所有": "all", "一切": "all",
@@ -137,7 +134,7 @@ def may_change(memory: Memory, scope: Scope) -> bool:
 def understand(
     reader: Reader,
     asker: Asker,
-    said: str,
+    asked: Filters,
     *,
     now: int,
     found: Sequence[int] = (),
@@ -146,11 +143,12 @@ def understand(
 ) -> Selection | None:
     """Returns the selection that was typed or, if nothing was typed, the one for the message replied to.
 
-    Returns None if nothing matches. `found` and `heard` are the ids of memories and messages that a search for
-    `said` returned. Raises
-    `NotFound`, `NotYours` and `Derived` for a memory's id.
+    Returns None if nothing matches. `found` and `heard` are the ids of memories and messages that a search for the
+    words returned. Raises `NotFound`, `NotYours` and `Derived` for a memory's id.
     """
-    said = said.strip()
+    if asked.given:
+        return _filtered(reader, asker, asked, found=found, heard=heard)
+    said = asked.words
     if not said:
         return None if reply_to is None else _replied_to(reader, asker, reply_to)
     if said.casefold() in _LAST:
@@ -167,10 +165,7 @@ def understand(
 def _described(
     reader: Reader, asker: Asker, said: str, *, now: int, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
-    """Returns the selection for a topic, a name, a period or words."""
-    if (named := _NAMED.fullmatch(said)) is not None:
-        about = _of_topic if named[1].casefold() in _TOPICS else _about
-        return _with_versions(reader, asker.scope, about(reader, asker.scope, named[2].strip()))
+    """Returns the selection for a period or words."""
     if (period := _period(reader, asker, said, now=now)) is not None:
         first, last = periods.moments(period, asker.timezone)
         return Selection(what="range", first=first, last=last)
@@ -181,10 +176,7 @@ def is_query(said: str) -> bool:
     """Returns whether the typed text may be words to search for."""
     said = said.strip()
     return bool(said) and not (
-        _SHORT_ID.fullmatch(said)
-        or said.casefold() in (*_WHATS, *_LAST)
-        or _NAMED.fullmatch(said)
-        or _SPAN.fullmatch(said)
+        _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or filters.span(said) is not None
     )
 
 
@@ -293,12 +285,8 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
 
 def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | None:
     """Returns the period that `said` names; None if it names anything else or may mean something else."""
-    if (span := _SPAN.fullmatch(said)) is not None:
-        try:
-            first, last = sorted(date.fromisoformat(day) for day in span.groups())
-        except ValueError:
-            return None
-        return Range(first=first, last=last, start=0, end=len(said))
+    if (span := filters.span(said)) is not None:
+        return span
     named = periods.ranges(said, dates.local_date(now, asker.timezone))
     if len(named) != 1 or named[0].vague:
         return None
@@ -311,22 +299,51 @@ def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | Non
     return named[0]
 
 
-def _of_topic(reader: Reader, scope: Scope, topic: str) -> list[Memory]:
-    wanted = keys.normalise_value(topic)
+def _filtered(
+    reader: Reader, asker: Asker, asked: Filters, *, found: Sequence[int], heard: Sequence[int]
+) -> Selection | None:
+    """Returns what meets all filters: memories with their versions, and messages that give a name or were said then."""
+    times = [periods.moments(one.period, asker.timezone) for one in asked.given if one.period is not None]
+    if not asked.words and len(times) == len(asked.given):
+        first, last = max(first for first, _ in times), min(last for _, last in times)
+        return Selection(what="range", first=first, last=last) if first < last else None
+    meeting = filtered.meeting(reader, asker.scope, asked, asker.timezone)
+    said = filtered.messages(reader, _reach(reader, asker), asker.scope, asked, asker.timezone)
+    said += _answers_naming(reader, asker, asked)
+    near = False
+    if asked.words:
+        held = _held(reader, asker, asked.words, found, heard) or Selection(what="memories")
+        near = held.near
+        meeting, said = meeting.intersection(held.memory_ids), [one for one in said if one in held.message_ids]
+    if not (meeting or said):
+        return None
+    newest = memories.by_ids(reader, asker.scope, sorted(meeting, reverse=True)[:_MOST])
+    kept = _with_versions(reader, asker.scope, [memory for memory in newest if not memory.follows])
+    return Selection(
+        what="memories",
+        memory_ids=() if kept is None else kept.memory_ids,
+        message_ids=tuple(said[:_MOST_MESSAGES]),
+        more=max(0, len(meeting) - _MOST) + len(said[_MOST_MESSAGES:]),
+        near=near,
+    )
+
+
+def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
+    """Returns the bot's answers to this person in a group that give the names: in private they are the person's own."""
+    names = filtered.names_in(asked)
+    if asker.scope.private or len(names) != len(asked.given):
+        return []
+    tests = [filtered.naming(reader, asker.scope, name) for name in names]
+    sessions = forgettable.sessions_of(reader, people.places(reader, asker.scope.owners), [])
+    owners = governed(reader, asker)
     return [
-        memory
-        for memory in memories.containing(reader, scope, [topic.lower()], limit=-1)
-        if keys.normalise_value(memory.topic) == wanted
+        row["id"]
+        for session_id in sessions
+        for row in forgettable.answers(
+            reader, session_id, after=0, owners=owners, turns=(), authors=asker.selves, limit=-1
+        )
+        if all(is_named(f"{row['text']} {row['tool_calls'] or ''}") for is_named in tests)
     ]
-
-
-def _about(reader: Reader, scope: Scope, name: str) -> list[Memory]:
-    wanted = keys.normalise_value(name)
-    linked = memories.by_ids(reader, scope, entities.linked(reader, scope, [name]))
-    held = memories.containing(reader, scope, [name.lower()], limit=-1)
-    meant = memories.by_ids(reader, scope, forgettable.memories_about(reader, scope, name))
-    named = [memory for memory in held if keys.normalise_value(memory.subject) == wanted]
-    return [memory for memory in (*linked, *named, *meant) if memory.kind not in ("profile", "directive")]
 
 
 def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int], heard: Sequence[int]) -> Selection | None:

@@ -17,15 +17,17 @@ from typing import Final
 
 import structlog
 
+from memory import dates
 from memory.context import Context, anew
 from memory.errors import StorageError, StoreBusy
+from memory.filters import Filters
 from memory.forgetting import blanking, choose, erase, plan
 from memory.forgetting.blanking import Sought
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.plan import How, Plan
 from memory.recall import index
 from memory.recall.search import Hit, Search
-from memory.store import erasure, memories, passages, questions, word_index
+from memory.store import erasure, filtered, memories, passages, questions, word_index
 from memory.store.database import Database, Reader, Transaction
 from memory.store.erasure import Erasure
 from memory.store.memories import Memory
@@ -162,27 +164,41 @@ class Forgetting:
                 await self._task
 
     async def preview(
-        self, context: Context, words: str, *, limit: int = 10, may_all: bool = False, reply_to: str | None = None
+        self,
+        context: Context,
+        said: str | Filters,
+        *,
+        limit: int = 10,
+        may_all: bool = False,
+        reply_to: str | None = None,
     ) -> ForgetPreview | None:
-        """Returns what `words`, typed after /forget, mean, with up to `limit` memories to show; None without a match.
+        """Returns what was `said` after /forget, with up to `limit` memories to show; None without a match.
 
-        Without words it is the message `reply_to` (the platform's id). `may_all` is set where the person asking may
-        have all of a group erased. Raises `NotFound`, `NotYours` and `Derived` for a memory's id.
+        If nothing was said it is the message `reply_to` (the platform's id). `may_all` is set where the person asking
+        may have all of a group erased. Raises `NotFound`, `NotYours` and `Derived` for a memory's id, and
+        `UnknownFilter` and `UnreadFilter`.
         """
+        asked = await self._read(context, said) if isinstance(said, str) else said
         hits: list[Hit] = []
-        if choose.is_query(words):
-            hits = await self._search.find(context.scope, words, timezone=context.timezone, limit=_FOUND)
+        if choose.is_query(asked.words):
+            hits = await self._search.find(
+                context.scope, asked.words, timezone=context.timezone, limit=_FOUND, filters=asked
+            )
         found = [hit.memory.id for hit in hits if hit.memory is not None]
         heard = [hit.passage.message.id for hit in hits if hit.passage is not None]
 
         def act(reader: Reader) -> ForgetPreview | None:
             asker = _asker(reader, context, may_all)
             selection = choose.understand(
-                reader, asker, words, now=self._now(), found=found, heard=heard, reply_to=reply_to
+                reader, asker, asked, now=self._now(), found=found, heard=heard, reply_to=reply_to
             )
             return None if selection is None else _preview(reader, asker, selection, limit)
 
         return await self._database.read(act)
+
+    async def _read(self, context: Context, said: str) -> Filters:
+        today = dates.local_date(self._now(), context.timezone)
+        return await self._database.read(lambda reader: filtered.read(reader, context.scope, said, today))
 
     async def preview_of(
         self, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False

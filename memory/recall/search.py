@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from memory import dates, periods
 from memory.dates import month_at
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
+from memory.filters import NO_FILTERS, Filters
 from memory.periods import Range
 from memory.recall import index, late, rank
 from memory.recall.bm25 import bm25, idf, table
@@ -29,7 +30,7 @@ from memory.recall.embedding import EmbeddedQuestion, Embedding
 from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
-from memory.store import documents, entities, insights, memories, passages, people
+from memory.store import documents, entities, filtered, insights, memories, passages, people
 from memory.store.database import Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
@@ -91,6 +92,13 @@ class Hit:
     parts: dict[str, float] = field(default_factory=dict)
 
     @property
+    def doc(self) -> int:
+        if self.memory is not None:
+            return documents.of_memory(self.memory.id)
+        assert self.passage is not None
+        return documents.of_message(self.passage.message.id)
+
+    @property
     def text(self) -> str:
         if self.memory is not None:
             return f"{self.memory.key} {self.memory.value}"
@@ -120,7 +128,8 @@ class Query:
     """An analysed question.
 
     The first of `parts` is the whole question; the others are the single questions in it, if it has several. `times`
-    are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over.
+    are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over;
+    if `only` is set, all others are passed over, too.
     """
 
     text: str
@@ -129,6 +138,11 @@ class Query:
     only_time: bool
     asker_id: int | None
     besides: frozenset[int]
+    only: frozenset[int] | None = None
+
+    def passes(self, doc: int) -> bool:
+        """Returns whether a document may answer."""
+        return doc not in self.besides and (self.only is None or doc in self.only)
 
     @property
     def terms(self) -> list[str]:
@@ -183,11 +197,12 @@ class Search:
         weights: Weights | None = None,
         besides: Set[int] = frozenset(),
         older_reflections: bool = True,
+        filters: Filters = NO_FILTERS,
     ) -> list[Hit]:
         """Returns the best `limit` memories and passages of the scope for `text`, best first.
 
         `besides` are the ids of messages to pass over: the question's own. Without `older_reflections` only the latest
-        reflection is searched.
+        reflection is searched. With `filters` only what meets all of them is.
         """
         weights = weights or self._weights
         query = self._query(scope, text, timezone, besides)
@@ -199,10 +214,15 @@ class Search:
         vectors = None if self._embedding is None else self._embedding.vectors
 
         def looked_for(reader: Reader) -> Query:
+            narrowed = query
+            if filters.given:
+                allowed = filtered.allowed(reader, scope, filters, timezone)
+                docs = [*map(documents.of_memory, allowed.memory_ids), *map(documents.of_message, allowed.message_ids)]
+                narrowed = replace(query, only=frozenset(docs))
             if older_reflections:
-                return query
+                return narrowed
             older = map(documents.of_memory, insights.older(reader, scope))
-            return replace(query, besides=query.besides.union(older))
+            return replace(narrowed, besides=query.besides.union(older))
 
         def by_index(reader: Reader) -> list[Hit]:
             if not index.is_whole(reader):
@@ -211,9 +231,11 @@ class Search:
                 raise _Behind
             return _by_index(reader, scope, looked_for(reader), weights, vectors, limit=limit, now=self._now())
 
-        hits = await self._with_index(
-            by_index, lambda reader: _by_substring(reader, scope, looked_for(reader), limit=limit)
-        )
+        def by_substring(reader: Reader) -> list[Hit]:
+            asked = looked_for(reader)
+            return _only(asked, _by_substring(reader, scope, asked, limit=_unranked(asked, limit)), limit=limit)
+
+        hits = await self._with_index(by_index, by_substring)
         if self._reranker is None:
             return hits
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
@@ -334,11 +356,21 @@ def _by_index(
     now: int,
 ) -> list[Hit]:
     if query.only_time:
-        return _by_time(reader, scope, query, limit=limit)
+        return _only(query, _by_time(reader, scope, query, limit=_unranked(query, limit)), limit=limit)
     ranked = _ranked(reader, scope, query, weights, vectors, limit=limit * _OVER_FETCH)
     bent = _bent(reader, scope, query, ranked, now=now)
     bent.sort(key=lambda one: -one.score)
     return _fetched(reader, scope, _successors_first(bent), limit=limit)
+
+
+def _unranked(query: Query, limit: int) -> int:
+    """Returns how many documents to fetch where filters are applied to what is fetched."""
+    return limit if query.only is None else _SCORED
+
+
+def _only(query: Query, hits: Sequence[Hit], *, limit: int) -> list[Hit]:
+    """Returns the first `limit` hits that meet the filters."""
+    return [hit for hit in hits if query.only is None or hit.doc in query.only][:limit]
 
 
 def _ranked(
@@ -380,6 +412,7 @@ def _candidates(
         # If there are more matches, only the best are scored, and frequencies can't be counted among those.
         frequencies=matches.frequencies if len(matches.found) > _SCORED else None,
     )
+    matching = [one for one in matches.found if query.only is None or one.doc in query.only]
     found = {
         match.doc: Candidate(
             doc=match.doc,
@@ -389,7 +422,7 @@ def _candidates(
             about=match.about,
             at=match.at,
         )
-        for match in _best_by_words(query.terms, matches.found, statistics)
+        for match in _best_by_words(query.terms, matching, statistics)
     }
     named = {
         documents.of_memory(i) for entity in entities.matching(reader, scope, query.text) for i in entity.memory_ids
@@ -398,8 +431,7 @@ def _candidates(
     if weights.lent > 0:
         for row in passages.standing_around(reader, scope, [c.spot for c in found.values() if c.spot is not None]):
             found.setdefault(documents.of_message(row["id"]), _said(row))
-    for doc in query.besides & found.keys():
-        del found[doc]
+    found = {doc: candidate for doc, candidate in found.items() if query.passes(doc)}
     for doc, candidate in found.items():
         candidate.named = doc in named
     candidates = list(found.values())

@@ -7,7 +7,7 @@ what is current is listed or offered.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,16 +40,26 @@ class Shelf:
         return sum(self.counts.values())
 
 
-def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str, limit: int, page: int) -> Shelf:
+def shelf(
+    reader: Reader,
+    scope: Scope,
+    kinds: Sequence[Kind],
+    *,
+    category: str,
+    limit: int,
+    page: int,
+    only: Collection[int] | None = None,
+) -> Shelf:
     """The page with the number `page` from 1, or the last one where there are fewer, of the live rows of these kinds.
 
-    They are grouped by kind and category, the ones that matter first in each; with a `category` only those.
+    They are grouped by kind and category, the ones that matter first in each; with a `category` only those, with `only`
+    only those with these ids.
     """
     within = scope.predicate("m")
-    of_these: tuple[Parameter, ...] = (kinds, category, *within.parameters)
+    of_these: tuple[Parameter, ...] = (kinds, category, only, only, *within.parameters)
     rows = reader.all(
         "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
-        f" and ? in ('', m.category) and {LIVE} and {within.sql} group by m.kind, m.category",
+        f" and ? in ('', m.category) and {_AMONG} and {LIVE} and {within.sql} group by m.kind, m.category",
         of_these,
     )
     counts = {(row["kind"], row["category"]): int(row["n"]) for row in rows}
@@ -57,7 +67,7 @@ def shelf(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str,
     first = (min(max(page, 1), pages) - 1) * limit
     found = reader.all(
         "select m.id from memories m where m.kind in (select value from json_each(?)) and ? in ('', m.category)"
-        f" and {LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
+        f" and {_AMONG} and {LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
         " m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*of_these, limit, first),
     )
@@ -111,6 +121,8 @@ _THEIRS: Final = (
     "(? or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"
 )
+#: One of the given ids; any if none are given.
+_AMONG: Final = "(? is null or m.id in (select value from json_each(?)))"
 #: What a memory is known by.
 _SAYS: Final = (
     "(m.key || ' ' || m.value || ' ' || m.topic || ' ' || m.subject || ' ' ||"

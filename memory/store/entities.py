@@ -126,13 +126,17 @@ def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
 
 def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
     """Returns the entity called `name` here, by normal form or alias, else as a word of just one person's name."""
-    return max(_called(reader, scope, [name]), key=lambda known: known.mentions, default=None)
+    return max(called(reader, scope, name), key=lambda known: known.mentions, default=None)
 
 
-def linked(reader: Reader, scope: Scope, names: Sequence[str]) -> list[int]:
-    """Returns the ids of this scope's memories that name any of `names`, each once, newest first."""
-    found = _called(reader, scope, names)
-    return sorted({memory_id for known in found for memory_id in known.memory_ids}, reverse=True)
+def called(reader: Reader, scope: Scope, name: str) -> list[Entity]:
+    """Returns the entities called `name` here; several if they are of different types."""
+    everybody, wanted = _names(reader, scope), normal_form(name)
+    hits = [known.entity for known in everybody if wanted in known.forms] if wanted else []
+    if not hits:
+        hits = [known.entity for known in everybody if wanted in known.words]
+        hits = hits if len(hits) == 1 else []
+    return _seen(reader, scope, list({named.ids: named for named in hits}.values()))
 
 
 def matching(reader: Reader, scope: Scope, text: str) -> list[Entity]:
@@ -360,18 +364,6 @@ class _Known:
     entity: Entity
     forms: frozenset[str]
     words: frozenset[str]
-
-
-def _called(reader: Reader, scope: Scope, names: Sequence[str]) -> list[Entity]:
-    everybody = _names(reader, scope)
-    found: dict[tuple[int, ...], Entity] = {}
-    for wanted in filter(None, map(normal_form, names)):
-        hits = [known.entity for known in everybody if wanted in known.forms]
-        if not hits:
-            hits = [known.entity for known in everybody if wanted in known.words]
-            hits = hits if len(hits) == 1 else []
-        found |= {named.ids: named for named in hits}
-    return _seen(reader, scope, list(found.values()))
 
 
 def _names(reader: Reader, scope: Scope, *, within: str | None = None) -> list[_Known]:

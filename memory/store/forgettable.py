@@ -54,6 +54,21 @@ def messages(
     return sorted(found, reverse=True)
 
 
+def naming(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Row]:
+    """Returns the messages within reach that contain any of these spellings, as rows of id and text.
+
+    The text holds the tool calls of a message, too.
+    """
+    return reader.all(
+        "select m.id, m.text || ' ' || ifnull(m.tool_calls, '') as text from messages m where m.erased_at is null"
+        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || ifnull(m.tool_calls, ''), s.value) > 0"
+        "   or instr(lower(m.text || ' ' || ifnull(m.tool_calls, '')), s.value) > 0) and"
+        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
+        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
+        (*reach, spellings),
+    )
+
+
 def messages_here(reader: Reader, session_id: int, reach: Reach) -> list[int]:
     """Returns the messages of a session that the owners hold or the authors said."""
     return reader.ids(

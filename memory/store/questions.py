@@ -19,13 +19,17 @@ _WORTH_TELLING_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """An open question. `preset` is the choice that a plain "yes" takes."""
+    """An open question. `preset` is the choice that a plain "yes" takes.
+
+    `asked_again` is set once the person was asked a second time because their answer was unclear.
+    """
 
     id: int
     purpose: str
     payload: str
     choices: tuple[str, ...]
     preset: str
+    asked_again: bool = False
 
 
 def ask(
@@ -69,6 +73,16 @@ def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Ques
         (session_id, asker_id, now),
     )
     return None if row is None else _question(row)
+
+
+def ask_again(tx: Transaction, question_id: int) -> bool:
+    """Notes that an open question is put a second time; returns False if it was already, or is no longer open."""
+    row = tx.one(
+        "update questions set payload = json_set(payload, '$.asked_again', 1) where id = ? and state = 'open'"
+        " and json_extract(payload, '$.asked_again') is null returning id",
+        (question_id,),
+    )
+    return row is not None
 
 
 def withdraw(tx: Transaction, turn_id: int) -> None:
@@ -126,7 +140,10 @@ def drop_unanswered(tx: Transaction, identity_ids: Sequence[int]) -> None:
     )
 
 
-_QUESTION = "select q.id, q.purpose, q.payload, q.choices, q.preset from questions q"
+_QUESTION = (
+    "select q.id, q.purpose, q.payload, q.choices, q.preset,"
+    " json_extract(q.payload, '$.asked_again') is not null as asked_again from questions q"
+)
 
 
 def _question(row: Row) -> Question:
@@ -136,4 +153,5 @@ def _question(row: Row) -> Question:
         payload=row["payload"],
         choices=tuple(json.loads(row["choices"])),
         preset=row["preset"],
+        asked_again=bool(row["asked_again"]),
     )

@@ -7,21 +7,25 @@ anywhere, the same call goes on. Nothing is doubled. Once undone, it has never b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
+
+import structlog
 
 from memory.context import Context, anew
 from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
 from memory.runtime import Runtime
-from memory.store import history, imports, memories
+from memory.store import history, imports, memories, people
 from memory.store.database import Database, Reader, Transaction
 from memory.store.imports import Import, ImportCounts
-from memory.transfer import export, homes, ingest, undo_import
+from memory.transfer import export, exported_files, homes, ingest, undo_import
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Mask, Material, Ownership, Skipped, together
@@ -59,6 +63,9 @@ _OUT: Final = 100
 #: Called with the number of messages and memories looked at since the last call.
 Progress: TypeAlias = Callable[[int], None]
 T = TypeVar("T")
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,27 @@ class Transfer:
             )
 
         return await self._database.read(act)
+
+    async def files_of(self, context: Context) -> dict[int, Path]:
+        """Returns the exports beside the store that hold the speaker's memory, under any of their accounts.
+
+        They are named by their inode numbers, with which a question can remember them.
+        """
+        accounts = await self._database.read(lambda reader: _accounts(reader, anew(reader, context)))
+        folder = self._database.path.parent / exported_files.FOLDER
+        return await asyncio.to_thread(exported_files.of_person, folder, accounts)
+
+    async def remove_files(self, context: Context, numbers: Collection[int]) -> int:
+        """Removes those of the person's exports that have one of these inode numbers. Returns how many are gone."""
+        removed = 0
+        for number, path in (await self.files_of(context)).items():
+            if number in numbers:
+                try:
+                    path.unlink(missing_ok=True)
+                    removed += 1
+                except OSError as exc:
+                    log.warning("export.not_removed", file=path.name, error=str(exc), fix="delete it by hand")
+        return removed
 
     async def known(self) -> list[Known]:
         """Returns the people and groups of this store, the last seen first."""
@@ -293,3 +321,9 @@ def _by_id(reader: Reader, import_id: int) -> Import:
 
 def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
+    """Returns the accounts of the person speaking, linked ones included."""
+    known = [people.account(reader, one) for one in people.linked(reader, context.scope.speakers)]
+    return {(one.platform, one.user_id) for one in known if one is not None}

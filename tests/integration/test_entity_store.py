@@ -47,7 +47,8 @@ async def named(memory: Service, context: Context, text: str) -> list[str]:
 
 
 async def linked(memory: Service, context: Context, name: str) -> list[int]:
-    return await memory.database.read(lambda reader: entities.linked(reader, context.scope, [name]))
+    known = await memory.database.read(lambda reader: entities.called(reader, context.scope, name))
+    return sorted({memory_id for one in known for memory_id in one.memory_ids}, reverse=True)
 
 
 async def merge(memory: Service, context: Context, keep_id: int, other_id: int) -> None:

@@ -122,3 +122,39 @@ async def test_the_nearest_is_offered_as_such_and_a_stranger_to_all_words_is_not
         await bench.say("/forget qwertz")
         assert bench.screen.texts[-1] == Texts("en")("forget.nothing")
         assert await bench.remembered() != []
+
+
+@pytest.mark.parametrize(
+    ("answers", "stays"),
+    [
+        (["maybe", "2"], True), (["not sure", "yes please"], False), (["hm", "sí"], False), (["也许", "好的"], False),
+        (["7", "sure"], False), (["yes but not now", "no"], True),
+    ],
+)  # fmt: skip
+async def test_an_unclear_answer_is_asked_about_once(bench: Bench, answers: list[str], stays: bool) -> None:
+    """Somebody who hesitates has not gone on to something else."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        await bench.say("/forget lisbon")
+        unclear, clear = answers
+        await bench.say(unclear)
+        assert "Please answer" in bench.screen.texts[-1] or "请回答" in bench.screen.texts[-1]
+        assert await bench.remembered() != [] and bench.model.requests == bench.model.requests[:1]
+        await bench.say(clear)
+        assert ("I live in Lisbon" in await said(bench)) is (clear in ("2", "no"))
+        assert (await bench.remembered() != []) is (clear == "no")
+        assert stays is (clear in ("2", "no"))
+
+
+async def test_who_stays_unclear_has_gone_on_to_something_else(bench: Bench) -> None:
+    """The second time it is an ordinary message, and a later yes answers nothing."""
+    async with bench.running():
+        await learned(bench, "I live in Lisbon")
+        before = len(bench.model.requests)
+        await bench.say("/forget lisbon")
+        await bench.say("maybe")
+        assert len(bench.model.requests) == before
+        await bench.say("hmm")
+        assert len(bench.model.requests) == before + 1
+        await bench.say("yes")
+        assert [memory.value for memory in await bench.remembered()] == ["Lisbon"]

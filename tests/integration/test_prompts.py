@@ -122,7 +122,7 @@ async def test_a_model_that_reads_less_than_it_is_said_to_answers_everything(
         for n in range(30):
             bench.clock.move(minutes=1)
             await bench.say(f"story {n}: " + "it rained and we walked on through the wood. " * 16)
-    assert bench.screen.texts[1:] == ["All right."] * 29 and bench.screen.texts[0].startswith("All right.")
+    assert len(bench.screen.texts) == 30 and all(text.startswith("All right.") for text in bench.screen.texts)
     assert model.refused <= 6
 
 

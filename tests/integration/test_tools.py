@@ -311,3 +311,19 @@ async def test_what_was_forgotten_does_not_come_back_by_the_replies_that_told_it
         hits = await bench.memory.search(context, "peanuts allergic eat", limit=20)
         assert all("eanuts" not in hit.text for hit in hits)
         assert any("what must I not eat" in hit.text for hit in hits)
+
+
+async def test_search_takes_filters_and_says_which_can_not_be_read(bench: Bench) -> None:
+    """A model asks for what was told last month as for what is about health; a wrong filter finds nothing silently."""
+    async with bench.running():
+        allergy = await kept(bench, "I'm allergic to peanuts")
+        bench.clock.move(days=3)
+        tea = await kept(bench, "I like tea with peanuts")
+        by_category = await use(bench, "search_memory", query="peanuts", category="health")
+        assert allergy.short_id in by_category and tea.short_id not in by_category
+        assert tea.short_id in (recent := await use(bench, "search_memory", since="yesterday"))
+        assert allergy.short_id not in recent
+        earlier = await use(bench, "search_memory", query="re:peanuts", until="yesterday")
+        assert allergy.short_id in earlier and tea.short_id not in earlier
+        assert "“banana”" in await use(bench, "search_memory", query="tea", since="banana")
+        assert "filter" in await use(bench, "search_memory")

@@ -337,9 +337,9 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 m_1 · you like tea
                 You said: “I like tea”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
         """)
@@ -364,9 +364,9 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 m_1 · you like chess
                 You said: “I like chess”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: this memory only
@@ -378,9 +378,9 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 m_2 · you like opera
                 You said: “I like opera”
                 Memories: 1. Messages: 1. My answers that quote them: 1.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: no
@@ -390,9 +390,9 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 m_2 · you like opera
                 You said: “I like opera”
                 Memories: 1. Messages: 2. My answers that quote them: 2.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: what is on at the opera?
@@ -403,9 +403,9 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
                 You said: “what is on at the opera?”
                 You said: “I like opera”
                 Memories: 1. Messages: 3. My answers that quote them: 3.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
             Ada: yes
@@ -870,9 +870,9 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Remora: 要忘掉全部吗？
                 m_3 · 你喜欢绿茶
                 记忆：1 条。消息：0 条。引用它们的回答：0 条。
-                – 连同原话（或直接回答“是”）：那些消息也会永久清除
-                – 仅此记忆：消息仍留在聊天记录中，但我不再从中学习，也不再想起
-                – 否：一切不变
+                1. 连同原话（或直接回答“是”）：那些消息也会永久清除
+                2. 仅此记忆：消息仍留在聊天记录中，但我不再从中学习，也不再想起
+                3. 否：一切不变
                 [连同原话] [仅此记忆] [否]
             Ada: 仅此记忆
             Remora: 已忘掉：记忆 1 条，由它们归纳的记忆 1 条。

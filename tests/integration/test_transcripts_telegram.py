@@ -129,9 +129,9 @@ async def test_buttons_answer_a_question_in_its_place(telegram: Control, tmp_pat
             Remora: Forget this?
                 m_1 · you like tea
                 Memories: 1. Messages: 0. My answers that quote them: 0.
-                – and the words (or just yes): I also erase those messages for good
-                – this memory only: the messages stay in our history, but I no longer learn from them or recall them
-                – no: nothing changes
+                1. and the words (or just yes): I also erase those messages for good
+                2. this memory only: the messages stay in our history, but I no longer learn from them or recall them
+                3. no: nothing changes
                 [and the words]
                 [this memory only] [no]
         """)

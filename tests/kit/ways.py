@@ -14,6 +14,7 @@ from typing import TypeAlias
 import pytest
 
 from memory.errors import MemoryFault, NotFound
+from memory.filters import no_group
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
 from memory.people.oversight import Overseer
@@ -173,6 +174,20 @@ async def _leafed(world: World, spot: Spot) -> object:
     listed = sum(len(shelf.memories) for shelf in shown)
     if listed != shown[0].total:
         world.amiss.append(f"pages: {spot} is told of {shown[0].total} memories and shown {listed}")
+    return shown
+
+
+async def _filtered(world: World, spot: Spot) -> object:
+    """What is listed and found under the name of everybody's friends, and since ever."""
+    context, service = await world.context(spot), world.service
+    words = [canary.word for canary in world.canaries if canary.kind in ("fri", "sty")]
+    shown: list[object] = []
+    for text in ["since:2000", *(f"about:{word}" for word in words)]:
+        filters = await service.browse.filters(context, text, group_of=no_group)
+        shown.append(await service.browse.shelf(context, TIERS[2], filters=filters, limit=1_000, page=1))
+    for word in words[-_LATEST:]:
+        filters = await service.browse.filters(context, f"about:{word}", group_of=no_group)
+        shown.append(await service.search(context, word, limit=50, filters=filters))
     return shown
 
 
@@ -451,6 +466,7 @@ WAYS: dict[str, Way] = {
     "look": Way(methods=("Turns.look", "Turns.understood", "Turns.begin"), read=_looked, shows=_everything),
     "answered anew": Way(methods=("Turns.again", "Turns.resume"), read=_answered_anew, shows=_nothing),
     "at hand": Way(methods=("Turns.at_hand",), read=_at_hand, shows=_nothing),
+    "filtered": Way(methods=("Browse.filters",), read=_filtered, shows=_friends_here),
     "pages": Way(methods=("Browse.shelf",), read=_leafed, shows=_learned),
     "completions": Way(methods=("Browse.offered",), read=_completed, shows=_learned),
     "one": Way(methods=("Browse.one",), read=_alone, shows=_learned),

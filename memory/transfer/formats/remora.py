@@ -31,6 +31,9 @@ VERSION: Final = 1
 #: Stands for the owner of the export, so that the export can become another owner's, such as their new account's.
 OWNER: Final = Person(platform="", user_id="")
 _OWNER: Final = "owner"
+#: The beginning of a page, and what stands in its second line before a person's account.
+PAGE_TITLE: Final = "# What Remora remembers of "
+PAGE_FOR: Final = ", for "
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -103,7 +106,7 @@ def iso(moment: int) -> str:
 def page(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages: Sequence[Fields]) -> str:
     """Returns the Markdown form, for people: what holds now by category, what held before, and the messages."""
     name = of.get("name") or of.get("user_id") or of.get("chat") or "everybody"
-    parts = [f"# What Remora remembers of {_inline(str(name))}", f"Exported on {iso(exported_at)[:10]}."]
+    parts = [f"{PAGE_TITLE}{_inline(str(name))}", f"Exported on {iso(exported_at)[:10]}{_page_of(of)}."]
     said = {message["n"]: message for message in messages}
     profile = [one for one in memories if one["kind"] in ("profile", "directive") and _holds(one)]
     _section(parts, "Profile", [f"**{one['key']}**: {_inline(one['value'])}" for one in profile])
@@ -121,6 +124,16 @@ def page(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages: 
          for one in messages],
     )  # fmt: skip
     return "\n\n".join(parts) + "\n"
+
+
+def page_line(platform: str, user_id: str) -> str:
+    """Returns the end of the line by which a page tells which person's memory it holds."""
+    return f"{PAGE_FOR}{_inline(f'{platform}:{user_id}')}."
+
+
+def _page_of(of: Fields) -> str:
+    person_of = of.get("kind") == "person" and of.get("user_id")
+    return page_line(str(of.get("platform")), str(of["user_id"])).removesuffix(".") if person_of else ""
 
 
 def _told(one: Fields, said: Mapping[int, Fields]) -> str:

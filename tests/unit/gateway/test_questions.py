@@ -22,7 +22,7 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
         ("是的", "yes"),
         ("no", "no"),
         ("不要", "no"),
-        ("maybe", None),
+        ("maybe", questions.UNCLEAR),
         ("yes please", "yes"),
         ("Sí, por favor", "yes"),
         ("ja, bitte!", "yes"),
@@ -33,9 +33,9 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
         ("nein danke", "no"),
         ("Non merci", "no"),
         ("いいえ。", "no"),
-        ("ja, aber erst morgen", None),
+        ("ja, aber erst morgen", questions.UNCLEAR),
         ("please", None),
-        ("yes please do it later", None),
+        ("yes please do it later", questions.UNCLEAR),
     ],
 )
 def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
@@ -53,6 +53,32 @@ def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -
 )  # fmt: skip
 def test_what_cant_be_undone_takes_the_very_word(typed: str, taken: str | None) -> None:
     """An "ok" to something else must not erase a person's everything, nor be lost as a no."""
+    assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
+
+
+CHOICES = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("1", "words"), ("2", "memory"), ("3.", "no"), ("(2)", "memory"), ("option 2", "memory"), ("２", "memory"),
+        ("the second one", "memory"), ("der zweite", "memory"), ("第二个", "memory"), ("la segunda", "memory"),
+        ("go ahead", "words"), ("Of course!", "words"), ("没问题", "words"), ("adelante", "words"), ("d'accord", "words"),
+        ("4", questions.UNCLEAR), ("0", questions.UNCLEAR), ("not sure", questions.UNCLEAR), ("hmm…", questions.UNCLEAR),
+        ("weiß nicht", questions.UNCLEAR), ("no sé", questions.UNCLEAR), ("也许", questions.UNCLEAR),
+        ("yes but keep the words", questions.UNCLEAR), ("2 eggs and flour", None), ("ok, what is for dinner?", None),
+        ("I am not sure that he is right", None), ("yes I went to the market with Ben today", None),
+    ],
+)  # fmt: skip
+def test_a_choice_is_taken_by_its_number_and_a_doubtful_answer_is_known_as_such(typed: str, taken: str | None) -> None:
+    """People answer a list by number, and hesitate before something that can't be undone."""
+    assert questions.typed(CHOICES, typed) == taken
+
+
+@pytest.mark.parametrize(("typed", "taken"), [("1", questions.UNSURE), ("2", "no"), ("go ahead", questions.UNSURE)])
+def test_a_number_alone_never_does_what_takes_the_very_word(typed: str, taken: str) -> None:
+    """A number may be meant for something else on the screen."""
     assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
 
 

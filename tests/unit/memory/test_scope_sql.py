@@ -48,6 +48,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/documents.py:kind_of": (1, _INDEXER),
     "store/forgettable.py:messages_of": (1, _THEIRS),
     "store/forgettable.py:messages_here": (1, _THEIRS),
+    "store/forgettable.py:naming": (1, _THEIRS),
     "store/forgettable.py:messages_of_people": (1, "ids of what is a person's own, for the eraser"),
     "store/forgettable.py:memories_of_people": (1, "ids of what is a person's own or about them, for the eraser"),
     "store/forgettable.py:owners_of": (1, _ERASED),

@@ -1,0 +1,175 @@
+"""Filters typed among words: `bicycle since:march topic:"new roof"` means words and two filters.
+
+Invariants: pure. The words of a request and its filters are told apart in one way for every command and tool. A filter
+that can't be read is refused, never ignored, because the request would find or forget more than was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, Literal, TypeAlias, get_args
+
+from memory import periods
+from memory.errors import UnknownFilter, UnreadFilter
+from memory.periods import Range
+
+Name: TypeAlias = Literal["category", "topic", "about", "place", "since", "until", "on"]
+#: The filters that name a time.
+TIMES: Final = ("since", "until", "on")
+NAMES: Final[Mapping[str, Name]] = {
+    **{name: name for name in get_args(Name)},
+    "类别": "category", "分类": "category", "主题": "topic", "话题": "topic", "关于": "about", "地点": "place",
+    "自从": "since", "从": "since", "直到": "until", "到": "until", "日期": "on",
+}  # fmt: skip
+
+_KNOWN: Final = "|".join(sorted(NAMES, key=len, reverse=True))
+#: A name is followed by its value at once or after a space. What is no known name may as well be a word with a colon,
+#: such as an address, unless letters stand on both sides of it.
+_HEAD: Final = re.compile(
+    rf"(?<!\S)(?:(?P<name>{_KNOWN})[ \t]?[:：]\s{{0,3}}(?=\S)|(?P<unknown>[a-z]{{2,20}}):(?=[^\W\d_]))", re.IGNORECASE
+)
+_QUOTED: Final = re.compile(r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|「([^」\n]+)」|『([^』\n]+)』')
+#: Around a value an apostrophe may do as well.
+_VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]+)'(?!\S)")
+_SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
+#: What a date may need before it to be read as one: "march" alone may be a walk.
+_BEFORE_DATES: Final = ("", "in ", "on ")
+#: The most words that an unquoted value may have.
+_MOST_WORDS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The memories that a list shows under one heading: of these kinds and, unless it is empty, of this category."""
+
+    kinds: tuple[str, ...]
+    category: str = ""
+
+
+#: Returns the group that people call by a name, in any language.
+GroupOf: TypeAlias = Callable[[str], Group | None]
+
+
+def no_group(_name: str) -> None:
+    """Returns None: no groups are known by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """One filter with its value as typed. `period` is set for a time; `group` where the value names a group."""
+
+    name: Name
+    value: str
+    period: Range | None = None
+    group: Group | None = None
+
+    @property
+    def written(self) -> str:
+        """The filter as it could be typed."""
+        return f'{self.name}:"{self.value}"' if " " in self.value else f"{self.name}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """A request: its words, and the filters that everything found has to meet."""
+
+    words: str = ""
+    given: tuple[Filter, ...] = ()
+
+    @property
+    def written(self) -> str:
+        """The request as it could be typed."""
+        return " ".join([*([self.words] if self.words else []), *(one.written for one in self.given)])
+
+    def without(self, one: Filter) -> Filters:
+        return replace(self, given=tuple(other for other in self.given if other != one))
+
+
+NO_FILTERS: Final = Filters()
+
+
+def read(
+    text: str, today: date, *, group_of: GroupOf = no_group, is_known: Callable[[Name, str], bool] = lambda *_: False
+) -> Filters:
+    """Returns the words and filters of `text`, said on `today`.
+
+    A value is quoted, or it is one word, or as many words as name something: a time, or what `is_known` says is known
+    under this filter. Raises `UnknownFilter` and `UnreadFilter`.
+    """
+    quotations = [quotation.span() for quotation in _QUOTED.finditer(text)]
+    heads = [head for head in _HEAD.finditer(text) if not any(begin < head.start() < end for begin, end in quotations)]
+    words, given, done = "", list[Filter](), 0
+    for nth, head in enumerate(heads):
+        if head["name"] is None:
+            raise UnknownFilter(f"There is no filter {head['unknown']!r}.", name=head["unknown"].lower())
+        words += " " + text[done : head.start()]
+        stop = next((one.start() for one in heads[nth + 1 :]), len(text))
+        name = NAMES[head["name"].lower()]
+        if (quoted := _VALUE.match(text, head.end())) is not None:
+            value, done = _inside(quoted), quoted.end()
+        else:
+            value = _unquoted(name, text[head.end() : stop], today, group_of, is_known)
+            done = head.end() + len(value)
+        given.append(meant(name, value, today, group_of=group_of))
+    words = " ".join(f"{words} {text[done:]}".split())
+    if (quoted := _QUOTED.fullmatch(words)) is not None:
+        words = _inside(quoted)
+    return Filters(words=words, given=tuple(given))
+
+
+def meant(name: Name, value: str, today: date, *, group_of: GroupOf = no_group) -> Filter:
+    """Returns the filter `name` with this value. Raises `UnreadFilter` for a time or category that there is not."""
+    value = " ".join(value.split())
+    group = group_of(value) if name in ("category", "topic") else None
+    period = _period(name, value, today) if name in TIMES else None
+    if not value or (name in TIMES and period is None) or (name == "category" and group is None):
+        raise UnreadFilter(f"{name}:{value} can't be read.", name=name, value=value)
+    return Filter(name=name, value=value, period=period, group=group)
+
+
+def span(text: str) -> Range | None:
+    """Returns the days of `2026-05-01..2026-05-07`; None for anything else."""
+    found = _SPAN.fullmatch(text)
+    try:
+        first, last = sorted(date.fromisoformat(day) for day in found.groups()) if found else (None, None)
+    except ValueError:
+        return None
+    return None if first is None or last is None else Range(first=first, last=last, start=0, end=len(text))
+
+
+def _inside(quoted: re.Match[str]) -> str:
+    """Returns what stands between quotation marks."""
+    return str(next(filter(None, quoted.groups())))
+
+
+def _unquoted(name: Name, text: str, today: date, group_of: GroupOf, is_known: Callable[[Name, str], bool]) -> str:
+    """Returns the beginning of `text` that is the value: the most words that name something, else the first word."""
+    ends = [word.end() for word in re.finditer(r"\S+", text)][:_MOST_WORDS]
+    for end in reversed(ends[1:]):
+        value = text[:end]
+        if name in TIMES:
+            is_meant = _period(name, value, today) is not None
+        else:
+            is_meant = (name in ("category", "topic") and group_of(value) is not None) or is_known(name, value)
+        if is_meant:
+            return value
+    return text[: ends[0]]
+
+
+def _period(name: Name, value: str, today: date) -> Range | None:
+    """Returns the days that a value names, all of it and for sure, as far as the filter bounds them."""
+    found = span(value)
+    for before in _BEFORE_DATES:
+        named = periods.ranges(before + value, today)
+        if found is None and len(named) == 1 and not named[0].vague:
+            all_of_it = named[0].start <= len(before) and named[0].end == len(before) + len(value)
+            found = named[0] if all_of_it else None
+    if found is None:
+        return None
+    first = date.min if name == "until" else found.first
+    last = date.max if name == "since" else found.last
+    is_bounded = (name == "until" or first > date.min) and (name == "since" or last < date.max)
+    return Range(first=first, last=last, start=0, end=len(value)) if is_bounded or name == "on" else None

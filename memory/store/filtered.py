@@ -1,0 +1,179 @@
+"""The rows that meet typed filters: memories by group, topic, name, place and time, messages by name and time.
+
+Invariants: every row comes through the scope's own condition. Lists, searches and forgetting take what a filter means
+from here, so that what is listed under a filter is what is forgotten under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from memory import filters, keys, periods
+from memory.filters import Filter, Filters, GroupOf
+from memory.scope import Scope
+from memory.store import entities, forgettable, memories
+from memory.store.database import Parameter, Reader
+from memory.store.forgettable import Reach
+from memory.text import words
+
+#: The kinds that people tell or that are concluded; the others are made from them for prompts.
+_KINDS: Final = ("fact", "style", "reflection", "event")
+#: The types of an entity that may be a place; "other" is a name of unknown type.
+_PLACES: Final = ("location", "other")
+#: The letter that German and the Scandinavian languages add to a name, without an apostrophe: "Miriams".
+_GENITIVE: Final = "s"
+_NAMING: Final = ("about", "place")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The memories and messages that meet filters, by id."""
+
+    memory_ids: frozenset[int]
+    message_ids: frozenset[int]
+
+
+def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: GroupOf = filters.no_group) -> Filters:
+    """Returns the words and filters of `text`; a topic or name of several words is recognised if this scope knows it.
+
+    Raises `UnknownFilter` and `UnreadFilter`.
+    """
+
+    def is_known(name: str, value: str) -> bool:
+        if name == "topic":
+            return bool(_topics(reader, scope, value))
+        return bool(_called(reader, scope, value, places=name == "place"))
+
+    return filters.read(text, today, group_of=group_of, is_known=is_known)
+
+
+def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
+    """Returns all that meets every one of the filters, current or not."""
+    places = Reach(owners=scope.owners, places=(), authors=())
+    return Allowed(
+        memory_ids=meeting(reader, scope, given, timezone),
+        message_ids=frozenset(messages(reader, places, scope, given, timezone)),
+    )
+
+
+def meeting(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
+    """Returns the memories that meet every one of the filters, current or not."""
+    sets = [_memories(reader, scope, one, timezone) for one in given.given]
+    return frozenset.intersection(*sets) if sets else frozenset(_where(reader, scope, _KINDS))
+
+
+def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
+    """Returns the memories that meet every one of the filters and hold all their words, current or not."""
+    found = meeting(reader, scope, given, timezone)
+    terms = set(words.query_terms(given.words))
+    if not terms:
+        return found
+    held = memories.by_ids(reader, scope, sorted(found))
+    texts = {memory.id: f"{memory.key} {memory.value} {memory.subject} {memory.topic}" for memory in held}
+    phrase = given.words.casefold()
+    return frozenset(
+        memory_id for memory_id, text in texts.items() if phrase in text.casefold() or terms <= set(words.tokens(text))
+    )
+
+
+def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezone: str) -> list[int]:
+    """Returns the messages within reach that meet every one of the filters; a message has no topic and no category."""
+    if any(one.name in ("category", "topic") for one in given.given):
+        return []
+    found: set[int] | None = None
+    for one in given.given:
+        if one.period is not None:
+            some = forgettable.messages(reader, reach, said=periods.moments(one.period, timezone))
+        else:
+            is_named = naming(reader, scope, one.value)
+            rows = forgettable.naming(reader, reach, _spellings(_forms(reader, scope, one.value)))
+            some = [row["id"] for row in rows if is_named(row["text"])]
+        found = set(some) if found is None else found.intersection(some)
+    return sorted(found or (), reverse=True)
+
+
+def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
+    """Returns a predicate that is true for texts in which a name stands, in any of the spellings known here."""
+    forms = _forms(reader, scope, name)
+    return lambda text: any(entities.stands_in(form, text) for form in forms)
+
+
+def names_in(given: Filters) -> list[str]:
+    """Returns the names of people, things and places that the filters give."""
+    return [one.value for one in given.given if one.name in _NAMING]
+
+
+def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
+    """Returns the memories that meet one filter."""
+    if one.period is not None:
+        first, last = periods.moments(one.period, timezone)
+        return frozenset(_where(reader, scope, _KINDS, "m.learned_at >= ? and m.learned_at < ?", first, last))
+    found: list[int] = []
+    if one.group is not None:
+        category = one.group.category
+        found += _where(reader, scope, one.group.kinds, "? in ('', m.category)", category)
+    if one.name == "topic":
+        topics = _topics(reader, scope, one.value)
+        found += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
+    elif one.name in _NAMING:
+        found += _called(reader, scope, one.value, places=one.name == "place")
+        is_named = naming(reader, scope, one.value)
+        spelled = _spellings(_forms(reader, scope, one.value))
+        held = memories.containing(reader, scope, spelled, limit=-1)
+        found += [memory.id for memory in held if is_named(f"{memory.value} {memory.subject}")]
+    return frozenset(found)
+
+
+def _where(
+    reader: Reader, scope: Scope, kinds: Iterable[str], condition: str = "true", *parameters: Parameter
+) -> list[int]:
+    within = scope.predicate("m")
+    return reader.ids(
+        "select m.id from memories m where m.kind in (select value from json_each(?))"
+        f" and {condition} and {within.sql}",
+        (list(kinds), *parameters, *within.parameters),
+    )
+
+
+def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
+    """Returns the spellings of a topic among the memories of a scope."""
+    within = scope.predicate("m")
+    wanted = keys.normalise_value(topic)
+    rows = reader.all(
+        f"select distinct m.topic from memories m where m.topic <> '' and {within.sql}", within.parameters
+    )
+    return [row["topic"] for row in rows if wanted in (keys.normalise_value(row["topic"]), _spaced(row["topic"]))]
+
+
+def _spaced(topic: str) -> str:
+    """Returns a topic as people type it: extraction writes "new-roof" for a new roof."""
+    return keys.normalise_value(topic.replace("-", " "))
+
+
+def _called(reader: Reader, scope: Scope, name: str, *, places: bool) -> list[int]:
+    """Returns the memories linked with what is called `name` here, as a place or as anything else."""
+    known = [one for one in entities.called(reader, scope, name) if not places or one.type in _PLACES]
+    linked = [memory_id for one in known for memory_id in one.memory_ids]
+    if places:
+        return _where(reader, scope, _KINDS, "m.id in (select value from json_each(?))", linked)
+    about = forgettable.memories_about(reader, scope, name)
+    wanted = keys.normalise_value(name)
+    held = memories.containing(reader, scope, _spellings([name]), limit=-1)
+    subjects = [memory.id for memory in held if keys.normalise_value(memory.subject) == wanted]
+    return _where(reader, scope, _KINDS, "m.id in (select value from json_each(?))", [*linked, *about, *subjects])
+
+
+def _forms(reader: Reader, scope: Scope, name: str) -> list[str]:
+    """Returns the spellings under which a name stands in texts: as typed, as known here, and in the genitive."""
+    known = [spelled for one in entities.called(reader, scope, name) for spelled in (one.name, *one.aliases)]
+    forms = list(dict.fromkeys([name, *known]))
+    # "Andreas" is no genitive where somebody of that name is known.
+    return [*forms, *(f"{one}{_GENITIVE}" for one in forms if not entities.called(reader, scope, f"{one}{_GENITIVE}"))]
+
+
+def _spellings(forms: Iterable[str]) -> list[str]:
+    """Returns names in the cases in which they may stand in a text, for SQL, which folds only ASCII letters."""
+    return list(dict.fromkeys(one for form in forms for one in (form, form.lower(), form.upper(), form.title())))

@@ -1,0 +1,120 @@
+"""Words and filters, told apart in one text."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory import filters
+from memory.errors import UnknownFilter, UnreadFilter
+from memory.filters import NAMES, TIMES, Filters, Group, Name
+
+TODAY = date(2026, 11, 23)
+HEALTH = Group(kinds=("fact",), category="health")
+#: Words that no quotation mark ends, and that no filter begins.
+PLAIN = st.text("abcdefgäñ茶", min_size=1, max_size=8)
+
+
+def read(text: str) -> Filters:
+    return filters.read(
+        text,
+        TODAY,
+        group_of=lambda name: HEALTH if name in ("health", "Gesundheit") else None,
+        is_known=lambda name, value: (name, value) in (("about", "Anna Maria"), ("topic", "new roof")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "given"),
+    [
+        ("bicycle", "bicycle", []),
+        ("bicycle topic:roof", "bicycle", [("topic", "roof")]),
+        ("topic:roof leak", "leak", [("topic", "roof")]),
+        ("topic:new roof leak", "leak", [("topic", "new roof")]),
+        ("about:Anna Maria", "", [("about", "Anna Maria")]),
+        ("about:Anna Bell", "Bell", [("about", "Anna")]),
+        ("about:'Anna Bell' tea", "tea", [("about", "Anna Bell")]),
+        ("TOPIC: roof", "", [("topic", "roof")]),
+        ("a topic:“b c” d about:«e f» g", "a d g", [("topic", "b c"), ("about", "e f")]),
+        ("主题：屋顶 漏水", "漏水", [("topic", "屋顶")]),
+        ("分类:health 自从:三月", "", [("category", "health"), ("since", "三月")]),
+        ("since:last week roof", "roof", [("since", "last week")]),
+        ('"re:invent the wheel"', "re:invent the wheel", []),
+        ('say "topic:roof" twice', 'say "topic:roof" twice', []),
+        ("note: buy milk at 10:30 on https://a.example", "note: buy milk at 10:30 on https://a.example", []),
+        ("他说：好", "他说：好", []),
+    ],
+)
+def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tuple[str, str]]) -> None:
+    found = read(text)
+    assert (found.words, [(one.name, one.value) for one in found.given]) == (words, given)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("since:march", date(2026, 3, 1), date.max),
+        ("since:may", date(2026, 5, 1), date.max),
+        ("until:2026-05", date.min, date(2026, 5, 31)),
+        ("on:yesterday", date(2026, 11, 22), date(2026, 11, 22)),
+        ("on:3 May", date(2026, 5, 3), date(2026, 5, 3)),
+        ("on:2026", date(2026, 1, 1), date(2026, 12, 31)),
+        ("on:2026-05-01..2026-05-07", date(2026, 5, 1), date(2026, 5, 7)),
+        ("until:昨天", date.min, date(2026, 11, 22)),
+        ("日期:三月", date(2026, 3, 1), date(2026, 3, 31)),
+    ],
+)
+def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
+    """ "Until May" holds all of May, and "since March" begins with its first day."""
+    [one] = read(text).given
+    assert one.period is not None and (one.period.first, one.period.last) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["since:banana", "on:recently", "until:soon", "category:roof", "since:2026-13-45"])
+def test_a_value_that_means_nothing_is_refused(text: str) -> None:
+    """If it were passed over, more would be forgotten than was meant."""
+    with pytest.raises(UnreadFilter) as raised:
+        read(f"tea {text}")
+    assert text == f"{raised.value.name}:{raised.value.value}"
+
+
+def test_an_unknown_filter_is_refused_by_its_name() -> None:
+    with pytest.raises(UnknownFilter) as raised:
+        read("tea Colour:red")
+    assert raised.value.name == "colour"
+
+
+@given(
+    words=st.lists(PLAIN, max_size=3),
+    given=st.lists(
+        st.tuples(
+            st.sampled_from(sorted(set(get_args(Name)) - {*TIMES, "category"})), st.lists(PLAIN, min_size=1, max_size=3)
+        ),
+        max_size=4,
+    ),
+)
+def test_what_is_written_out_is_read_again(words: list[str], given: list[tuple[Name, list[str]]]) -> None:
+    """A button that turns the page carries the filters as text."""
+    meant = Filters(
+        words=" ".join(words), given=tuple(filters.meant(name, " ".join(value), TODAY) for name, value in given)
+    )
+    assert filters.read(meant.written, TODAY) == meant
+
+
+@given(
+    st.lists(st.sampled_from([*"ab :：\"'“”«»《》\n", *NAMES, "health", "march", "2026-05", "昨天"]), max_size=20).map(
+        "".join
+    )
+)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """And no word is made up."""
+    try:
+        found = read(text)
+    except (UnknownFilter, UnreadFilter):
+        return
+    assert all(word in text for word in found.words.split())
+    assert all(word in text for one in found.given for word in one.value.split())
