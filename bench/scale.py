@@ -43,7 +43,7 @@ from memory.recall.embed import Tokens, normalised
 from memory.recall.embedding import ORDINARY, Embedders, Embedding
 from memory.recall.search import Search
 from memory.scope import Scope, partitions_of
-from memory.store import documents, driver, people
+from memory.store import chats, documents, driver, people, scopes
 from memory.store.database import Database, Reader, Transaction
 from memory.store.vectors import Vectors, rounded
 from memory.text import words
@@ -345,11 +345,11 @@ class _Person:
 
 
 def _person(tx: Transaction, n: int) -> _Person:
-    agent = people.agent(tx, AGENT, now=START)
+    agent = scopes.agent(tx, AGENT, now=START)
     speaker = people.speaker(tx, platform="console", user_id=str(n), name=f"person{n}", now=START)
-    chat = people.chat(tx, platform="console", reference=str(n), kind="private", title="", now=START)
-    session = people.session(tx, key=f"console:{n}:-", chat_id=chat, thread=None, agent_id=agent, now=START)
-    owner = people.scope_of(tx, session, speaker.id).writes_to
+    chat = chats.chat(tx, platform="console", reference=str(n), kind="private", title="", now=START)
+    session = chats.session(tx, key=f"console:{n}:-", chat_id=chat, thread=None, agent_id=agent, now=START)
+    owner = chats.scope_of(tx, session, speaker.id).writes_to
     return _Person(identity=speaker.id, owner=owner, session=session.id)
 
 
@@ -482,9 +482,9 @@ def _questions(
     found: dict[str, Asked] = {}
     points = iter(made.points(4 * many))
     while len(found) < many:
-        session = people.session_by_key(reader, f"console:{random.integers(size.people)}:-")
+        session = chats.session_by_key(reader, f"console:{random.integers(size.people)}:-")
         assert session is not None
-        speaker = people.last_speaker(reader, session.id)
+        speaker = chats.last_speaker(reader, session.id)
         most = size.rows // size.people // SITTING * (SITTING - 1)
         row = reader.one(
             "select text from messages where session_id = ? and nth = ?",
@@ -496,7 +496,7 @@ def _questions(
         text = " ".join(said[start : start + 8])
         # What is made of function words alone asks for nothing.
         if sum(language.place[word] >= len(FUNCTION_WORDS) for word in said[start : start + 8]) >= 2:
-            scope = people.scope_of(reader, session, speaker)
+            scope = chats.scope_of(reader, session, speaker)
             found[text] = Asked(scope=scope, text=text, vector=next(points), tokens=language.asked(text))
     return list(found.values())
 

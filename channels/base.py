@@ -363,26 +363,30 @@ class Health:
 
 
 class Host(Protocol):
-    """The gateway's services for a channel."""
+    """The gateway's services for a channel. A host that inherits from here keeps the methods whose default suffices."""
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
         """All commands; those for admins are marked as such."""
+        return ()
 
     def admins(self, channel: str) -> Sequence[str]:
         """Returns the user ids of a channel's admins."""
+        return ()
 
     async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
         """Returns completions of the command's option that is being typed, best first, at most 25. It only reads.
 
         `inbound` is the command as far as it is typed; it is not kept. A person who may not speak here gets none.
         """
+        return ()
 
     async def form(self, inbound: Inbound) -> Form | None:
         """Returns the form to fill in before this command can be run, or None if it can be run as it is.
 
         The command is not kept.
         """
+        return None
 
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
         """Returns the values kept for the channel under names with that prefix. Raises `NotTaken`."""
@@ -395,21 +399,27 @@ class Host(Protocol):
 
         Raises `NotTaken` when it could not be committed.
         """
+        return
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
         """Tells that `chat` of the channel with the id `channel` goes on as `new_chat`. Raises `NotTaken`."""
+        return
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         """Tells that the bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
+        return
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         """Tells that these messages were deleted on the platform. Raises `NotTaken`."""
+        return
 
     async def stop(self, place: Place) -> bool:
         """Stops the answer that is being made at `place`, as /stop does. Returns False if none is being made."""
+        return False
 
     async def settled(self, place: Place) -> None:
         """Waits until everything said at `place` so far is answered and delivered."""
+        return
 
 
 class Channel(Protocol):

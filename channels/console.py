@@ -38,6 +38,7 @@ from channels.console_text import PlainText, printable
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings
 
     from channels.console_live import LiveText
 
@@ -393,13 +394,8 @@ class ConsoleChannel(Channel):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _session(self, host: Host) -> PromptSession[str]:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import WordCompleter
-        from prompt_toolkit.history import InMemoryHistory
-        from prompt_toolkit.input import create_input
+    def _bound_keys(self) -> KeyBindings:
         from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-        from prompt_toolkit.output import ColorDepth, create_output
 
         keys = KeyBindings()
 
@@ -425,6 +421,15 @@ class ConsoleChannel(Channel):
                 self._warned = True
                 self.remark(_LEAVES)
 
+        return keys
+
+    def _session(self, host: Host) -> PromptSession[str]:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+        from prompt_toolkit.history import InMemoryHistory
+        from prompt_toolkit.input import create_input
+        from prompt_toolkit.output import ColorDepth, create_output
+
         def changed(_buffer: object) -> None:
             self._warned = False
 
@@ -435,7 +440,7 @@ class ConsoleChannel(Channel):
             input=create_input(self._stdin),
             output=create_output(self._stdout),
             color_depth=None if self._coloured else ColorDepth.DEPTH_1_BIT,
-            key_bindings=keys,
+            key_bindings=self._bound_keys(),
             multiline=True,
             # A history file would keep text that the person may later want forgotten.
             history=InMemoryHistory(),

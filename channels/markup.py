@@ -359,7 +359,10 @@ def _read(text: str, style: _Style) -> _Page:
             if token.type == "table_close":
                 _table(page, table)
                 table = []
-        elif token.type in _BLOCKS:
+            continue
+        if token.type in _WHOLE or token.type.endswith("_open"):
+            page.block(token)
+        if token.type in _BLOCKS:
             _BLOCKS[token.type](page, token)
     return page
 
@@ -374,25 +377,7 @@ def _mark_tasks(tokens: list[Token]) -> None:
                 first.content = first.content[box.end() :]
 
 
-def _paragraph(page: _Page, token: Token) -> None:
-    page.block(token)
-
-
-def _inline_block(page: _Page, token: Token) -> None:
-    _inline(page, token, one_line="heading" in page.styles)
-
-
-def _heading_open(page: _Page, token: Token) -> None:
-    page.block(token)
-    page.open("heading", token.tag.removeprefix("h"))
-
-
-def _heading_close(page: _Page, token: Token) -> None:
-    page.close()
-
-
 def _quote_open(page: _Page, token: Token) -> None:
-    page.block(token)
     page.quotes.append(page.here())
     page.fresh = True
 
@@ -405,17 +390,7 @@ def _quote_close(page: _Page, token: Token) -> None:
     page.fresh = page.length == 0
 
 
-def _list_open(page: _Page, token: Token) -> None:
-    page.block(token)
-    page.lists.append(_List(None))
-
-
-def _list_close(page: _Page, token: Token) -> None:
-    page.lists.pop()
-
-
 def _item_open(page: _Page, token: Token) -> None:
-    page.block(token)
     box = token.meta.get("box", "")
     here = page.lists[-1]
     if token.info:
@@ -435,13 +410,7 @@ def _item_close(page: _Page, token: Token) -> None:
     page.fresh = False
 
 
-def _rule(page: _Page, token: Token) -> None:
-    page.block(token)
-    page.write("─" * 10)
-
-
 def _code_block(page: _Page, token: Token) -> None:
-    page.block(token)
     info = token.info.strip()
     language = info.split(maxsplit=1)[0] if info else ""
     if _LANGUAGE.fullmatch(language):
@@ -452,24 +421,21 @@ def _code_block(page: _Page, token: Token) -> None:
 
 
 #: Handlers of the library's tokens; other tokens need nothing.
-_BLOCKS: dict[str, Callable[[_Page, Token], None]] = {
-    "paragraph_open": _paragraph,
-    "inline": _inline_block,
-    "heading_open": _heading_open,
-    "heading_close": _heading_close,
+_BLOCKS: dict[str, Callable[[_Page, Token], object]] = {
+    "inline": lambda page, token: _inline(page, token, one_line="heading" in page.styles),
+    "heading_open": lambda page, token: page.open("heading", token.tag.removeprefix("h")),
+    "heading_close": lambda page, _: page.close(),
     "blockquote_open": _quote_open,
     "blockquote_close": _quote_close,
-    "bullet_list_open": _list_open,
-    "ordered_list_open": _list_open,
-    "bullet_list_close": _list_close,
-    "ordered_list_close": _list_close,
     "list_item_open": _item_open,
     "list_item_close": _item_close,
-    "hr": _rule,
-    "fence": _code_block,
-    "code_block": _code_block,
-    "math_block": _code_block,
+    "hr": lambda page, _: page.write("─" * 10),
+    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), lambda page, _: page.lists.append(_List(None))),
+    **dict.fromkeys(("bullet_list_close", "ordered_list_close"), lambda page, _: page.lists.pop()),
+    **dict.fromkeys(("fence", "code_block", "math_block"), _code_block),
 }
+#: Blocks without a token for their beginning and one for their end.
+_WHOLE = frozenset({"hr", "fence", "code_block", "math_block"})
 _CONTAINERS = frozenset({"blockquote_open", "list_item_open"})
 _STYLES: dict[str, _Kind] = {"strong_open": "bold", "em_open": "italic", "s_open": "strike"}
 _CLOSERS = frozenset({"strong_close", "em_close", "s_close"})

@@ -27,7 +27,7 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config
-from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
+from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.rights import close_to_others
 from gateway.pipeline.attachments import Attachments
@@ -119,7 +119,7 @@ async def opened(
     close_to_others(config, DEFAULT_DATABASE)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
-        search = _search(settings, client)
+        search, language = _search(settings, client), config.agents[config.default_agent].language
         agents = {name: _agent(spec, client, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -133,15 +133,7 @@ async def opened(
                     messages=settings.memory.extract_messages,
                 ),
                 search=search,
-                keeping=Keeping(
-                    retention=Retention(
-                        folder=settings.backup.within(config.data_dir),
-                        keep_days=settings.backup.keep_days,
-                        daily=settings.backup.daily,
-                    ),
-                    transcript_days=settings.memory.transcript_days,
-                    admins_read=settings.memory.admins_read,
-                ),
+                keeping=_keeping(config),
                 durability=settings.durability,
                 driver=driver,
             )
@@ -161,9 +153,7 @@ async def opened(
                     masking=masking,
                     defang=lambda text, growing: defang(text, growing=growing),
                 ),
-                delivery=Delivery(
-                    memory.mailbox, channels, language=config.agents[config.default_agent].language, now=now
-                ),
+                delivery=Delivery(memory.mailbox, channels, language=language, now=now),
                 nights=Worker(memory, timetables(served), now=now),
             )
             stores |= dict.fromkeys(served, store)
@@ -223,31 +213,17 @@ async def answering(
 
 def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
-    named = config.settings.channels
-    return (
-        {"console": Rules(open_to_all=True, ids=FORMATS["console"])}
-        | {
-            bot.id: Rules(
-                allow=frozenset(bot.allow),
-                admins=frozenset(bot.admins),
-                groups=frozenset(bot.groups),
-                group_members=bot.group_members,
-                ids=FORMATS[bot.platform],
-            )
-            for bot in named.telegram
-        }
-        | {
-            bot.id: Rules(
-                allow=frozenset(bot.allow),
-                admins=frozenset(bot.admins),
-                groups=frozenset(bot.groups),
-                servers=frozenset(bot.servers),
-                group_members=bot.group_members,
-                ids=FORMATS[bot.platform],
-            )
-            for bot in named.discord
-        }
-    )
+    return {"console": Rules(open_to_all=True, ids=FORMATS["console"])} | {
+        bot.id: Rules(
+            allow=frozenset(bot.allow),
+            admins=frozenset(bot.admins),
+            groups=frozenset(bot.groups),
+            servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
+            group_members=bot.group_members,
+            ids=FORMATS[bot.platform],
+        )
+        for bot in config.settings.channels.bots
+    }
 
 
 def everybody(names: Iterable[str]) -> dict[str, Rules]:
@@ -424,6 +400,15 @@ def _agent(spec: AgentSpec, client: httpx.AsyncClient, seconds: float) -> Agent:
         return Agent(spec=spec, provider=providers[0], offline=True)  # it never fails, so it needs no retries
     chain = Chain(providers, sleep=asyncio.sleep, random=random.random, now=time.monotonic, seconds=seconds)
     return Agent(spec=spec, provider=chain, offline=False, gauge=Gauge([model.context for model in spec.models]))
+
+
+def _keeping(config: Config) -> Keeping:
+    backup, memory = config.settings.backup, config.settings.memory
+    return Keeping(
+        retention=Retention(folder=backup.within(config.data_dir), keep_days=backup.keep_days, daily=backup.daily),
+        transcript_days=memory.transcript_days,
+        admins_read=memory.admins_read,
+    )
 
 
 def _agent_memory(spec: AgentSpec, client: httpx.AsyncClient) -> AgentMemory:

@@ -1,13 +1,25 @@
-"""The context that every read and write for somebody begins with: the person, the place and the scope."""
+"""The context that every read and write for somebody begins with: the person, the place and the scope.
+
+Also makes a function on a transaction a method of an open store's part: one call, one transaction.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memory.scope import Scope
-from memory.store import people
-from memory.store.database import Reader
-from memory.store.people import Session, Speaker
+from memory.store import chats, people
+from memory.store.chats import Session
+from memory.store.database import Database, Reader, Transaction
+from memory.store.people import Speaker
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Method: TypeAlias = Callable[Concatenate["Stored", P], Coroutine[Any, Any, T]]
+TimedMethod: TypeAlias = Callable[Concatenate["Timed", P], Coroutine[Any, Any, T]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +43,69 @@ def anew(reader: Reader, context: Context) -> Context:
     return replace(
         context,
         speaker=people.speaker_by_id(reader, context.speaker.id),
-        scope=people.scope_of(reader, context.session, context.speaker.id),
+        scope=chats.scope_of(reader, context.session, context.speaker.id),
     )
+
+
+class Stored(Protocol):
+    """A part of an open store."""
+
+    _database: Database
+
+
+class Timed(Stored, Protocol):
+    """A part of an open store with its clock, which stands still inside a transaction."""
+
+    _now: Callable[[], int]
+
+
+def reads(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
+    """Returns `act` as a method that is one read."""
+
+    @wraps(act)
+    async def method(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(reader, *args, **kwargs))
+
+    return method
+
+
+def reads_at(act: Callable[Concatenate[Reader, int, P], T]) -> TimedMethod[P, T]:
+    """Returns `act` as a method that is one read, at the moment that it is given."""
+
+    @wraps(act)
+    async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(reader, self._now(), *args, **kwargs))
+
+    return method
+
+
+def writes(act: Callable[Concatenate[Transaction, P], T]) -> Method[P, T]:
+    """Returns `act` as a method that is one write."""
+
+    @wraps(act)
+    async def method(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.write(lambda tx: act(tx, *args, **kwargs))
+
+    return method
+
+
+def writes_at(act: Callable[Concatenate[Transaction, int, P], T]) -> TimedMethod[P, T]:
+    """Returns `act` as a method that is one write, at the moment that it is given."""
+
+    @wraps(act)
+    async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.write(lambda tx: act(tx, self._now(), *args, **kwargs))
+
+    return method
+
+
+def sees(
+    act: Callable[Concatenate[Reader, Scope, P], T],
+) -> Callable[Concatenate[Stored, Context, P], Coroutine[Any, Any, T]]:
+    """Returns `act` as a method that is one read, within the scope that a context has at that time."""
+
+    @wraps(act)
+    async def method(self: Stored, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(reader, anew(reader, context).scope, *args, **kwargs))
+
+    return method

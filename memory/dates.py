@@ -98,6 +98,13 @@ def year_at(year: int) -> Span:
     return date(year, 1, 1), date(year, 12, 31), "year"
 
 
+def whole(today: date, steps: int, unit: str) -> Span:
+    """Returns the week, weekend, month or year that is `steps` after the one of `today`."""
+    if unit in ("week", "weekend"):
+        return (week_at if unit == "week" else weekend_at)(today, steps)
+    return month_at(today, steps) if unit == "month" else year_at(today.year + steps)
+
+
 def latest_weekday(today: date, weekday: int) -> date:
     """Returns the last such weekday before today."""
     return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
@@ -116,6 +123,18 @@ def month_en(name: str) -> int:
 def weekday_zh(char: str) -> int:
     """Returns the index of a weekday, 0 for Monday, by the last character of its name."""
     return 6 if char in "日天" else "一二三四五六".index(char)
+
+
+def weekday_at_zh(char: str, weeks: int, today: date) -> Span:
+    """Returns a day of a week by the last character of its name, or its weekend (末)."""
+    if char == "末":
+        return weekend_at(today, weeks)
+    return _day(week_at(today, weeks)[0] + timedelta(days=weekday_zh(char)))
+
+
+def steps_zh(text: str) -> int:
+    """Returns how many units from now 上, 下, 上上 or 下下 lead; 0 for other words."""
+    return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
 
 
 def years_zh(char: str) -> int:
@@ -142,17 +161,9 @@ def number_zh(text: str) -> int:
     return _DIGITS_ZH.get(tens, 1) * 10 + _DIGITS_ZH.get(ones, 0)
 
 
-NUMBERS_EN = {
-    word: number
-    for number, word in enumerate(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=1
-    )
-} | {"a": 1, "an": 1}
-_DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {
-    "两": 2,
-    "兩": 2,
-    "〇": 0,
-}
+_NUMBER_WORDS_EN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+NUMBERS_EN = {word: number for number, word in enumerate(_NUMBER_WORDS_EN, start=1)} | {"a": 1, "an": 1}
+_DIGITS_ZH = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "兩": 2, "〇": 0}
 WEEKDAYS_EN = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 MONTHS_EN = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
@@ -161,7 +172,7 @@ MONTH_EN = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
-NUMBER_EN = r"(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+NUMBER_EN = rf"(?:\d{{1,4}}|an?|{'|'.join(_NUMBER_WORDS_EN)})"
 NUMBER_ZH = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
 WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
 
@@ -230,11 +241,9 @@ def _day(day: date) -> Span:
 
 def _shifted(today: date, amount: int, unit: str) -> Span:
     """Returns an exact day for days and weeks; months and years are meant more loosely, so they stay whole spans."""
-    if unit == "day":
-        return _day(today + timedelta(days=amount))
-    if unit == "week":
-        return _day(today + timedelta(weeks=amount))
-    return month_at(today, amount) if unit == "month" else year_at(today.year + amount)
+    if unit in ("day", "week"):
+        return _day(today + timedelta(days=amount * (7 if unit == "week" else 1)))
+    return whole(today, amount, unit)
 
 
 def _near(match: re.Match[str], today: date) -> Span:
@@ -253,15 +262,7 @@ def _weekday(match: re.Match[str], today: date) -> Span:
 
 def _period(match: re.Match[str], today: date) -> Span:
     which, _, unit = match.group().lower().partition(" ")
-    return _by_unit(today, {"next": 1, "last": -1, "this": 0}[which], unit)
-
-
-def _by_unit(today: date, steps: int, unit: str) -> Span:
-    if unit == "weekend":
-        return weekend_at(today, steps)
-    if unit == "week":
-        return week_at(today, steps)
-    return month_at(today, steps) if unit == "month" else year_at(today.year + steps)
+    return whole(today, {"next": 1, "last": -1, "this": 0}[which], unit)
 
 
 def _shift(match: re.Match[str], today: date) -> Span:
@@ -269,25 +270,17 @@ def _shift(match: re.Match[str], today: date) -> Span:
     return _shifted(today, number_en(number) * (-1 if rest == ["ago"] else 1), unit.removesuffix("s"))
 
 
-def _steps_zh(text: str) -> int:
-    return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
-
-
 def _monthday_zh(match: re.Match[str], today: date) -> Span:
-    first = month_at(today, _steps_zh(match.group()))[0]
+    first = month_at(today, steps_zh(match.group()))[0]
     return _day(first.replace(day=int(re.sub(r"\D", "", match.group()))))
 
 
 def _weekday_zh(match: re.Match[str], today: date) -> Span:
-    text = match.group()
-    weeks = _steps_zh(text)
-    if text.endswith("末"):
-        return weekend_at(today, weeks)
-    return _day(week_at(today, weeks)[0] + timedelta(days=weekday_zh(text[-1])))
+    return weekday_at_zh(match.group()[-1], steps_zh(match.group()), today)
 
 
 def _period_zh(match: re.Match[str], today: date) -> Span:
-    return _by_unit(today, _steps_zh(match.group()), "month" if match.group().endswith("月") else "week")
+    return whole(today, steps_zh(match.group()), "month" if match.group().endswith("月") else "week")
 
 
 def _month_zh(match: re.Match[str], today: date) -> Span:
@@ -343,19 +336,8 @@ def _coming_date(today: date, month: int, day: int) -> date:
 
 
 _MEANINGS: dict[str, Callable[[re.Match[str], date], Span]] = {
-    "near": _near,
-    "weekday": _weekday,
-    "period": _period,
-    "shift": _shift,
-    "near_zh": _near,
-    "monthday_zh": _monthday_zh,
-    "weekday_zh": _weekday_zh,
-    "period_zh": _period_zh,
-    "month_zh": _month_zh,
-    "year_zh": _year_zh,
-    "shift_zh": _shift_zh,
-    "bare": _bare,
-    "bare_zh": _bare_zh,
-    "dated": _dated,
+    "near": _near, "weekday": _weekday, "period": _period, "shift": _shift, "near_zh": _near,
+    "monthday_zh": _monthday_zh, "weekday_zh": _weekday_zh, "period_zh": _period_zh, "month_zh": _month_zh,
+    "year_zh": _year_zh, "shift_zh": _shift_zh, "bare": _bare, "bare_zh": _bare_zh, "dated": _dated,
     "dated_zh": _dated_zh,
-}
+}  # fmt: skip

@@ -30,9 +30,11 @@ from memory.dates import (
     month_en,
     number_en,
     number_zh,
+    steps_zh,
     week_at,
-    weekday_zh,
+    weekday_at_zh,
     weekend_at,
+    whole,
     year_at,
     years_zh,
 )
@@ -455,17 +457,20 @@ def _calendar(match: re.Match[str], today: date) -> _Days:
         raise ValueError("this may be; this sun")
     steps = {"next": 1, "coming": 1, "upcoming": 1, "following": 1, "this": 0, "current": 0, "earlier this": 0,
              "later this": 0, "this coming": 1}.get(which, -1)  # fmt: skip
-    first, last = _named(unit, steps, today, past="past" in which)
+    if "past" in which and unit in {"week", "month", "year"}:
+        return _back(today, 1, unit), today
+    first, last = _named(unit, steps, today)
     if which == "earlier this":
         return first, max(first, min(last, today))
     return (max(first, min(last, today)), last) if which == "later this" else (first, last)
 
 
-def _named(unit: str, steps: int, today: date, *, past: bool = False) -> _Days:
-    if past and unit in {"week", "month", "year"}:
-        return _back(today, 1, unit), today
-    if (found := _whole(unit, steps, today)) is not None:
-        return found
+def _named(unit: str, steps: int, today: date) -> _Days:
+    if unit in {"week", "weekend", "month", "year"}:
+        return whole(today, steps, unit)[:2]
+    if unit == "quarter":
+        begin = date(today.year, (today.month - 1) // 3 * 3 + 1, 1)
+        return month_at(begin, 3 * steps)[0], month_at(begin, 3 * steps + 2)[1]
     if unit in _SEASONS:
         return _yearly(today, steps, lambda year: _season(unit, year))
     weekday = _weekday_index(unit)
@@ -474,24 +479,6 @@ def _named(unit: str, steps: int, today: date, *, past: bool = False) -> _Days:
     if steps < 0:
         return _day(latest_weekday(today, weekday))
     return _day(week_at(today, steps)[0] + timedelta(days=weekday))
-
-
-def _whole(unit: str, steps: int, today: date) -> _Days | None:
-    """Returns the week, weekend, month, quarter or year `steps` after this one; None for another word."""
-    match unit:
-        case "week":
-            return week_at(today, steps)[:2]
-        case "weekend":
-            return weekend_at(today, steps)[:2]
-        case "month":
-            return month_at(today, steps)[:2]
-        case "quarter":
-            begin = date(today.year, (today.month - 1) // 3 * 3 + 1, 1)
-            return month_at(begin, 3 * steps)[0], month_at(begin, 3 * steps + 2)[1]
-        case "year":
-            return year_at(today.year + steps)[:2]
-        case _:
-            return None
 
 
 def _yearly(today: date, steps: int, in_year: Callable[[int], _Days]) -> _Days:
@@ -718,37 +705,27 @@ def _holiday(match: re.Match[str], today: date) -> _Days:
 # Chinese ------------------------------------------------------------------------------------------------------------
 
 
-def _steps_zh(text: str) -> int:
-    return {"下": 1, "上": -1}.get(text[0], 0) * len(text)
-
-
 def _week_zh(match: re.Match[str], today: date) -> _Days:
-    weeks = _steps_zh(match["which"])
-    return _of_week(match["day"], weeks, today) if match["day"] else week_at(today, weeks)[:2]
-
-
-def _of_week(day: str, weeks: int, today: date) -> _Days:
-    if day == "末":
-        return weekend_at(today, weeks)[:2]
-    return _day(week_at(today, weeks)[0] + timedelta(days=weekday_zh(day)))
+    weeks = steps_zh(match["which"])
+    return (weekday_at_zh(match["day"], weeks, today) if match["day"] else week_at(today, weeks))[:2]
 
 
 def _weekday_zh(match: re.Match[str], today: date) -> _Days:
     if match["day"] == "末":
         return _the_weekend(match, today)
-    first, last = _of_week(match["day"], 0, today)
+    first, last, _ = weekday_at_zh(match["day"], 0, today)
     return (first, last) if first < today else (first - timedelta(weeks=1), last - timedelta(weeks=1))
 
 
 def _relative_month_zh(match: re.Match[str], today: date) -> _Days:
-    first, last, _ = month_at(today, _steps_zh(match["which"]))
+    first, last, _ = month_at(today, steps_zh(match["which"]))
     if match["day"]:
         return _day(first.replace(day=number_zh(match["day"])))
     return _part_zh(match["part"], first, last)
 
 
 def _quarter_zh(match: re.Match[str], today: date) -> _Days:
-    return _named("quarter", _steps_zh(match["which"]), today)
+    return _named("quarter", steps_zh(match["which"]), today)
 
 
 def _part_zh(part: str | None, first: date, last: date) -> _Days:
@@ -793,7 +770,7 @@ def _whole_year_zh(match: re.Match[str], today: date) -> _Days:
 
 def _season_zh(match: re.Match[str], today: date) -> _Days:
     name = match["season"][0]
-    return _yearly(today, _steps_zh(match["which"]), lambda year: _season(name, year))
+    return _yearly(today, steps_zh(match["which"]), lambda year: _season(name, year))
 
 
 def _bare_part_zh(match: re.Match[str], today: date) -> _Days:

@@ -1,6 +1,6 @@
 """Scopes: the value that guards every read and write of memory, and the SQL predicate made from it.
 
-Invariants: A scope is built only from committed rows, by `store.people.scope_of` for a speaker and by
+Invariants: A scope is built only from committed rows, by `store.chats.scope_of` for a speaker and by
 `store.audit.view_of` for an admin. No scope sees everything. Every statement on memories takes its condition from
 `Scope.predicate`; every search of messages and entities takes it from `Scope.owned`.
 """

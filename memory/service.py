@@ -15,12 +15,11 @@ from pathlib import Path
 import structlog
 
 from memory import profile
-from memory.chat.browse import Browse, FilledSlot
-from memory.chat.edits import Compose, Edits, Shown, may_change, retract
+from memory.chat.browse import Browse
+from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
-from memory.chat.retry import AtHand
-from memory.chat.stats import ScopeStats, Stats, Status, StoreHealth
+from memory.chat.stats import Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
 from memory.context import Context, anew
@@ -50,19 +49,20 @@ from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Part
 from memory.recall import index, rank
 from memory.recall.embedding import Embedders, Embedding
 from memory.recall.rank import Weights
-from memory.recall.recall import Budget, Recall, Recalled, Snapshot, excerpt, shares
+from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
+    chats,
     erasure,
     history,
     job_runs,
+    lineage,
     mailbox,
     memories,
     passages,
-    people,
     questions,
     recalls,
     sealing,
@@ -70,15 +70,15 @@ from memory.store import (
 )
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
-from memory.store.browsing import LISTED, TIERS, Shelf
+from memory.store.browsing import LISTED, TIERS
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
-from memory.store.extractions import Failure, ReadingState
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
-from memory.store.mailbox import DeadLetter, InboxRow, OutboxRow, Outgoing, Part
-from memory.store.memories import Draft, Kind, Memory, Source
+from memory.store.lineage import Source
+from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
+from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
@@ -89,91 +89,14 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED",
-    "MANNER_LEAST",
-    "MANNER_LIMIT",
-    "NO_FILTERS",
-    "RELATIONS",
-    "TIERS",
-    "Access",
-    "Account",
-    "AgentMemory",
-    "AtHand",
-    "Attached",
-    "AttachedState",
-    "AuditEntry",
-    "Browse",
-    "Budget",
-    "Context",
-    "DeadLetter",
-    "Draft",
-    "Edits",
-    "Embedders",
-    "Entity",
-    "Erased",
-    "Failure",
-    "FilledSlot",
-    "Filter",
-    "FilterName",
-    "Filters",
-    "ForgetPreview",
-    "Forgetting",
-    "Group",
-    "Hit",
-    "How",
-    "InboxRow",
-    "Keeping",
-    "Kept",
-    "Kind",
-    "Linking",
-    "LookAction",
-    "Mailbox",
-    "Memory",
-    "Message",
-    "Note",
-    "OutboxRow",
-    "Outcome",
-    "Overseer",
-    "Part",
-    "Party",
-    "Passage",
-    "Privacy",
-    "Question",
-    "ReadingState",
-    "Recall",
-    "Recalled",
-    "RecalledEntry",
-    "Receipt",
-    "Revision",
-    "Runtime",
-    "Said",
-    "ScopeStats",
-    "SearchSetup",
-    "Selection",
-    "Service",
-    "Shelf",
-    "Shown",
-    "Snapshot",
-    "Source",
-    "Spent",
-    "Status",
-    "StoreHealth",
-    "Triggers",
-    "Turn",
-    "TurnMaterial",
-    "Used",
-    "Utterance",
-    "Weights",
-    "Where",
-    "Who",
-    "Why",
-    "discloses",
-    "excerpt",
-    "language_of",
-    "may_change",
-    "query_terms",
-    "shares",
-    "to_forget",
+    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
+    "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders",
+    "Entity", "Erased", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
+    "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
+    "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
+    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
+    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "discloses", "excerpt",
+    "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -452,14 +375,14 @@ class Service:
         """Returns whether there is a session with this key whose chat the bot has not left."""
 
         def act(reader: Reader) -> bool:
-            session = people.session_by_key(reader, session_key)
-            return session is not None and people.is_present(reader, session)
+            session = chats.session_by_key(reader, session_key)
+            return session is not None and chats.is_present(reader, session)
 
         return await self.database.read(act)
 
     async def chosen_agents(self) -> dict[str, str]:
         """Returns the agents that people chose with /agent, by session key."""
-        return await self.database.read(people.chosen_agents)
+        return await self.database.read(chats.chosen_agents)
 
     async def cancel(self, question: Question) -> None:
         """Closes a question without an answer, because the person went on to something else."""
@@ -512,9 +435,9 @@ class Service:
         Returns the number of erased messages. Unknown messages, the bot's own, and messages erased before don't count.
         """
 
-        def known(reader: Reader) -> people.Session | None:
-            session = people.session_by_key(reader, session_key)
-            if session is None or not people.is_on(reader, session, platform):
+        def known(reader: Reader) -> chats.Session | None:
+            session = chats.session_by_key(reader, session_key)
+            if session is None or not chats.is_on(reader, session, platform):
                 return None
             return session if history.said_here(reader, session.id, platform_refs) else None
 
@@ -606,7 +529,7 @@ class Service:
             scope = anew(reader, context).scope
             known = memories.by_ids(reader, scope, named["memory"])
             said = passages.by_ids(reader, scope, named["message"])
-            moved = memories.moved_at(reader, {message.session_id for message in said})
+            moved = lineage.moved_at(reader, {message.session_id for message in said})
             said = [
                 replace(one, platform_ref=None) if one.said_at < moved.get(one.session_id, 0) else one for one in said
             ]
@@ -619,10 +542,10 @@ class Service:
                 answered_at=turn.finished_at,
                 error=turn.error,
                 entries=tuple((entry, found.get((entry.item, entry.item_id))) for entry in entries),
-                sources=memories.sources(reader, scope, [memory.id for memory in known]),
-                places={one.session_id: people.session_by_id(reader, one.session_id).key for one in said},
-                replaced_by=memories.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
-                made_of={one.id: memories.parents(reader, scope, one.id) for one in derived},
+                sources=lineage.sources(reader, scope, [memory.id for memory in known]),
+                places={one.session_id: chats.session_by_id(reader, one.session_id).key for one in said},
+                replaced_by=lineage.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
+                made_of={one.id: lineage.parents(reader, scope, one.id) for one in derived},
                 made_by={memory_id: run for memory_id, run in runs.items() if run is not None},
                 spent=tuple(usage.of_turn(reader, turn.turn_id)),
             )

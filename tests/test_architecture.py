@@ -57,13 +57,14 @@ VENDORS = {
     },
     "prompt_toolkit": {"channels/console.py", "channels/console_keys.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
-    "mnemonic": {"memory/text/secrets/formats.py"},
+    "mnemonic": {"memory/text/secrets/shapes.py"},
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {
         "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py",
         "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/text/language.py",
+        "memory/text/secrets/vocabulary.py",
     },
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {

@@ -147,9 +147,7 @@ class Receiver:
         now: Callable[[], int],
         pace: Pace,
     ) -> None:
-        self._channel = session.channel
-        self._host = session.host
-        self._me = session.me
+        self._channel, self._host, self._me = session.channel, session.host, session.me
         self._rest = session.rest
         self._screen = session.screen
         self._token = token
@@ -165,12 +163,7 @@ class Receiver:
             session.channel, session.host, endurance, spawn=self._spawn, sleep=pace.sleep, random=pace.random
         )
         self._interactions = Interactions(
-            session,
-            spawn=self._spawn,
-            spot=self._spot,
-            heard=self._heard,
-            now=now,
-            request_seconds=pace.request_seconds,
+            session, spawn=self._spawn, spot=self._spot, heard=self._heard, now=now, pace=pace
         )
         self._readers = Slots(_READERS, lambda channels: next_reader(channels, self._intake.waits))
         self._connection = "not connected to Discord's gateway yet"

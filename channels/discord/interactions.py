@@ -45,6 +45,7 @@ from channels.discord.payloads import (
 )
 from channels.discord.rest import DiscordBot, DiscordRateLimited, DiscordRefused, Rest
 from channels.discord.show import DiscordScreen, remember
+from channels.supervision import Pace
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +85,7 @@ class Interactions:
         spot: Callable[[str, str | None, Json | None], Awaitable[DiscordPlace | None]],
         heard: Callable[[DiscordPlace], None],
         now: Callable[[], int],
-        request_seconds: float,
+        pace: Pace,
     ) -> None:
         self._channel = session.channel
         self._host = session.host
@@ -95,7 +96,7 @@ class Interactions:
         self._spot = spot
         self._heard = heard
         self._now = now
-        self._request_seconds = request_seconds
+        self._request_seconds = pace.request_seconds
         self._forms: dict[str, str] = {}
         self._offering = asyncio.Lock()
         self._commits: set[asyncio.Task[NotTaken | None]] = set()

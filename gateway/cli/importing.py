@@ -117,7 +117,7 @@ def nobody(known: Sequence[Known]) -> str:
     for private, title, option in ((True, "people", "--person"), (False, "groups", "--chat")):
         some = [one for one in known if one.private is private]
         lines.append(f"Known {title}:" if some else f"No {title} are known yet, but you can name them anyway.")
-        lines += [f"  {option} {one.reference}  {_line(one.name)}".rstrip() for one in some[:_SHOWN]]
+        lines += [f"  {option} {one.reference}  {one_line(one.name)}".rstrip() for one in some[:_SHOWN]]
         if len(some) > _SHOWN:
             lines.append(f"  … and {len(some) - _SHOWN} more")
     return "\n".join(lines)
@@ -166,13 +166,13 @@ def told(preview: ImportPreview, owner: Owner) -> str:
             lines.append(f"These files were already imported {when}.")
     kinds = ", ".join(f"{n} {kind}s" if n != 1 else f"1 {kind}" for kind, n in counts.new.items())
     lines.append(f"New: {kinds or 'no memories'}, {counts.messages} messages.")
-    lines += [f"  {_line(text)}" for text in preview.first[:_SHOWN]]
+    lines += [f"  {one_line(text)}" for text in preview.first[:_SHOWN]]
     beyond = counts.memories + counts.messages - len(preview.first[:_SHOWN])
     if beyond > 0:
         lines.append(f"  … and {beyond} more")
     if counts.duplicates or counts.repeated:
         lines.append(f"Already there: {counts.duplicates} memories, {counts.repeated} messages.")
-        lines += [f"  {_line(text)}" for text in preview.duplicates[:5]]
+        lines += [f"  {one_line(text)}" for text in preview.duplicates[:5]]
     facts = (
         (counts.closed, "older values are replaced and kept with their dates"),
         (counts.forgotten, "memories were forgotten on request and stay forgotten"),
@@ -184,10 +184,10 @@ def told(preview: ImportPreview, owner: Owner) -> str:
     lines += [f"{n} {what}." for n, what in facts if n]
     if preview.flags:
         lines.append(f"{len(preview.flags)} look like instructions. They are kept as plain data and are not obeyed:")
-        lines += [f"  {_line(text)}" for text in preview.flags[:_SHOWN]]
+        lines += [f"  {one_line(text)}" for text in preview.flags[:_SHOWN]]
     if preview.skipped:
         lines.append(f"Left out ({len(preview.skipped)}):")
-        lines += [f"  {_line(one.where)}: {_line(one.why)}" for one in preview.skipped[:_SHOWN]]
+        lines += [f"  {one_line(one.where)}: {one_line(one.why)}" for one in preview.skipped[:_SHOWN]]
         if len(preview.skipped) > _SHOWN:
             lines.append(f"  … and {len(preview.skipped) - _SHOWN} more")
     if owner.kind == "agent":
@@ -216,7 +216,7 @@ def listed(imports: Sequence[Import]) -> str:
         return "There are no imports yet."
     states = {"running": "interrupted: run the same command to continue", "done": "done", "undone": "undone"}
     return "\n".join(
-        f"{one.short_id}  {_date(one.started_at)}  {one.format}, for {_line(one.whose)}: "
+        f"{one.short_id}  {_date(one.started_at)}  {one.format}, for {one_line(one.whose)}: "
         f"{one.counts.memories} memories, {one.counts.messages} messages, {states[one.state]}"
         for one in imports
     )
@@ -288,20 +288,14 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
     lines = tuple(replace(line, number=n) for n, line in enumerate(material.lines))
     material = replace(material, lines=lines, skipped=(*export.skipped, *material.skipped))
     if owner.kind == "person":
-        material = _as_owner(material, owner)
+        # On whichever platform the owner is known here.
+        lines = tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in lines)
+        material = replace(material, lines=lines)
         if lines and not any(line.author for line in lines):
             raise Unusable(f"None of these messages is from the user {me}. Check --person or --me.")
     channel = next((bots[talk.id] for talk in talks if talk.id in bots), None)
     digest = _digest([data, *(talk.id.encode() for talk in talks)])
     return Found(material=material, advice=(), digest=digest, channel=channel)
-
-
-def _as_owner(material: Material, owner: Owner) -> Material:
-    """Returns the material with each authored line as the owner's, on whichever platform they are known here."""
-    return replace(
-        material,
-        lines=tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in material.lines),
-    )
 
 
 def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str]) -> list[telegram.Talk]:
@@ -460,11 +454,11 @@ def _parts(config: Config, text: str, option: str, example: str) -> tuple[str, s
     return platform, reference or rest, thread if reference else ""
 
 
-def _line(text: str) -> str:
-    """Returns untrusted text as one line, without anything that a terminal would obey."""
-    flat = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * _LINE])
+def one_line(text: str, most: int = _LINE) -> str:
+    """Returns untrusted text as one line of at most `most` characters, without anything that a terminal would obey."""
+    flat = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * most])
     flat = " ".join(flat.split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
 def _date(moment: int) -> str:

@@ -260,7 +260,6 @@ def _told(change: Change) -> Iterator[str]:
 
 
 def _line(memory: Memory) -> str:
-    """A memory on one line, with nothing in it that a terminal would obey."""
-    said = f"{memory.short_id} {memory.kind} {memory.key}: {memory.value}"
-    flat = " ".join("".join(letter if letter.isprintable() else " " for letter in said[: 4 * _LINE]).split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
+    from gateway.cli.importing import one_line
+
+    return one_line(f"{memory.short_id} {memory.kind} {memory.key}: {memory.value}", _LINE)

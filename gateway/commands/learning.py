@@ -10,15 +10,7 @@ from memory.service import Edits, Status
 _FAILURES = frozenset({"model_failed", "TimeoutError", "unreadable_answer"})
 
 
-async def switch_off(call: Call, _rest: str) -> None:
-    await _learn(call, on=False)
-
-
-async def switch_on(call: Call, _rest: str) -> None:
-    await _learn(call, on=True)
-
-
-async def _learn(call: Call, *, on: bool) -> None:
+async def switch(call: Call, _rest: str, *, on: bool) -> None:
     """Switches learning from this session on or off.
 
     In a group the switch holds for all members, so only an admin may set it.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from channels.base import Button, File
 from gateway.commands import learning, lines, listing, night, pages, why
@@ -53,23 +54,11 @@ async def _history(call: Call, short_id: str) -> None:
     await _on(call, short_id, act, in_place=False)
 
 
-async def _pin(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.pin.done", lambda edits: edits.pin(short_id, pinned=True))
-
-
-async def _unpin(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.unpin.done", lambda edits: edits.pin(short_id, pinned=False))
-
-
-async def _confirm(call: Call, short_id: str) -> None:
-    await _mark(call, short_id, "memory.confirm.done", lambda edits: edits.confirm(short_id))
-
-
-async def _mark(call: Call, short_id: str, key: str, change: Callable[[Edits], Memory]) -> None:
-    """Change how a memory is held, and say so; under the memory itself, where the button for it stood there."""
+async def _mark(call: Call, short_id: str, *, key: str, change: Callable[[Edits, str], Memory]) -> None:
+    """Changes how a memory is held, and says so; under the memory itself, where the button for it stood there."""
 
     def act(edits: Edits) -> Asking:
-        memory = change(edits)
+        memory = change(edits, short_id)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
@@ -184,10 +173,6 @@ def _said(call: Call, memory: Memory) -> str:
     return " ".join(memory.value.split()) if memory.key == "note" and mine else call.phrase(memory)
 
 
-async def _edit(call: Call, rest: str) -> None:
-    await correct(replace(call, arguments=rest))
-
-
 async def _export(call: Call, rest: str) -> None:
     """All that is remembered here, as files for the asker alone: in private their own, in a group the group's.
 
@@ -229,14 +214,14 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
     "search": listing.show_search,
     "show": _show,
     "why": _why,
-    "pin": _pin,
-    "unpin": _unpin,
-    "confirm": _confirm,
-    "edit": _edit,
+    "pin": partial(_mark, key="memory.pin.done", change=partial(Edits.pin, pinned=True)),
+    "unpin": partial(_mark, key="memory.unpin.done", change=partial(Edits.pin, pinned=False)),
+    "confirm": partial(_mark, key="memory.confirm.done", change=Edits.confirm),
+    "edit": lambda call, rest: correct(replace(call, arguments=rest)),
     "history": _history,
     "export": _export,
-    "off": learning.switch_off,
-    "on": learning.switch_on,
+    "off": partial(learning.switch, on=False),
+    "on": partial(learning.switch, on=True),
     "status": learning.status,
     "runs": night.show_runs,
     "run": night.show_run,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.commands import pages
@@ -28,10 +29,10 @@ async def privacy(call: Call) -> None:
     action, _, rest = call.arguments.strip().lower().partition(" ")
     actions: Mapping[tuple[str, str], Callable[[Call], Awaitable[None]]] = {
         ("", ""): _show,
-        ("out", ""): _out,
-        ("in", ""): _in,
-        ("about", "off"): _about_off,
-        ("about", "on"): _about_on,
+        ("out", ""): partial(_opt, on=False),
+        ("in", ""): partial(_opt, on=True),
+        ("about", "off"): partial(_opt_about, on=False),
+        ("about", "on"): partial(_opt_about, on=True),
         ("delete", ""): _delete,
     }
     act = actions.get((action, rest.strip()))
@@ -65,24 +66,14 @@ async def _list_looks(call: Call, page: int) -> None:
     await pages.show(replace(call, discreet=False), _looks(call, kept, page), turns)
 
 
-async def _out(call: Call) -> None:
-    await call.memory.privacy.learn_from(call.context, False)
-    await call.say(call.texts("privacy.out"))
+async def _opt(call: Call, *, on: bool) -> None:
+    await call.memory.privacy.learn_from(call.context, on)
+    await call.say(call.texts("privacy.in" if on else "privacy.out"))
 
 
-async def _in(call: Call) -> None:
-    await call.memory.privacy.learn_from(call.context, True)
-    await call.say(call.texts("privacy.in"))
-
-
-async def _about_off(call: Call) -> None:
-    await call.memory.privacy.learn_about(call.context, False)
-    await call.say(call.texts("privacy.about_off"))
-
-
-async def _about_on(call: Call) -> None:
-    await call.memory.privacy.learn_about(call.context, True)
-    await call.say(call.texts("privacy.about_on"))
+async def _opt_about(call: Call, *, on: bool) -> None:
+    await call.memory.privacy.learn_about(call.context, on)
+    await call.say(call.texts("privacy.about_on" if on else "privacy.about_off"))
 
 
 async def _delete(call: Call) -> None:

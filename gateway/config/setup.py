@@ -26,7 +26,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.representer import RoundTripRepresenter
 
-from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, Outbound, Place, Suggestion
+from channels.base import Channel, ChannelError, Host, Inbound, Outbound
 from channels.ids import FORMATS
 from gateway.commands.phrases import Language
 from gateway.config.loading import reference
@@ -174,8 +174,8 @@ async def pair(
     return host.first
 
 
-class _Setup:
-    """Implements `channels.base.Host` for a bot that nobody may talk to yet."""
+class _Setup(Host):
+    """The host of a bot that nobody may talk to yet."""
 
     def __init__(self, channel: Channel, code: str, texts: dict[str, str]) -> None:
         self._channel = channel
@@ -187,19 +187,6 @@ class _Setup:
         self._kept: dict[str, str] = {}
         self.first: Inbound | None = None
         self.paired = asyncio.Event()
-
-    @property
-    def commands(self) -> Sequence[CommandSpec]:
-        return ()
-
-    def admins(self, channel: str) -> Sequence[str]:
-        return ()
-
-    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
-        return ()
-
-    async def form(self, inbound: Inbound) -> Form | None:
-        return None
 
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
         return {name: value for name, value in self._kept.items() if name.startswith(prefix)}
@@ -249,21 +236,6 @@ class _Setup:
         except ChannelError as error:
             # The person who sets the bot up reads the terminal; the answer in the chat is a courtesy.
             log.warning("pairing.unanswered", error=str(error))
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
-        return None
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
-        return None
-
-    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
-        return None
-
-    async def stop(self, place: Place) -> bool:
-        return False
-
-    async def settled(self, place: Place) -> None:
-        return None
 
 
 async def _troubles(channel: Channel, say: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]) -> None:

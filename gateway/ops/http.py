@@ -65,10 +65,10 @@ class StoreReport:
     """
 
     name: str
-    oldest_inbox_seconds: int | None
-    oldest_outbox_seconds: int | None
-    damage: str | None
-    wal_bytes: int | None
+    oldest_inbox_seconds: int | None = None
+    oldest_outbox_seconds: int | None = None
+    damage: str | None = None
+    wal_bytes: int | None = None
     words_only: str = ""
 
 
@@ -168,7 +168,8 @@ async def serving(
 
 def address(host: str, port: int) -> str:
     """Returns the page's address for a person on this machine."""
-    return f"http://{_bracketed(_near(host))}:{port}{PATH}"
+    near = _near(host)
+    return f"http://{f'[{near}]' if ':' in near else near}:{port}{PATH}"
 
 
 def ask(host: str, port: int) -> dict[str, Any] | None:
@@ -295,7 +296,3 @@ def _loopback(name: str) -> bool:
 def _near(host: str) -> str:
     """Returns the address at which a listener at `host` is reached from this machine."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - read, not bound
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -156,11 +156,7 @@ def judge(
     for name, store in stores.items():
         if isinstance(store, str):
             reasons.append(f"{name}: {store}")
-            states.append(
-                http.StoreReport(
-                    name=name, oldest_inbox_seconds=None, oldest_outbox_seconds=None, damage=store, wal_bytes=None
-                )
-            )
+            states.append(http.StoreReport(name=name, damage=store))
             continue
         inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
         states.append(
@@ -175,16 +171,11 @@ def judge(
         )
         if store.damage:
             reasons.append(f"{name}: {store.damage}")
-        if inbox is not None and inbox > turn_seconds + GRACE:
-            reasons.append(f"{name}: a message has waited for its answer for {inbox} s.")
-        if outbox is not None and outbox > turn_seconds + GRACE:
-            reasons.append(f"{name}: an answer could not be delivered for {outbox} s.")
+        for age, what in ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered")):
+            if age is not None and age > turn_seconds + GRACE:
+                reasons.append(f"{name}: {what} for {age} s.")
     return http.Report(
-        reasons=tuple(reasons),
-        channels=polls,
-        stores=tuple(states),
-        version=version,
-        uptime_seconds=int(uptime),
+        reasons=tuple(reasons), channels=polls, stores=tuple(states), version=version, uptime_seconds=int(uptime)
     )
 
 

@@ -110,10 +110,7 @@ def configure(
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
-    for old in [each for each in root.handlers if isinstance(each, _Ours)]:
-        root.removeHandler(old)
-        old.close()
-    root.addHandler(handler)
+    _replace_handlers(root, handler)
     threshold = logging.getLevelNamesMapping()[level.upper()]
     root.setLevel(threshold)
     for name, floor in _FLOORS.items():
@@ -139,6 +136,13 @@ def tell_errors(tell: Callable[[str], None], *, redact: Callable[[str], str]) ->
         )
     )
     logging.getLogger().addHandler(handler)
+
+
+def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
+    for old in [each for each in root.handlers if isinstance(each, _Ours)]:
+        root.removeHandler(old)
+        old.close()
+    root.addHandler(handler)
 
 
 def log_crashes() -> None:

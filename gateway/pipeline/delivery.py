@@ -110,7 +110,7 @@ class Delivery:
             if channel is not None:
                 for row in await self._mailbox.in_doubt(session_key):
                     if channel.capabilities.resend == "mark":
-                        await self._mailbox.repeat(row)
+                        await self._mailbox.not_sent(row.id, "pending", "unknown")
                     else:
                         await self._in_doubt(channel, row)
             self.wake(session_key)
@@ -232,7 +232,7 @@ class Delivery:
             try:
                 return await self._mailbox.sent(row, reference), True
             except StorageError:
-                self._unrecorded[row.session_key] = partial(self._mailbox.was_sent, row, reference)
+                self._unrecorded[row.session_key] = partial(self._mailbox.was_sent, row.id, reference)
                 raise
         return await self._mailbox.take(row.session_key), False
 
@@ -251,9 +251,9 @@ class Delivery:
         """Decides about a row whose send failed. Rows behind a row that is tried again wait with it."""
         match error:
             case EditGone() if row.edits is not None:
-                await self._mailbox.say_anew(row)
+                await self._mailbox.say_anew(row.id)
             case Moved() if error.chat != place.chat:
-                await self._mailbox.not_sent(row, "pending", error.code)
+                await self._mailbox.not_sent(row.id, "pending", error.code)
                 await self.move(channel, place.chat, error.chat, place)
             case Blocked():
                 whose = row.session_key.partition(":")[0]
@@ -262,7 +262,7 @@ class Delivery:
             case _ if not error.certain:
                 await self._in_doubt(channel, row)
             case _ if error.retryable and self._now() - row.created_at < _LIFETIME_MS:
-                await self._mailbox.not_sent(row, "pending", error.code, not_before=self._next_try(row, error))
+                await self._mailbox.not_sent(row.id, "pending", error.code, not_before=self._next_try(row, error))
             case _:
                 log.error("send.dead", row=row.id, session=row.session_key, code=error.code, kept="see /dead")
                 await self._mailbox.fail_and_notify(row, error.code, self._said("dead.told", row))
@@ -279,11 +279,11 @@ class Delivery:
         young = self._now() - row.created_at < _LIFETIME_MS
         if young and (asks or _changes_nothing(row) or _is_known_again(channel, row)):
             # Not at once: the cause of the failure may need a moment to pass. A notice that asks may be read twice.
-            await self._mailbox.repeat(row, not_before=self._next_try(row, None))
+            await self._mailbox.not_sent(row.id, "pending", "unknown", not_before=self._next_try(row, None))
         elif asks:
-            await self._mailbox.not_sent(row, "dead", "unknown")
+            await self._mailbox.not_sent(row.id, "dead", "unknown")
         elif channel.capabilities.resend == "mark":
-            await self._mailbox.not_sent(row, "unknown", "unknown")  # the next start shows it, marked
+            await self._mailbox.not_sent(row.id, "unknown", "unknown")  # the next start shows it, marked
         else:
             button = Button(label=self._texts(row)("again.button"), data=f"{AGAIN}{row.id}")
             await self._mailbox.offer(row, self._said("again.ask", row, button))

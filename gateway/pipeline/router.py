@@ -19,13 +19,12 @@ from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.dispatch import Dispatch, Speakers
-from gateway.pipeline.fetching import Fetching
 from gateway.pipeline.intake import NOW, Intake, Mask
 from gateway.pipeline.lanes import LaneFull, Lanes
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Waiting
+from gateway.pipeline.waiting import Fetching, Waiting
 from memory.errors import StorageError
 from memory.service import InboxRow
 

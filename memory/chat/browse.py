@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from memory import dates, profile
-from memory.context import Context, anew
+from memory.context import Context, anew, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
-from memory.store import browsing, entities, filtered, memories
+from memory.scope import Scope
+from memory.store import browsing, entities, filtered, lineage, memories
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
@@ -34,6 +35,46 @@ class About:
 
     entity: Entity
     memories: tuple[Memory, ...]
+
+
+def _offered(
+    reader: Reader, scope: Scope, typed: str, words: Sequence[str], *, changeable: bool, limit: int
+) -> list[Memory]:
+    """Returns current memories that `typed` may mean: by the beginning of the id, then those with any of `words`.
+
+    With `changeable`, only memories that the speaker may change. Without `words`, all are offered, the newest first.
+    """
+    begun = [
+        browsing.beginning(reader, scope, prefix, changeable=changeable, limit=limit)
+        for prefix in (typed, f"m_{typed}")
+        if typed.isascii() and typed
+    ]
+    found = browsing.offered(reader, scope, words, changeable=changeable, limit=limit)
+    return list({memory.id: memory for memory in chain(*begun, found)}.values())[:limit]
+
+
+def _one(reader: Reader, scope: Scope, short_id: str) -> Memory | None:
+    """Returns the memory with this id, current or not; None both for an unknown id and for another owner's."""
+    try:
+        return memories.by_short_id(reader, scope, short_id)
+    except NotFound:
+        return None
+
+
+def _profile(reader: Reader, scope: Scope) -> list[FilledSlot]:
+    """Returns the filled slots of the profile in their order, then how the agent talks to this person."""
+    return [
+        FilledSlot(memory=memory, made_of=tuple(lineage.parents(reader, scope, memory.id)))
+        for memory in profile.read(reader, scope)
+    ]
+
+
+def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> About | None:
+    """Returns what this scope knows by `name`, with the newest memories that name it."""
+    known = entities.entity(reader, scope, name)
+    if known is None:
+        return None
+    return About(entity=known, memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])))
 
 
 class Browse:
@@ -74,61 +115,7 @@ class Browse:
 
         return await self._database.read(act)
 
-    async def offered(
-        self, context: Context, typed: str, words: Sequence[str], *, changeable: bool, limit: int
-    ) -> list[Memory]:
-        """Returns current memories that `typed` may mean: by the beginning of the id, then those with any of `words`.
-
-        With `changeable`, only memories that the speaker may change. Without `words`, all are offered, the newest
-        first.
-        """
-
-        def act(reader: Reader) -> list[Memory]:
-            scope = anew(reader, context).scope
-            begun = [
-                browsing.beginning(reader, scope, prefix, changeable=changeable, limit=limit)
-                for prefix in (typed, f"m_{typed}")
-                if typed.isascii() and typed
-            ]
-            found = browsing.offered(reader, scope, words, changeable=changeable, limit=limit)
-            return list({memory.id: memory for memory in chain(*begun, found)}.values())[:limit]
-
-        return await self._database.read(act)
-
-    async def one(self, context: Context, short_id: str) -> Memory | None:
-        """Returns the memory with this id, current or not; None both for an unknown id and for another owner's."""
-
-        def act(reader: Reader) -> Memory | None:
-            try:
-                return memories.by_short_id(reader, anew(reader, context).scope, short_id)
-            except NotFound:
-                return None
-
-        return await self._database.read(act)
-
-    async def profile(self, context: Context) -> list[FilledSlot]:
-        """Returns the filled slots of the profile in their order, then how the agent talks to this person."""
-
-        def act(reader: Reader) -> list[FilledSlot]:
-            scope = anew(reader, context).scope
-            return [
-                FilledSlot(memory=memory, made_of=tuple(memories.parents(reader, scope, memory.id)))
-                for memory in profile.read(reader, scope)
-            ]
-
-        return await self._database.read(act)
-
-    async def entity(self, context: Context, name: str, *, limit: int = 20) -> About | None:
-        """Returns what this scope knows by `name`, with the newest memories that name it."""
-
-        def act(reader: Reader) -> About | None:
-            scope = anew(reader, context).scope
-            known = entities.entity(reader, scope, name)
-            if known is None:
-                return None
-            return About(
-                entity=known,
-                memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])),
-            )
-
-        return await self._database.read(act)
+    offered = sees(_offered)
+    one = sees(_one)
+    profile = sees(_profile)
+    entity = sees(_entity)

@@ -7,7 +7,6 @@ after a crash either happened with its answer or not at all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -23,21 +22,24 @@ from memory.jobs import style
 from memory.learn import extract, keep
 from memory.store import (
     attachments,
+    chats,
     erasure,
     extractions,
     history,
     job_runs,
+    lineage,
     mailbox,
     memories,
     people,
     questions,
 )
 from memory.store.attachments import Attached
+from memory.store.chats import Session
 from memory.store.database import Transaction
 from memory.store.fading import half_life, left
 from memory.store.job_runs import Run
-from memory.store.memories import Draft, Memory, Source
-from memory.store.people import Session
+from memory.store.lineage import Source
+from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
 from memory.text.words import tokens
@@ -180,7 +182,7 @@ class Edits:
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""
-        people.set_learning(self._tx, self._context.session, on)
+        chats.set_learning(self._tx, self._context.session, on)
 
     def set_language(self, language: str | None) -> None:
         """Sets this person's language by its code; None leaves it to what they write."""
@@ -241,7 +243,7 @@ class Edits:
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])
-        found = memories.by_ids(self._tx, self._context.scope, memories.of_message_alone(self._tx, said.id))
+        found = memories.by_ids(self._tx, self._context.scope, lineage.of_message_alone(self._tx, said.id))
         # What the person has confirmed since is kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
@@ -260,15 +262,15 @@ class Edits:
         """Returns a memory with its sources, versions and state. Raises `NotFound`."""
         scope = self._context.scope
         memory = memories.by_short_id(self._tx, scope, short_id)
-        found = memories.sources(self._tx, scope, [memory.id])
+        found = lineage.sources(self._tx, scope, [memory.id])
         archived = memory.archived_at is not None
         return Shown(
             memory=memory,
             sources=tuple(found[memory.id]),
-            versions=tuple(memories.versions(self._tx, scope, memory)),
-            made_of=tuple(memories.parents(self._tx, scope, memory.id)),
+            versions=tuple(lineage.versions(self._tx, scope, memory)),
+            made_of=tuple(lineage.parents(self._tx, scope, memory.id)),
             made_by=job_runs.made_by(self._tx, scope, memory) if memory.origin == "derived" else None,
-            made_into=tuple(memories.made_into(self._tx, scope, memory.id)) if archived else (),
+            made_into=tuple(lineage.made_into(self._tx, scope, memory.id)) if archived else (),
             set_aside_by=job_runs.set_aside_by(self._tx, scope, memory) if archived else None,
             left=left(memory, now=self._now),
             fades=half_life(memory) is not None,
@@ -278,7 +280,7 @@ class Edits:
         """Begins an empty window. What was said before can still be recalled, and is read for memories."""
         session = self._context.session
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
-        people.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
+        chats.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
     def undo(self, turn_id: int | None = None) -> UndoneTurn | None:
         """Undoes this person's last turn here, with what it alone has taught; None if there is none.
@@ -290,24 +292,16 @@ class Edits:
 
     def set_task(self, task: str | None) -> None:
         """Notes the active task of this session; None clears it."""
-        people.set_task(self._tx, self._context.session.id, task)
+        chats.set_task(self._tx, self._context.session.id, task)
 
     def choose_agent(self, name: str | None) -> None:
         """Notes which agent answers in this session from now on; None leaves it to routing."""
-        people.choose_agent(self._tx, self._context.session.id, name)
+        chats.choose_agent(self._tx, self._context.session.id, name)
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""
-        return questions.ask(
-            self._tx,
-            session_id=self._context.session.id,
-            asker_id=self._context.speaker.id,
-            purpose=purpose,
-            payload=json.dumps(dict(payload)),
-            choices=choices,
-            preset=preset,
-            now=self._now,
-        )
+        session, asker = self._context.session.id, self._context.speaker.id
+        return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
     def purge_dead(self, channel: str) -> int:
         """Deletes messages of a channel (as in session keys) that could not be delivered. Returns how many."""
@@ -371,7 +365,7 @@ class Edits:
     def _show_manner(self) -> None:
         """Makes a switch show at once, in every prompt's snapshot."""
         scope = self._context.scope
-        people.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
+        chats.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
 
     def _after_change(self, *changed: Memory) -> None:
         erase.show_change(self._tx, self._context.scope, changed, now=self._now, new_id=self._new_id)
@@ -393,7 +387,7 @@ def retract(
     erasure.note_said(tx, [message.id for message in deleted if message.text], now=now)
     # This includes messages erased before: a turn that was running may have learned from them since.
     history.erase(tx, ids, now=now)
-    taught = [memory for memory in memories.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
+    taught = [memory for memory in lineage.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
     erase.unlearn_replies(tx, taught, sources=ids)
     cleared = blanking.clear_traffic(tx, ids, now=now)
     under_way = blanking.running_turns(tx, ids)
@@ -405,7 +399,7 @@ def retract(
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        erase.show_change(tx, people.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        erase.show_change(tx, chats.scope_of(tx, session, author), taught, now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
 
 

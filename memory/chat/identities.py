@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from memory.context import Context
 from memory.learn.agents import Agents
-from memory.store import people
+from memory.store import chats, people
+from memory.store.chats import ChatKind
 from memory.store.database import Reader, Transaction
-from memory.store.people import ChatKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +54,18 @@ class Identities:
         now = self._now()
         agent_id = self._agents.ids[where.agent]
         speaker = people.speaker(tx, platform=who.platform, user_id=who.user_id, name=who.name, now=now)
-        session = people.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
-        people.heard_in(tx, session, speaker.id)
+        session = chats.session_by_key(tx, where.session_key) or self._new_session(tx, where, agent_id)
+        chats.heard_in(tx, session, speaker.id)
         if session.agent_id != agent_id:
-            session = people.reassign(tx, session, agent_id)
+            session = chats.reassign(tx, session, agent_id)
         if not session.private:
-            people.keep_threads(tx, session, own=where.own_threads)
+            chats.keep_threads(tx, session, own=where.own_threads)
         return self._context(tx, session, speaker)
 
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
         """Returns the context of a known speaker in a known place, or None."""
         speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
-        session = people.session_by_key(reader, where.session_key)
+        session = chats.session_by_key(reader, where.session_key)
         if speaker is None or session is None or session.agent_id != self._agents.ids[where.agent]:
             return None
         return self._context(reader, session, speaker)
@@ -76,7 +76,7 @@ class Identities:
         `user_id` is the platform's id of the person.
         """
         speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
-        session = None if speaker is None else people.private_session(reader, speaker.id)
+        session = None if speaker is None else chats.private_session(reader, speaker.id)
         return None if speaker is None or session is None else self._context(reader, session, speaker)
 
     def group(self, reader: Reader, platform: str, reference: str, thread: str | None) -> Context | None:
@@ -84,26 +84,26 @@ class Identities:
 
         `reference` is the platform's id of the group.
         """
-        session = people.group_session(reader, platform=platform, reference=reference, thread=thread)
-        last = None if session is None else people.last_speaker(reader, session.id)
+        session = chats.group_session(reader, platform=platform, reference=reference, thread=thread)
+        last = None if session is None else chats.last_speaker(reader, session.id)
         if session is None or last is None:
             return None
         return self._context(reader, session, people.speaker_by_id(reader, last))
 
-    def _context(self, reader: Reader, session: people.Session, speaker: people.Speaker) -> Context:
+    def _context(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
         return Context(
             session=session,
             speaker=speaker,
-            scope=people.scope_of(reader, session, speaker.id),
+            scope=chats.scope_of(reader, session, speaker.id),
             timezone=speaker.timezone or self._agents.timezone(session.agent_id),
         )
 
-    def _new_session(self, tx: Transaction, where: Where, agent_id: int) -> people.Session:
+    def _new_session(self, tx: Transaction, where: Where, agent_id: int) -> chats.Session:
         """Returns the session for an unknown key: a new session, unless the chat got another id meanwhile."""
         now = self._now()
-        chat_id = people.chat(
+        chat_id = chats.chat(
             tx, platform=where.platform, reference=where.chat, kind=where.chat_kind, title=where.chat_title, now=now
         )
-        return people.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or people.session(
+        return chats.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or chats.session(
             tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
         )

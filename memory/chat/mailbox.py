@@ -7,13 +7,13 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory.store import attachments, history, mailbox, people, questions
-from memory.store.attachments import Attached
+from memory.context import reads, reads_at, writes, writes_at
+from memory.store import attachments, chats, history, mailbox, questions
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import DeadLetter, InboxRow, OutboxRow, Outgoing, Part
+from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 
 
 class Mailbox:
@@ -24,6 +24,23 @@ class Mailbox:
         self._now = now
         self.run_id = run_id
         self._noted: set[str] = set()
+
+    unanswered = reads(mailbox.unanswered)
+    attach = writes_at(attachments.keep)
+    attached = reads(attachments.of_inbox)
+    dead_letter = writes_at(mailbox.dead_letter)
+    sessions_with_mail = reads(mailbox.sessions_with_mail)
+    in_doubt = reads(mailbox.in_doubt)
+    take = writes_at(mailbox.take)
+    due = reads_at(mailbox.due)
+    was_sent = writes_at(mailbox.sent)
+    not_sent = writes(mailbox.not_sent)
+    say_anew = writes(mailbox.say_anew)
+    shown_placeholder = reads(mailbox.shown_placeholder)
+    lost_placeholder = reads(mailbox.lost_placeholder)
+    dead = reads(mailbox.dead)
+    give_up = writes(mailbox.give_up)
+    oldest = reads_at(mailbox.oldest)
 
     # In ---------------------------------------------------------------------------------------------------------
 
@@ -62,9 +79,6 @@ class Mailbox:
         if inbox_id is not None and held is not None:
             self._noted.add(session_key)
         return inbox_id
-
-    async def unanswered(self) -> list[InboxRow]:
-        return await self._database.read(mailbox.unanswered)
 
     async def hold(self, row: InboxRow, notice: Part) -> None:
         """Holds a message left over from an earlier run until `release`. Queues `notice` once per session."""
@@ -126,14 +140,6 @@ class Mailbox:
 
         await self._database.write(act)
 
-    async def attach(self, inbox_id: int, attached: Sequence[Attached]) -> None:
-        """Keeps the attachments of a message, as they were understood."""
-        await self._database.write(lambda tx: attachments.keep(tx, inbox_id, attached, now=self._now()))
-
-    async def attached(self, inbox_id: int) -> tuple[Attached, ...]:
-        """Returns the attachments of a message; none as long as they are not understood."""
-        return await self._database.read(lambda reader: attachments.of_inbox(reader, inbox_id))
-
     async def withdraw(self, session_key: str, deleted: Callable[[str], bool]) -> list[int]:
         """Ends the waiting messages of the session whose payload was `deleted`. Returns the ids of their rows.
 
@@ -157,51 +163,16 @@ class Mailbox:
         """Ends an inbox row that needs no answer."""
         await self._database.write(lambda tx: mailbox.answered(tx, [inbox_id], error=None, now=self._now()))
 
-    async def dead_letter(self, inbox_id: int, *, error: str) -> None:
-        """Sets aside a row that can't be read. It is kept for the operator to look at."""
-        await self._database.write(lambda tx: mailbox.dead_letter(tx, inbox_id, error=error, now=self._now()))
-
     # Out --------------------------------------------------------------------------------------------------------
-
-    async def sessions_with_mail(self) -> list[str]:
-        return await self._database.read(mailbox.sessions_with_mail)
-
-    async def in_doubt(self, session_key: str) -> list[OutboxRow]:
-        """Returns the session's rows of unknown fate about which nobody was asked yet."""
-        return await self._database.read(lambda reader: mailbox.in_doubt(reader, session_key))
-
-    async def take(self, session_key: str) -> OutboxRow | None:
-        """Marks the session's next row `sending` and returns it, or None if there is none to send now."""
-        return await self._database.write(lambda tx: mailbox.take(tx, session_key, now=self._now()))
-
-    async def due(self, session_key: str) -> int | None:
-        """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
-        return await self._database.read(lambda reader: mailbox.due(reader, session_key, now=self._now()))
 
     async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
         """Records that a row was shown, and takes the session's next row."""
 
         def act(tx: Transaction) -> OutboxRow | None:
-            mailbox.sent(tx, row.id, platform_ref, now=self._now())
-            return mailbox.take(tx, row.session_key, now=self._now())
+            mailbox.sent(tx, self._now(), row.id, platform_ref)
+            return mailbox.take(tx, self._now(), row.session_key)
 
         return await self._database.write(act)
-
-    async def was_sent(self, row: OutboxRow, platform_ref: str) -> None:
-        """Records that a row was shown."""
-        await self._database.write(lambda tx: mailbox.sent(tx, row.id, platform_ref, now=self._now()))
-
-    async def not_sent(self, row: OutboxRow, state: str, error: str, *, not_before: int = 0) -> None:
-        """Sets the state of a row whose send failed.
-
-        The state is "pending" to try again at `not_before` (milliseconds UTC), "unknown" to leave the row to the next
-        start, or "dead" to stop trying.
-        """
-        await self._database.write(lambda tx: mailbox.not_sent(tx, row.id, state, error, not_before=not_before))
-
-    async def repeat(self, row: OutboxRow, *, not_before: int = 0) -> None:
-        """Queues again a row of unknown fate, for rows that do no harm when shown twice."""
-        await self._database.write(lambda tx: mailbox.not_sent(tx, row.id, "pending", "unknown", not_before=not_before))
 
     async def fail_and_notify(self, row: OutboxRow, error: str, notice: Part) -> None:
         """Gives up a row and tells the person with `notice`.
@@ -215,10 +186,6 @@ class Mailbox:
                 self._notice(tx, row.session_key, None, notice, reply_to=mailbox.asked_by(tx, row))
 
         await self._database.write(act)
-
-    async def say_anew(self, row: OutboxRow) -> None:
-        """Turns a row into a message of its own, because the message it was to replace is gone."""
-        await self._database.write(lambda tx: mailbox.say_anew(tx, row.id))
 
     async def offer(self, row: OutboxRow, notice: Part) -> None:
         """Asks the person with `notice` whether to show a row of unknown fate again.
@@ -261,23 +228,7 @@ class Mailbox:
             )
         )
 
-    async def shown_placeholder(self, turn_id: int) -> str | None:
-        """Returns the platform's id of the placeholder that an earlier run of this turn has shown, or None."""
-        return await self._database.read(lambda reader: mailbox.shown_placeholder(reader, turn_id))
-
-    async def lost_placeholder(self, turn_id: int) -> OutboxRow | None:
-        """Returns the turn's placeholder if nobody knows whether an earlier run has shown it, otherwise None."""
-        return await self._database.read(lambda reader: mailbox.lost_placeholder(reader, turn_id))
-
-    async def dead(self, channel: str, *, limit: int) -> list[DeadLetter]:
-        """Returns a channel's rows that could not be delivered, newest first. `channel` is named as in session keys."""
-        return await self._database.read(lambda reader: mailbox.dead(reader, channel, limit=limit))
-
     # Places -----------------------------------------------------------------------------------------------------
-
-    async def give_up(self, session_key: str, error: str) -> None:
-        """Marks a place's rows dead, because nothing can be shown there any more."""
-        await self._database.write(lambda tx: mailbox.give_up(tx, session_key, error))
 
     async def presence(self, platform: str, channel: str, chat: str, *, present: bool) -> None:
         """Records whether a channel's bot is in a chat. Rows still to be shown in a chat that it left become dead.
@@ -287,7 +238,7 @@ class Mailbox:
 
         def act(tx: Transaction) -> None:
             left_at = None if present else self._now()
-            keys = people.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
+            keys = chats.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
             for key in () if present else keys:
                 mailbox.give_up(tx, key, "blocked")
 
@@ -303,20 +254,13 @@ class Mailbox:
         """
 
         def act(tx: Transaction) -> dict[str, str]:
-            found = people.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
+            found = chats.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
             for key in {*found, *keys}:
-                people.rename_session(tx, key, rename(key))
+                chats.rename_session(tx, key, rename(key))
                 mailbox.rename(tx, key, rename(key), chat=new_chat)
             return {key: rename(key) for key in {*found, *keys}}
 
         return await self._database.write(act)
-
-    async def oldest(self, channels: Collection[str]) -> tuple[int | None, int | None]:
-        """Returns since when the oldest message waits for its answer and the oldest row to be sent.
-
-        The times are in milliseconds UTC. `channels` are named as in session keys.
-        """
-        return await self._database.read(lambda reader: mailbox.oldest(reader, tuple(channels), now=self._now()))
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
         """Queues a message inside the caller's transaction. A turn's answer replaces the turn's placeholder."""

@@ -14,10 +14,10 @@ from typing import Final
 from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
 from memory.scope import Scope
-from memory.store import erasure, history, mailbox, memories, questions, recalls
+from memory.store import erasure, history, lineage, mailbox, memories, questions, recalls
+from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
-from memory.store.people import Session
 
 #: The most memories offered when somebody says "that".
 _OFFERED: Final = 5
@@ -59,7 +59,7 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     found = last_said(reader, session, scope)
     if not found:
         return AtHand()
-    learned = memories.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
+    learned = lineage.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
     quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
@@ -83,7 +83,9 @@ def again(
     """
     found = last_said(tx, session, scope)
     said = [row["id"] for row in found if row["role"] == "user"]
-    if not said or (failed is not None and not _has_failed(tx, failed, found)):
+    if not said:
+        return None
+    if failed is not None and not (history.has_failed(tx, failed) and found[0]["turn_id"] == failed):
         return None
     # Blanking also removes what of the answer is still to be shown.
     blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
@@ -92,10 +94,6 @@ def again(
     history.move(tx, said, turn_id)
     mailbox.claim(tx, [inbox_id], turn_id)
     return turn_id
-
-
-def _has_failed(reader: Reader, turn_id: int, last: Sequence[Row]) -> bool:
-    return history.has_failed(reader, turn_id) and last[0]["turn_id"] == turn_id
 
 
 def undo(
@@ -117,7 +115,7 @@ def undo(
         return None
     taught = [
         memory
-        for memory in memories.resting_on(tx, said)
+        for memory in lineage.resting_on(tx, said)
         # What the person told the bot to keep is confirmed from the start.
         if not memory.pinned and (memory.origin == "told" or not memory.confirmed)
     ]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew
+from memory.context import Context, anew, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
+from memory.scope import Scope
 from memory.store import extractions, history, mailbox, memories, passages, usage
 from memory.store.database import Database, Reader
 from memory.store.extractions import ReadingState
@@ -76,6 +77,16 @@ class Status:
     embedding: EmbeddingProgress | None
 
 
+def _stats(reader: Reader, scope: Scope) -> ScopeStats:
+    live = memories.kinds(reader, scope)
+    return ScopeStats(
+        kinds=live,
+        past=memories.count(reader, scope, live_only=False) - sum(live.values()),
+        messages=passages.count(reader, scope),
+        since=memories.oldest(reader, scope),
+    )
+
+
 class Stats:
     """The figures of one store (`Service.stats`)."""
 
@@ -87,18 +98,7 @@ class Stats:
         self._embedding = embedding
         self._now = now
 
-    async def stats(self, context: Context) -> ScopeStats:
-        def act(reader: Reader) -> ScopeStats:
-            scope = anew(reader, context).scope
-            live = memories.kinds(reader, scope)
-            return ScopeStats(
-                kinds=live,
-                past=memories.count(reader, scope, live_only=False) - sum(live.values()),
-                messages=passages.count(reader, scope),
-                since=memories.oldest(reader, scope),
-            )
-
-        return await self._database.read(act)
+    stats = sees(_stats)
 
     async def health(self, channels: Collection[str]) -> StoreHealth:
         """Returns the state of the store, and what waits in it for these channels, named as in session keys."""

@@ -28,7 +28,7 @@ from memory.recall.recall import Budget
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, extractions, history, mailbox, people, questions, usage
+from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import Unread
 from memory.store.history import Message, Utterance
@@ -320,11 +320,11 @@ class Turns:
         def act(tx: Transaction) -> tuple[int, Unread]:
             now = self._now()
             if who is None:
-                session = people.session_by_key(tx, where.session_key)
+                session = chats.session_by_key(tx, where.session_key)
                 assert session is not None, f"nobody has spoken in {where.session_key}"
-                speaker_id = people.last_speaker(tx, session.id)
+                speaker_id = chats.last_speaker(tx, session.id)
                 learning = session.learning and (speaker_id is None or people.speaker_by_id(tx, speaker_id).learning)
-                owner_id = people.scope_of(tx, session, speaker_id).writes_to
+                owner_id = chats.scope_of(tx, session, speaker_id).writes_to
             else:
                 context = self._identities.enter(tx, where, who)
                 session, owner_id = context.session, context.scope.writes_to

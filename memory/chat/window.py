@@ -13,7 +13,7 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, history, memories, people, questions, recalls
+from memory.store import attachments, chats, history, memories, questions, recalls, scopes
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
@@ -75,7 +75,7 @@ def take(
     window = _fit(messages, size, keep=said[0].id)
     trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
     attached = attachments.of_messages(reader, [message.id for message in window])
-    members = {} if session.private else people.members(reader, session.id)
+    members = {} if session.private else chats.members(reader, session.id)
     question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
     if budget is None:
         return TurnMaterial(
@@ -97,7 +97,7 @@ def take(
         in_window=frozenset(message.id for message in window),
         budget=budget,
         count_tokens=count_tokens,
-        assistant=people.agent_name(reader, session.agent_id),
+        assistant=scopes.agent_name(reader, session.agent_id),
     )
     return TurnMaterial(
         window=tuple(window),
@@ -114,9 +114,9 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
     """Keeps what follows from the view of a turn that ends, and which memories and messages were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
-        people.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
+        chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
     if view.trimmed_to is not None:
-        people.trim_window(tx, session_id, after=view.trimmed_to)
+        chats.trim_window(tx, session_id, after=view.trimmed_to)
     found = {item.memory.id for item in view.recall.items if item.memory is not None}
     standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
     entries = [_entry(item) for item in view.recall.items]

@@ -19,11 +19,23 @@ from memory.filters import Filters
 from memory.periods import Range
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import entities, filtered, forgettable, history, mailbox, memories, passages, people, recalls
+from memory.store import (
+    entities,
+    filtered,
+    forgettable,
+    history,
+    lineage,
+    mailbox,
+    memories,
+    passages,
+    people,
+    recalls,
+    scopes,
+)
+from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.forgettable import Reach
 from memory.store.memories import Memory
-from memory.store.people import Session
 from memory.text import words as tokenised
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
@@ -185,7 +197,7 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
     if not may_erase(reader, asker)(memory):
         raise NotYours(f"{memory.short_id} is not this person's to change.")
     if memory.follows:
-        made_of = memories.parents(reader, asker.scope, memory.id)
+        made_of = lineage.parents(reader, asker.scope, memory.id)
         raise Derived(
             f"{memory.short_id} is made from other memories.",
             short_ids=tuple(parent.short_id for parent in made_of),
@@ -204,7 +216,7 @@ def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
             said = frozenset(forgettable.messages(reader, _reach(reader, asker), said=period))
         case "here":
             said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
-            found = memories.taught_by(reader, asker.scope, said)
+            found = lineage.taught_by(reader, asker.scope, said)
         case "all":
             return _everything(reader, asker)
         case "me":
@@ -229,7 +241,7 @@ def _reach(reader: Reader, asker: Asker) -> Reach:
 
 def governed(reader: Reader, asker: Asker) -> list[int]:
     """Returns the owners all of whose rows this person may erase: their own and, with `may_all`, the group's."""
-    return [*asker.scope.own, *(people.places(reader, asker.scope.owners) if asker.may_all else ())]
+    return [*asker.scope.own, *(scopes.places(reader, asker.scope.owners) if asker.may_all else ())]
 
 
 def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
@@ -253,7 +265,7 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     turn = history.messages_of_turn(reader, turn_id)
     answer = "\n".join(message.text for message in turn if message.role == "assistant").casefold()
     entered = [entry.item_id for entry in recalls.of_turn(reader, turn_id) if entry.item == "memory"]
-    taught = memories.taught_by(reader, asker.scope, [message.id for message in turn])
+    taught = lineage.taught_by(reader, asker.scope, [message.id for message in turn])
     known = memories.by_ids(reader, asker.scope, entered)
     told = [m for m in (*known, *taught) if m.kind not in ("profile", "directive")]
     quoted = [memory for memory in told if memory.value.casefold() in answer]
@@ -265,7 +277,7 @@ def _told_last(reader: Reader, asker: Asker) -> Selection | None:
     """Returns the message that the person told last, with all that it taught; None if they told nothing here."""
     said = passages.said_last(reader, asker.scope, limit=_LAST_READ)
     told = [message for message in said if not message.text.rstrip().endswith(("?", "？"))]
-    taught = [message for message in told if memories.taught_by(reader, asker.scope, [message.id])]
+    taught = [message for message in told if lineage.taught_by(reader, asker.scope, [message.id])]
     # Right after "my secret is …" it is that; after "ok" it is what was told before.
     longer = [message for message in told if len(tokenised.query_terms(message.text)) >= _TELLING]
     last = max((*taught[:1], *longer[:1]), key=lambda message: message.id, default=None)
@@ -275,7 +287,7 @@ def _told_last(reader: Reader, asker: Asker) -> Selection | None:
 def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> Selection:
     """Returns messages with all that they taught and the person may have erased."""
     may = may_erase(reader, asker)
-    taught = memories.taught_by(reader, asker.scope, message_ids)
+    taught = lineage.taught_by(reader, asker.scope, message_ids)
     return Selection(
         what="memories",
         memory_ids=tuple(memory.id for memory in taught if may(memory)),
@@ -334,7 +346,7 @@ def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
     if asker.scope.private or len(names) != len(asked.given):
         return []
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
-    sessions = forgettable.sessions_of(reader, people.places(reader, asker.scope.owners), [])
+    sessions = forgettable.sessions_of(reader, scopes.places(reader, asker.scope.owners), [])
     owners = governed(reader, asker)
     return [
         row["id"]
@@ -452,7 +464,7 @@ def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
 
 
 def _with_versions(reader: Reader, scope: Scope, found: Sequence[Memory]) -> Selection | None:
-    ids = dict.fromkeys(one.id for memory in found for one in (memory, *memories.versions(reader, scope, memory)))
+    ids = dict.fromkeys(one.id for memory in found for one in (memory, *lineage.versions(reader, scope, memory)))
     return Selection(what="memories", memory_ids=tuple(ids)) if ids else None
 
 

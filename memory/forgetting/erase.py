@@ -22,6 +22,7 @@ from memory.scope import Scope
 from memory.store import (
     attachments,
     audit,
+    chats,
     entities,
     erasure,
     forgettable,
@@ -83,7 +84,7 @@ def carry_out(
         if plan.is_whole(asker, going.what):
             quotes = Quotes(plan.telling_texts(tx, [*going.memories, *going.derived], []))
         _clear_mail(tx, asker, going, sessions, quotes, now=now)
-        people.drop_summaries(tx, blanked, sessions=_quoted_in_summaries(tx, sessions, quotes, going.memories))
+        chats.drop_summaries(tx, blanked, sessions=_quoted_in_summaries(tx, sessions, quotes, going.memories))
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)
         erasure.note_said(tx, blanked, now=now)
         history.hide(tx, blanked[_AT_ONCE:], now=now)
@@ -91,17 +92,6 @@ def carry_out(
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
-    # The preview counts alike: a profile is made from other memories.
-    told = sum(not memory.follows for memory in going.memories)
-    counts = ErasedCounts(
-        memories=told,
-        derived=len(going.derived) + len(going.memories) - told,
-        restored=len(going.restored),
-        messages=len(going.messages) if going.how == "words" else 0,
-        replies=len(going.replies) if going.how == "words" else 0,
-        files=files,
-        keep_source=going.staying,
-    )
     what = {
         "what": going.what,
         "how": going.how,
@@ -113,7 +103,21 @@ def carry_out(
         "beside": sorted(turns - set(running)),
         "identities": identities,
     }
-    return counts, json.dumps(what), sought
+    return _counts(going, files), json.dumps(what), sought
+
+
+def _counts(going: Plan, files: int) -> ErasedCounts:
+    # The preview counts alike: a profile is made from other memories.
+    told = sum(not memory.follows for memory in going.memories)
+    return ErasedCounts(
+        memories=told,
+        derived=len(going.derived) + len(going.memories) - told,
+        restored=len(going.restored),
+        messages=len(going.messages) if going.how == "words" else 0,
+        replies=len(going.replies) if going.how == "words" else 0,
+        files=files,
+        keep_source=going.staying,
+    )
 
 
 def rest(what: str) -> Iterator[list[int]]:
@@ -159,7 +163,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
         clear_traffic(tx, there, now=now)
         blank(tx, there, now=now)
         history.unlearn(tx, told["others"])
-        people.drop_summaries(tx, there)
+        chats.drop_summaries(tx, there)
     else:
         history.unlearn(tx, (*there, *told["others"]))
     held = memories.learned_until(tx, told["memories"], erased_at)
@@ -168,7 +172,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
     _clear_person(tx, told["identities"])
-    people.drop_snapshots(tx)
+    chats.drop_snapshots(tx)
 
 
 def show_change(
@@ -186,7 +190,7 @@ def show_change(
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
     authors = {memory.author_id for memory in changed if memory.author_id is not None}
     if changed:
-        people.drop_snapshots_of(tx, {memory.owner_id for memory in changed}, authors)
+        chats.drop_snapshots_of(tx, {memory.owner_id for memory in changed}, authors)
 
 
 def unlearn_replies(tx: Transaction, told: Sequence[Memory], *, sources: Collection[int]) -> None:
@@ -225,7 +229,7 @@ def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
     if going.what == "here":
         return [asker.session.id] if asker.scope.private or asker.may_all else []
     if going.what == "all" and not asker.scope.private:
-        return people.sessions_of_chat(reader, asker.session.chat_id) if asker.may_all else []
+        return chats.sessions_of_chat(reader, asker.session.chat_id) if asker.may_all else []
     if going.what in ("all", "me"):
         return forgettable.sessions_of(reader, [], _selves(reader, asker, going))
     return []
@@ -237,9 +241,9 @@ def _partly(reader: Reader, asker: Asker, going: Plan) -> list[int]:
         case "here":
             return [asker.session.id]
         case "all":
-            return people.sessions_of_chat(reader, asker.session.chat_id)
+            return chats.sessions_of_chat(reader, asker.session.chat_id)
         case "me":
-            return people.all_sessions(reader)
+            return chats.all_sessions(reader)
         case _:
             return []
 
@@ -253,7 +257,7 @@ def _quoted_in_summaries(
 ) -> list[int]:
     """Returns the sessions whose summary or task quotes what goes, or holds a value that goes, however short it is."""
     values = Quotes(memory.value for memory in going)
-    rows = people.summaries(reader, session_ids)
+    rows = chats.summaries(reader, session_ids)
     return [row["id"] for row in rows if quotes.stand_in(row["text"]) or values.stand_in(row["text"], whole_words=True)]
 
 
@@ -279,6 +283,6 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     audit.drop_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)
-    people.empty_private(tx, private)
+    chats.empty_private(tx, private)
     for identity_id in identity_ids:
         people.begin_anew(tx, identity_id)

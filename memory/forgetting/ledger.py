@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory.forgetting import erase
-from memory.store import erasure, history, mailbox, memories, people
+from memory.store import chats, erasure, history, mailbox, memories, people
 from memory.store.database import Reader, Transaction
 from memory.store.sealing import Seal
 
@@ -177,7 +177,7 @@ def _clear_unnamed(tx: Transaction, *, until: int) -> None:
     """
     mailbox.blank(tx, mailbox.failed(tx, before=until + 1))
     mailbox.empty_dead(tx, before=until + 1)
-    people.drop_old_summaries(tx, until=until)
+    chats.drop_old_summaries(tx, until=until)
 
 
 def _take_hashes(tx: Transaction, entry: LedgerEntry) -> None:

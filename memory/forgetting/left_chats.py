@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from memory.recall import index
 from memory.store import (
+    chats,
     documents,
     entities,
     extractions,
@@ -26,6 +27,7 @@ from memory.store import (
     memories,
     people,
     recalls,
+    scopes,
 )
 from memory.store.database import Database, Reader, Row, Transaction
 
@@ -109,7 +111,7 @@ def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
     batches: list[Batch] = []
     batches += _batches(chat, "messages", leaving.messages(reader, chat.chat_id))
     batches += _batches(chat, "turns", leaving.turns(reader, chat.chat_id))
-    for owner_id in people.owners_of_chat(reader, chat.chat_id):
+    for owner_id in scopes.owners_of_chat(reader, chat.chat_id):
         batches += _learned(reader, chat, owner_id)
     for person in leaving.alone_here(reader, chat.chat_id, before=before):
         speaker = (person["identity_id"], person["last_seen_at"])
@@ -158,10 +160,10 @@ def _close(tx: Transaction, chat: Left) -> bool:
     """Closes a chat of which only empty rows are left: its sessions begin anew, should the bot come back."""
     if not _still_left(tx, chat):
         return False
-    closed = people.close_sessions(tx, chat.chat_id)
+    closed = chats.close_sessions(tx, chat.chat_id)
     extractions.drop(tx, closed)
     job_runs.drop_items_of_chat(tx, chat.chat_id)
-    return people.untitle(tx, chat.chat_id) or bool(closed)
+    return chats.untitle(tx, chat.chat_id) or bool(closed)
 
 
 def _still_left(reader: Reader, chat: Left) -> bool:

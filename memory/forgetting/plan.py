@@ -17,7 +17,7 @@ from memory import keys
 from memory.forgetting import choose
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
-from memory.store import forgettable, history, memories, recalls
+from memory.store import forgettable, history, lineage, memories, recalls
 from memory.store.database import Reader, Row
 from memory.store.memories import Memory
 
@@ -72,7 +72,7 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
     every = selection.what in ("all", "me")
     going = chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories))
     derived, restored = memories.made_of(reader, [memory.id for memory in going])
-    sources = frozenset[int]().union(*memories.source_ids(reader, [memory.id for memory in going]).values())
+    sources = frozenset[int]().union(*lineage.source_ids(reader, [memory.id for memory in going]).values())
     said = chosen.message_ids | sources
     theirs = choose.erasable(reader, asker, selection.what, sorted(said))
     looked = looked or Looked()
@@ -126,7 +126,7 @@ def telling_texts(reader: Reader, going: Sequence[Memory], message_ids: Collecti
 def _with_parts(reader: Reader, chosen: Sequence[Memory]) -> list[Memory]:
     """Returns merged memories together with the parts they were merged from, if no part was chosen by itself."""
     ids = {memory.id for memory in chosen}
-    parts = memories.parts_of(reader, sorted(ids))
+    parts = lineage.parts_of(reader, sorted(ids))
     whole = {part for some in parts.values() if ids.isdisjoint(some) for part in some}
     return [*chosen, *memories.of_ids(reader, sorted(whole))]
 
@@ -137,11 +137,11 @@ def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> l
     may_erase = choose.may_erase(reader, asker)
     for memory in found:
         linked = [
-            one for one in memories.versions(reader, asker.scope, memory) if one.id not in going and may_erase(one)
+            one for one in lineage.versions(reader, asker.scope, memory) if one.id not in going and may_erase(one)
         ]
         if not linked:
             continue
-        sources = memories.source_ids(reader, [memory.id, *(one.id for one in linked)])
+        sources = lineage.source_ids(reader, [memory.id, *(one.id for one in linked)])
         value = keys.normalise_value(memory.value)
         for one in linked:
             other = keys.normalise_value(one.value)
@@ -161,10 +161,10 @@ def _left_without_words(
         event.id
         for memory in going
         if memory.origin == "derived"
-        for event in memories.parents(reader, asker.scope, memory.id)
+        for event in lineage.parents(reader, asker.scope, memory.id)
         if event.kind == "event" and event.id not in ids and may_erase(event)
     }
-    return [event for event in memories.resting_on(reader, sorted(messages)) if event.id in behind] if behind else []
+    return [event for event in lineage.resting_on(reader, sorted(messages)) if event.id in behind] if behind else []
 
 
 def _said_again(reader: Reader, asker: Asker, message_ids: frozenset[int]) -> frozenset[int]:

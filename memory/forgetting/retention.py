@@ -14,7 +14,7 @@ from typing import Final
 
 from memory.forgetting import blanking
 from memory.recall import index
-from memory.store import erasure, forgettable, history, mailbox, people
+from memory.store import chats, erasure, forgettable, history, mailbox
 from memory.store.database import Database, Reader, Transaction
 
 #: Message ids that one read looks through, in some 20 ms.
@@ -56,6 +56,6 @@ def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
     failed = mailbox.failed(tx, before=before)
     mailbox.blank(tx, failed)
     unsent = mailbox.drop_undelivered(tx, before=before)
-    summed_up = people.drop_spent_summaries(tx, before=before)
+    summed_up = chats.drop_spent_summaries(tx, before=before)
     if failed or unsent or summed_up:
         erasure.note_reworded(tx, now=now)

@@ -38,7 +38,7 @@ from memory.learn.extract import (
 )
 from memory.learn.model import ANSWER_TOKENS, ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, memories, night_work, people
+from memory.store import job_runs, lineage, memories, night_work, people, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -86,7 +86,7 @@ def _owners(reader: Reader, night: Night) -> Sequence[int]:
     for row in night_work.events(reader, before=night.day):
         waiting.setdefault(row["owner_id"], []).append((row["id"], row["created_at"]))
     found = []
-    for owner_id in people.learned_of(reader, people.owners_served(reader, night.agent_id, among=night.nightly)):
+    for owner_id in scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly)):
         events = waiting.get(owner_id, [])
         if night.model:
             is_due = bool({event_id for event_id, _ in events} - _taken_back(reader, owner_id)) if events else False
@@ -100,7 +100,7 @@ def _owners(reader: Reader, night: Night) -> Sequence[int]:
 
 def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     """Returns a step for each question, oldest events first, and one for events that no model may be asked about."""
-    if not people.learned_of(reader, [scope.writes_to]):
+    if not scopes.learned_of(reader, [scope.writes_to]):
         return []
     events = memories.by_ids(reader, scope, night_work.events_of(reader, scope, before=night.day))
     left_alone = _taken_back(reader, scope.writes_to)
@@ -190,7 +190,7 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
 
 def _sources(reader: Reader, rows: Sequence[Memory]) -> frozenset[int]:
     """Returns the messages that memories were learned from."""
-    return frozenset[int]().union(*memories.source_ids(reader, [row.id for row in rows]).values())
+    return frozenset[int]().union(*lineage.source_ids(reader, [row.id for row in rows]).values())
 
 
 def _put(
@@ -218,7 +218,7 @@ def _put(
 
 def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Memory]) -> set[int]:
     """Returns those of the events that may still be learned from as they were shown."""
-    if not people.learned_of(reader, [scope.writes_to]):
+    if not scopes.learned_of(reader, [scope.writes_to]):
         return set()
     ids = {event.id for event in events}.intersection(night_work.events_of(reader, scope, before=night.day))
     return ids - night_work.unlearned(reader, sorted(ids))

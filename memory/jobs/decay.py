@@ -14,7 +14,7 @@ from memory import keys, profile
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.scope import Scope
-from memory.store import fading, job_runs, memories, people
+from memory.store import fading, job_runs, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 
@@ -26,8 +26,8 @@ _AT_ONCE: Final = 500
 def _owners(reader: Reader, night: Night) -> list[int]:
     return [
         owner_id
-        for owner_id in people.owners_served(reader, night.agent_id, among=night.nightly)
-        if _due(reader, people.scope_of_owner(reader, owner_id, agent_id=night.agent_id), night)
+        for owner_id in scopes.owners_served(reader, night.agent_id, among=night.nightly)
+        if _due(reader, scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id), night)
     ]
 
 

@@ -23,7 +23,7 @@ from memory.learn.entities import Reads
 from memory.learn.extract import named_in
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, job_runs, memories, night_work, people
+from memory.store import entities, job_runs, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Memory
@@ -111,7 +111,7 @@ def _share(reader: Reader, night: Night, *, latin: bool) -> _Share:
 
 def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
     """Yields ids, owners and values of memories not read yet, newest first, except those whose links were undone."""
-    served = people.learned_of(reader, people.owners_served(reader, night.agent_id, among=night.nightly))
+    served = scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly))
     taken_back: dict[int, frozenset[int]] = {}
     newest = _NEWEST
     for _ in range(_LOOKED_AT // _PAGE):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
 from memory import keys
-from memory.store import entities, job_watch, memories
+from memory.store import entities, job_watch, lineage, memories
 from memory.store.database import Row, Transaction
 from memory.store.job_watch import COLUMNS, LINKS
 
@@ -158,11 +158,11 @@ def take_back(tx: Transaction, journal: Journal) -> TakenBack:
     """Restores rows as they were before. What was forgotten or changed since stays so."""
     there = {row["id"]: row for row in job_watch.rows(tx, (*journal.made, *journal.touched))}
     stay = _wanted(tx, journal, there)
-    standing = memories.behind(tx, stay)
+    standing = lineage.behind(tx, stay)
     gone = [row for row in journal.made if row in there and row not in stay]
     _take_back_links(tx, journal, there.keys() - standing, gone)
     # Later work that rests on deleted rows can't stand, but what else it had archived must not be lost with it.
-    memories.take_apart(tx, memories.made_from(tx, gone, besides=_FOR_PROMPTS))
+    memories.take_apart(tx, lineage.made_from(tx, gone, besides=_FOR_PROMPTS))
     back = []
     for row_id, values in journal.changed.items():
         if row_id not in there or row_id in standing:
@@ -189,7 +189,7 @@ def _wanted(tx: Transaction, journal: Journal, there: Mapping[int, Row]) -> froz
     """Returns the made rows that stay: somebody has held on to them since, or to what was made from them."""
     made = frozenset(journal.made)
     wanted = {row for row in made if row in there and _is_wanted(there[row], journal)}
-    for row in memories.offspring(tx, made):
+    for row in lineage.offspring(tx, made):
         if row["child"] in wanted or (row["child"] not in made and row["held"] and row["kind"] not in _FOR_PROMPTS):
             wanted.add(row["id"])
     return frozenset(wanted)

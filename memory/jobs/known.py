@@ -11,7 +11,7 @@ from typing import Final
 
 from memory import keys
 from memory.scope import Scope
-from memory.store import memories, people
+from memory.store import lineage, memories, people
 from memory.store.database import Reader
 from memory.store.memories import Draft, Memory
 from memory.text.likeness import differs_in_substance, jaccard
@@ -55,7 +55,7 @@ def contradicts(reader: Reader, about: Sequence[Memory], draft: Draft, *, read: 
     rivals = [one for one in about if one.key == draft.key and keys.normalise_value(one.value) != value]
     if any(is_sure(one) or one.subject_id not in (None, draft.subject_id) for one in rivals):
         return True
-    sources = memories.source_ids(reader, [one.id for one in rivals])
+    sources = lineage.source_ids(reader, [one.id for one in rivals])
     return any(not read.isdisjoint(of_one) for of_one in sources.values())
 
 

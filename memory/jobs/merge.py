@@ -27,7 +27,7 @@ from memory.learn import extract, keep
 from memory.learn.answer import Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, erasure, job_runs, memories, night_work, people
+from memory.store import entities, erasure, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -55,7 +55,7 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     """
     return night_work.owners_to_merge(
         reader,
-        people.owners_served(reader, night.agent_id, among=night.nightly),
+        scopes.owners_served(reader, night.agent_id, among=night.nightly),
         agent_id=night.agent_id,
         job=_NAME,
         spent_by=night.now - _EVENTS_STAY_MS,
@@ -279,7 +279,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         valid_from=newest.valid_from,
     )
     ids = [memory.id for memory in rows]
-    sources = sorted(frozenset().union(*memories.source_ids(tx, ids).values()))
+    sources = sorted(frozenset().union(*lineage.source_ids(tx, ids).values()))
     if not extract.worth_keeping(draft) or injection_flags(draft.value):
         return False
     if not keep.may_be_kept(tx, draft, sources, now=night.now):

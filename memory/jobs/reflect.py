@@ -20,7 +20,7 @@ from memory.learn import extract
 from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import erasure, insights, job_runs, memories, night_work, people
+from memory.store import erasure, job_runs, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -47,7 +47,7 @@ def _owners(reader: Reader, night: Night) -> list[int]:
 
     One short read, whatever the size of the store.
     """
-    served = people.learned_of(reader, people.owners_served(reader, night.agent_id, among=night.nightly))
+    served = scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly))
     return night_work.owners_to_reflect_on(
         reader,
         served,
@@ -79,9 +79,9 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
     """Returns the week's facts and events, the weightiest first; none if there is to be no reflection."""
-    if not people.learned_of(reader, [scope.writes_to]):
+    if not scopes.learned_of(reader, [scope.writes_to]):
         return []
-    last = insights.last_made(reader, scope)
+    last = memories.last_reflection(reader, scope)
     if last is not None and night.now - last < _APART_MS:
         return []
     found = [

@@ -12,16 +12,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
-from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory import keys, profile
+from memory import dates, keys, profile
 from memory.context import Context, anew
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import journal
@@ -33,7 +31,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, ample
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import job_runs, memories, people, usage
+from memory.store import chats, job_runs, lineage, memories, scopes, usage
 from memory.store.database import Database, Reader, Transaction, look
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
@@ -158,7 +156,7 @@ class Jobs:
 
     async def since(self, agent: str) -> int:
         """Returns when this store first served the agent, in milliseconds UTC."""
-        return await self._database.read(lambda reader: people.agent_since(reader, self._agents.ids[agent]))
+        return await self._database.read(lambda reader: scopes.agent_since(reader, self._agents.ids[agent]))
 
     async def last(self, agent: str, job: str, *, until: str | None = None) -> str | None:
         """Returns the newest local date for which the clock has begun a job, or None.
@@ -296,14 +294,14 @@ class Jobs:
             for item in open_items:
                 taken = journal.take_back(tx, Journal.from_json(item.undo or ""))
                 job_runs.end_item(tx, run_id, item.owner_id, "undone", now=self._now())
-                own = people.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
+                own = scopes.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
                 if own.private:
                     slots = keys.PROFILE_SLOTS
                     profile.refresh_all(tx, own, item.owner_id, slots, now=self._now(), new_id=self._new_id)
                 back += taken.back
                 stay += taken.stay
                 restored += taken.restored
-            people.drop_snapshots_of(tx, _owned(scope), scope.selves)
+            chats.drop_snapshots_of(tx, _owned(scope), scope.selves)
             return UndoneRun(
                 restored=restored,
                 left=len(stay),
@@ -325,7 +323,8 @@ class Jobs:
             raise NotFound(f"There is no job {job}.")
         asking = await self._database.read(lambda reader: anew(reader, context))
         now = self._now()
-        night = replace(self._night(asking.session.agent_id, _day_of(context, now)), now=now)
+        day = dates.local_date(now, context.timezone).isoformat()
+        night = replace(self._night(asking.session.agent_id, day), now=now)
         changes: list[Change] = []
         for owner_id in _owned(asking.scope):
             scope, steps = await self._steps(self._table[job], night, owner_id)
@@ -410,7 +409,7 @@ class Jobs:
 
     async def _steps(self, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
         def act(reader: Reader) -> tuple[Scope, Sequence[Step]]:
-            scope = people.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
+            scope = scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
             return scope, work.steps(reader, scope, night)
 
         return await self._database.read(act)
@@ -551,7 +550,7 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
     there = {memory.id: memory for memory in memories.by_ids(reader, scope, [*done.made, *changed])}
     shown = {row: memory for row, memory in there.items() if memory.kind not in ("profile", "directive")}
     changes = [
-        Change(what="new", memory=shown[row], made_of=tuple(memories.parents(reader, scope, row)))
+        Change(what="new", memory=shown[row], made_of=tuple(lineage.parents(reader, scope, row)))
         for row in done.made
         if row in shown
     ]
@@ -567,7 +566,3 @@ def _what(changed: Mapping[str, tuple[object, object]]) -> What:
     if "compressed_at" in changed:
         return "compressed"
     return "told again" if "reinforced_count" in changed else "changed"
-
-
-def _day_of(context: Context, now: int) -> str:
-    return datetime.fromtimestamp(now / 1000, UTC).astimezone(ZoneInfo(context.timezone)).date().isoformat()

@@ -20,7 +20,7 @@ from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, memories, night_work, people, styles
+from memory.store import fading, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import clean, injection_flags
@@ -65,15 +65,16 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     if any(memory.confirmed for memory in standing):
         return None
     wanted: list[Memory] = []
-    learns = people.learns_manner(reader, owner_id)
+    learns = scopes.learns_manner(reader, owner_id)
     if learns:
-        wanted = [one for one in styles.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
+        wanted = [one for one in fading.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
     if len(wanted) < LEAST:
         wanted = []
     ids = {memory.id for memory in wanted}
     if not wanted and not standing:
         return None
-    if wanted and [_made_of(reader, scope, memory) for memory in standing] == [ids]:
+    made_of = [{parent.id for parent in lineage.parents(reader, scope, memory.id)} for memory in standing]
+    if wanted and made_of == [ids]:
         return None
     if learns and _is_taken_back(reader, scope, ids, standing):
         return None
@@ -111,7 +112,7 @@ def joined(found: Sequence[Memory]) -> str:
     parts: list[str] = []
     for memory in found:
         value = " ".join(memory.value[:_STYLE_CHARS].split()).rstrip(".。")
-        part = value if memory.key == styles.ANY_KEY else f"{memory.key.replace('-', ' ')}: {value}"
+        part = value if memory.key == fading.ANY_KEY else f"{memory.key.replace('-', ' ')}: {value}"
         text = f"{head}{between.join([*parts, part])}{end}"
         if len(text) <= LIMIT and not injection_flags(text):
             parts.append(part)
@@ -188,7 +189,7 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     return [
         owner_id
         for owner_id in night_work.owners_with_style(reader, night.agent_id)
-        if due(reader, people.scope_of_owner(reader, owner_id, agent_id=night.agent_id), now=night.now) is not None
+        if due(reader, scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id), now=night.now) is not None
     ]
 
 
@@ -222,10 +223,6 @@ def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, show
     for memory in found.held:
         memories.supersede(tx, memory.id, memory_id, at=night.now)
     return {"manners": 1}
-
-
-def _made_of(reader: Reader, scope: Scope, memory: Memory) -> set[int]:
-    return {parent.id for parent in memories.parents(reader, scope, memory.id)}
 
 
 def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standing: Sequence[Memory]) -> bool:
@@ -265,7 +262,7 @@ def _plain(text: str) -> str:
 
 def _shown(memory: Memory) -> str:
     day = datetime.fromtimestamp(memory.last_reinforced_at / 1000, UTC).date().isoformat()
-    line: dict[str, object] = {} if memory.key == styles.ANY_KEY else {"about": memory.key}
+    line: dict[str, object] = {} if memory.key == fading.ANY_KEY else {"about": memory.key}
     line |= {"wish": memory.value[:_STYLE_CHARS], "told": 1 + memory.reinforced_count, "last": day}
     return json.dumps(line, ensure_ascii=False)
 

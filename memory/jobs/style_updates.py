@@ -20,7 +20,7 @@ from memory.jobs import style
 from memory.jobs.base import Night, Step
 from memory.learn.agents import Agents
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ample
-from memory.store import people, usage
+from memory.store import scopes, usage
 from memory.store.database import Database, Reader, Transaction
 
 log = structlog.get_logger(__name__)
@@ -99,7 +99,7 @@ class StyleUpdates:
             model=model is not None,
             room=ample if model is None else model.room,
         )
-        return style.steps(reader, people.scope_of_owner(reader, owner_id, agent_id=agent_id), night)
+        return style.steps(reader, scopes.scope_of_owner(reader, owner_id, agent_id=agent_id), night)
 
     async def _asked(self, agent_id: int, step: Step, model: BackgroundModel | None) -> ModelAnswer | None:
         """Returns the model's answer, or None if no model is asked, it gives none, or the day's tokens are used up."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory.learn.model import BackgroundModel
-from memory.store import people
+from memory.store import scopes
 from memory.store.database import Transaction
 
 
@@ -51,6 +51,6 @@ class Agents:
 
 def enter(tx: Transaction, configured: Mapping[str, AgentMemory], *, now: int) -> Agents:
     """Returns the agents of a store, after adding rows for new agents."""
-    ids = {name: people.agent(tx, name, now=now) for name in configured}
-    gone = dict.fromkeys(people.agents(tx), _GONE)
+    ids = {name: scopes.agent(tx, name, now=now) for name in configured}
+    gone = dict.fromkeys(scopes.agents(tx), _GONE)
     return Agents(ids, gone | {ids[name]: agent for name, agent in configured.items()})

@@ -15,7 +15,7 @@ from dataclasses import replace
 from memory import keys, profile
 from memory.learn.entities import extract, of_fact
 from memory.scope import Scope
-from memory.store import entities, erasure, history, memories, opt_outs, people, styles
+from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -54,7 +54,7 @@ def keep(
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
-        styles.set_aside_rest(tx, scope, memory_id, now=now)
+        fading.set_aside_rest(tx, scope, memory_id, now=now)
     seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
     entities.note(tx, draft.owner_id, memory_id, [*names, *seen], now=now)
     slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
@@ -153,9 +153,9 @@ def _place(
         alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
         if memory.valid_until is None and alike:
             # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
-            holds = memories.merged_into(tx, scope, memory)
+            holds = lineage.merged_into(tx, scope, memory)
             # A message that is read a second time says nothing a second time.
-            if not memories.learned_from(tx, holds.id, source_ids):
+            if not lineage.learned_from(tx, holds.id, source_ids):
                 memories.reinforce(tx, holds.id, at=draft.learned_at)
             _close(tx, scope, [one for one in named if one.id != holds.id], holds.id, draft=draft)
             return holds.id
@@ -182,7 +182,7 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
     for memory in {memory.id: memory for memory in replaced}.values():
         if memory.valid_from <= at and (memory.valid_until is None or memory.valid_until > at):
             memories.supersede(tx, memory.id, memory_id, at=at)
-            parts = memories.merged(tx, scope, memory)
+            parts = lineage.merged(tx, scope, memory)
             memories.part(tx, parts)
             _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft)
             tried = set[int]()

@@ -27,12 +27,12 @@ from memory.learn.model import ANSWER_TOKENS, BackgroundModel, BudgetSpent, Mode
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
-from memory.store import extractions, history, memories, people, usage
+from memory.store import chats, extractions, history, memories, people, usage
+from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import Unread, Work
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.people import Session
 
 log = structlog.get_logger(__name__)
 
@@ -142,7 +142,7 @@ class Learner:
     async def flush_all(self, agent_id: int) -> None:
         """Reads the unread messages of every session of an agent now."""
         for session_id in await self._database.read(extractions.sessions_with_work):
-            session = await self._database.read(partial(people.session_by_id, session_id=session_id))
+            session = await self._database.read(partial(chats.session_by_id, session_id=session_id))
             if session.agent_id == agent_id:
                 await self.flush(session_id, "night")
 
@@ -279,7 +279,7 @@ class Learner:
         session = _session(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
-        return 0 if author is None else people.scope_of(reader, session, author).writes_to
+        return 0 if author is None else chats.scope_of(reader, session, author).writes_to
 
     def _whose(self, reader: Reader, work: Work) -> tuple[int, Sequence[int]]:
         """Returns the agent that a piece of work was said to, and the owners whose rows it writes."""
@@ -306,7 +306,7 @@ class Learner:
         authors = [message.author_id for message in messages if message.author_id is not None]
         if not authors:
             return None
-        scopes = {author: people.scope_of(reader, session, author) for author in dict.fromkeys(authors)}
+        scopes = {author: chats.scope_of(reader, session, author) for author in dict.fromkeys(authors)}
         scope = scopes[authors[-1]]
         earlier = extractions.lines_before(reader, work, limit=_LINES_BEFORE)
         before = history.between(reader, work.session_id, earlier[0], earlier[-1]) if earlier else []
@@ -381,7 +381,7 @@ class Learner:
         for message in messages:
             if message.author_id is None:
                 continue
-            scope = people.scope_of(tx, session, message.author_id)
+            scope = chats.scope_of(tx, session, message.author_id)
             timezone = self._timezone(tx, session, scope)
             for proposal in extract.read([message], scope=scope, timezone=timezone):
                 kept = keep.keep(
@@ -394,7 +394,7 @@ class Learner:
 
 def _session(reader: Reader, work: Work) -> Session:
     """Returns the session of a piece of work, with the agent it was said to. Another agent may serve it by now."""
-    session = people.session_by_id(reader, work.session_id)
+    session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
 
 

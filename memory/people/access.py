@@ -5,10 +5,10 @@ Invariant: each method is one transaction of `store/access.py` or `store/channel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from memory.context import reads, writes, writes_at
 from memory.store import access, channel_state
-from memory.store.access import Grant, Pairing, State, Subject, Taken
 from memory.store.database import Database
 
 
@@ -19,44 +19,12 @@ class Access:
         self._database = database
         self._now = now
 
-    async def state(self, channel: str, subject: Subject, reference: str) -> State | None:
-        """Returns what was decided about a person (by user id) or a group (by chat id); None if nothing was."""
-        return await self._database.read(lambda reader: access.state(reader, channel, subject, reference))
-
-    async def grants(self, channel: str) -> list[Grant]:
-        """Returns all decisions on a channel, oldest first."""
-        return await self._database.read(lambda reader: access.grants(reader, channel))
-
-    async def allow(self, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
-        """Lets a person or group in. Returns False if that was so already."""
-        return await self._database.write(
-            lambda tx: access.allow(tx, channel, subject, reference, by=by, now=self._now())
-        )
-
-    async def block(self, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
-        """Shuts a person or group out. Returns False if that was so already."""
-        return await self._database.write(
-            lambda tx: access.block(tx, channel, subject, reference, by=by, now=self._now())
-        )
-
-    async def open_pairing(self, channel: str, code: str) -> Pairing:
-        """Makes `code` let one person in for ten minutes, unless too many codes are open."""
-        return await self._database.write(lambda tx: access.open_pairing(tx, channel, code, now=self._now()))
-
-    async def take_pairing(self, channel: str, user_id: str, code: str) -> Taken:
-        """Takes a pairing code."""
-        return await self._database.write(lambda tx: access.take_pairing(tx, channel, user_id, code, now=self._now()))
-
-    async def move_group(self, channel: str, chat: str, new_chat: str, *, configured: bool) -> None:
-        """Transfers what was decided about a group to the id it goes on under."""
-        await self._database.write(
-            lambda tx: access.move_group(tx, channel, chat, new_chat, configured=configured, now=self._now())
-        )
-
-    async def kept(self, channel: str, prefix: str) -> dict[str, str]:
-        """Returns what a channel kept under names with this prefix."""
-        return await self._database.read(lambda reader: channel_state.kept(reader, channel, prefix))
-
-    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
-        """Keeps values for a channel; None drops a name."""
-        await self._database.write(lambda tx: channel_state.keep(tx, channel, values))
+    state = reads(access.state)
+    grants = reads(access.grants)
+    allow = writes_at(access.allow)
+    block = writes_at(access.block)
+    open_pairing = writes_at(access.open_pairing)
+    take_pairing = writes_at(access.take_pairing)
+    move_group = writes_at(access.move_group)
+    kept = reads(channel_state.kept)
+    keep = writes(channel_state.keep)

@@ -7,7 +7,6 @@ admins read nothing, the words of memories never leave this module. The gateway 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from memory.forgetting.forgetting import Forgetting, Receipt
 from memory.forgetting.plan import Plan
 from memory.recall.search import Search
 from memory.scope import Scope
-from memory.store import audit, mailbox, memories, questions
+from memory.store import audit, lineage, mailbox, memories, questions
 from memory.store.audit import Action, AdminView, RankedMemory
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import Outgoing, Part
@@ -91,8 +90,8 @@ class Overseer:
         self._shown([memory])
         return Shown(
             memory=memory,
-            sources=tuple(memories.sources(self._tx, scope, [memory.id])[memory.id]),
-            versions=tuple(memories.versions(self._tx, scope, memory)),
+            sources=tuple(lineage.sources(self._tx, scope, [memory.id])[memory.id]),
+            versions=tuple(lineage.versions(self._tx, scope, memory)),
         )
 
     def named(self, short_id: str) -> FoundById:
@@ -109,16 +108,8 @@ class Overseer:
 
     def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to the admin."""
-        return questions.ask(
-            self._tx,
-            session_id=self._context.session.id,
-            asker_id=self._context.speaker.id,
-            purpose=purpose,
-            payload=json.dumps(payload),
-            choices=choices,
-            preset=preset,
-            now=self._now,
-        )
+        session, asker = self._context.session.id, self._context.speaker.id
+        return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
     def _standing(self) -> Collection[RankedMemory]:
         return {one.id: one for scope in self._scopes for one in audit.standing(self._tx, scope)}.values()

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew
+from memory.context import Context, anew, writes
 from memory.recall import index
-from memory.store import audit, held_counts, links, mailbox, memories, opt_outs, people, questions
+from memory.store import audit, chats, held_counts, links, mailbox, memories, opt_outs, people, questions, scopes
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
@@ -74,6 +74,8 @@ class Privacy:
         self._mailbox = mailbox
         self._now = now
 
+    spoil = writes(links.spoil)
+
     async def kept(self, context: Context, *, looks_shown: int, looks_before: int = 0) -> Kept:
         """Returns what is kept about the speaker.
 
@@ -121,10 +123,6 @@ class Privacy:
         """
         speaker, session = context.speaker, context.session
         return await self._database.write(lambda tx: links.open_code(tx, speaker.id, session.id, code, now=self._now()))
-
-    async def spoil(self, code: str) -> None:
-        """Invalidates a code that was said where others can read it."""
-        await self._database.write(lambda tx: links.spoil(tx, code))
 
     async def act(
         self,
@@ -177,16 +175,10 @@ class Linking:
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
         both = [*self.accounts(), *self.accounts(other)]
-        return questions.ask(
-            self._tx,
-            session_id=self._context.session.id if of is None else of.session_id,
-            asker_id=self._context.speaker.id if of is None else of.account.id,
-            purpose=purpose,
-            payload=json.dumps({**payload, "accounts": sorted(each.id for each in both)}),
-            choices=choices,
-            preset=preset,
-            now=self._now,
-        )
+        session = self._context.session.id if of is None else of.session_id
+        asker = self._context.speaker.id if of is None else of.account.id
+        named = {**payload, "accounts": sorted(each.id for each in both)}
+        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset=preset)
 
     def lapsed(self, *, asked: str, waiting: str) -> bool:
         """Returns whether a link that the speaker began expired lately, unanswered. A second call returns False.
@@ -233,7 +225,7 @@ class Linking:
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session where only this identity reads what it is told, or None without one."""
-        session = people.private_session(self._tx, identity_id)
+        session = chats.private_session(self._tx, identity_id)
         return None if session is None else session.key
 
 
@@ -245,7 +237,7 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         owners: Sequence[int] = scope.own
     else:
         accounts = []
-        owners = people.owners_of_chat(reader, session.chat_id)
+        owners = scopes.owners_of_chat(reader, session.chat_id)
     said = held_counts.of_speaker(reader, scope, context.speaker.id)
     times = [at for at in (memories.oldest(reader, scope), said.since) if at is not None]
     return Kept(
@@ -260,11 +252,11 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
 
 
 def _party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    account, session = people.account(reader, identity_id), people.session_by_id(reader, session_id)
+    account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(
         account=account,
         session_id=session.id,
         session_key=session.key,
-        present=people.is_present(reader, session),
+        present=chats.is_present(reader, session),
     )

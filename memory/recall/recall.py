@@ -16,7 +16,7 @@ from memory import profile
 from memory.recall.cues import cues
 from memory.recall.search import Hit
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
@@ -98,7 +98,7 @@ class Recall:
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
     """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
-    made_of = {slot.id: {one.id for one in memories.parents(reader, scope, slot.id)} for slot in slots}
+    made_of = {slot.id: {one.id for one in lineage.parents(reader, scope, slot.id)} for slot in slots}
     summed = frozenset[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
     kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
     candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
@@ -130,7 +130,7 @@ def stored_snapshot(
     held = [_as_of(m, taken_at) for m in memories.by_ids(reader, scope, memory_ids) if budget.takes(m)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
     directives = [memory for memory in held if memory.kind == "directive"]
-    summed = frozenset(one.id for memory in directives for one in memories.parents(reader, scope, memory.id))
+    summed = frozenset(one.id for memory in directives for one in lineage.parents(reader, scope, memory.id))
     there = summed.union(memory_ids)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
@@ -156,8 +156,7 @@ def recall(
     `assistant` is the name that quotations give the agent.
     """
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
-    found = {hit.memory.id: hit.memory for hit in hits if hit.memory is not None}
-    sources = memories.source_ids(reader, list(present | found))
+    sources = lineage.source_ids(reader, list({*present, *(hit.memory.id for hit in hits if hit.memory is not None)}))
     told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
     terms = words.query_terms(query)
     items: list[Recalled] = []
@@ -166,7 +165,7 @@ def recall(
     latest = _latest_reflection(hits)
     last: list[Recalled] = []
     for hit in hits:
-        said_in = sources[hit.memory.id] if hit.memory is not None else _message_ids(hit)
+        said_in = sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         item = _item(hit, query, terms, assistant)
         there = hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)
         if there or (said_in and said_in <= in_window):
@@ -264,10 +263,6 @@ def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> 
 def _asked_for(memory: Memory) -> str:
     """Returns the words by which somebody may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
-
-
-def _message_ids(hit: Hit) -> frozenset[int]:
-    return frozenset() if hit.passage is None else frozenset({hit.passage.message.id})
 
 
 def _repeats(hit: Hit, other: Hit) -> bool:

@@ -30,7 +30,7 @@ from memory.recall.embedding import EmbeddedQuestion, Embedding
 from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
-from memory.store import documents, entities, filtered, insights, memories, passages, people
+from memory.store import documents, entities, filtered, memories, passages, people
 from memory.store.database import Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
@@ -221,7 +221,7 @@ class Search:
                 narrowed = replace(query, only=frozenset(docs))
             if older_reflections:
                 return narrowed
-            older = map(documents.of_memory, insights.older(reader, scope))
+            older = map(documents.of_memory, memories.older_reflections(reader, scope))
             return replace(narrowed, besides=query.besides.union(older))
 
         def by_index(reader: Reader) -> list[Hit]:

@@ -72,22 +72,22 @@ def grants(reader: Reader, channel: str) -> list[Grant]:
     return [Grant(**dict(row)) for row in rows]
 
 
-def allow(tx: Transaction, channel: str, subject: Subject, reference: str, *, by: str, now: int) -> bool:
-    """Allows a person or group and returns False if that was so already.
+def allow(tx: Transaction, now: int, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
+    """Allows a person or group. Returns False if that was so already.
 
     Ends a block, and a person's lockout after wrong codes.
     """
     if subject == "person":
-        _forgive(tx, channel, reference)
+        tx.run("delete from pairing_tries where channel = ? and user_id = ?", (channel, reference))
     return _decide(tx, channel, subject, reference, "allowed", by=by, now=now)
 
 
-def block(tx: Transaction, channel: str, subject: Subject, reference: str, *, by: str, now: int) -> bool:
+def block(tx: Transaction, now: int, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
     """Blocks a person or group, whoever allowed it. Returns False if that was so already."""
     return _decide(tx, channel, subject, reference, "blocked", by=by, now=now)
 
 
-def move_group(tx: Transaction, channel: str, chat: str, new_chat: str, *, configured: bool, now: int) -> None:
+def move_group(tx: Transaction, now: int, channel: str, chat: str, new_chat: str, *, configured: bool) -> None:
     """Carries the decision about a group over to its new chat id; a block on either id stays.
 
     `configured` says that the configuration lists the old id. Without it the bot would fall silent in that group.
@@ -97,9 +97,9 @@ def move_group(tx: Transaction, channel: str, chat: str, new_chat: str, *, confi
         (channel, chat),
     )
     if old is not None and old["state"] == "blocked":
-        block(tx, channel, "group", new_chat, by=old["granted_by"], now=now)
+        block(tx, now, channel, "group", new_chat, by=old["granted_by"])
     elif (old is not None or configured) and state(tx, channel, "group", new_chat) is None:
-        allow(tx, channel, "group", new_chat, by="config" if old is None else old["granted_by"], now=now)
+        allow(tx, now, channel, "group", new_chat, by="config" if old is None else old["granted_by"])
 
 
 def decided(reader: Reader) -> list[Row]:
@@ -118,7 +118,7 @@ def drop_pairings(tx: Transaction) -> None:
     tx.run("delete from pairings")
 
 
-def open_pairing(tx: Transaction, channel: str, code: str, *, now: int) -> Pairing:
+def open_pairing(tx: Transaction, now: int, channel: str, code: str) -> Pairing:
     """Opens `code` to let one person in for `LIFETIME_MS`, unless `PENDING` other codes are open.
 
     In that case the new code is refused instead of replacing the oldest: the admin who asks is told and can wait, while
@@ -137,7 +137,7 @@ def open_pairing(tx: Transaction, channel: str, code: str, *, now: int) -> Pairi
     return Pairing(opened=True, until=now + LIFETIME_MS)
 
 
-def take_pairing(tx: Transaction, channel: str, user_id: str, code: str, *, now: int) -> Taken:
+def take_pairing(tx: Transaction, now: int, channel: str, user_id: str, code: str) -> Taken:
     """Lets a person in by a code, which must have exactly the form it was opened with; a code that fits is used up.
 
     Compares all codes of the channel, each in constant time, so that the time taken reveals nothing about them.
@@ -158,7 +158,7 @@ def take_pairing(tx: Transaction, channel: str, user_id: str, code: str, *, now:
     if fits["expires_at"] <= now:
         return "expired"
     tx.run("delete from pairings where id = ?", (fits["id"],))
-    allow(tx, channel, "person", user_id, by="code", now=now)
+    allow(tx, now, channel, "person", user_id, by="code")
     return "allowed"
 
 
@@ -185,10 +185,6 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
     )
     assert row is not None
     return "no_tries_left" if row["count"] >= TRIES else "wrong"
-
-
-def _forgive(tx: Transaction, channel: str, user_id: str) -> None:
-    tx.run("delete from pairing_tries where channel = ? and user_id = ?", (channel, user_id))
 
 
 def _hash(salt: bytes, code: str) -> bytes:

@@ -32,7 +32,7 @@ class Attached:
     data: bytes | None = field(default=None, repr=False)
 
 
-def keep(tx: Transaction, inbox_id: int, attached: Sequence[Attached], *, now: int) -> None:
+def keep(tx: Transaction, now: int, inbox_id: int, attached: Sequence[Attached]) -> None:
     """Stores the attachments of an inbox row, unless the row has ended; storing them again changes nothing."""
     for position, one in enumerate(attached):
         tx.run(

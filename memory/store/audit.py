@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
+from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
-from memory.store.people import Session
 
 Action: TypeAlias = Literal["list", "search", "show", "forget"]
 

@@ -50,7 +50,7 @@ def shelf(
     page: int,
     only: Collection[int] | None = None,
 ) -> Shelf:
-    """The page with the number `page` from 1, or the last one where there are fewer, of the live rows of these kinds.
+    """Returns the page with the number `page` from 1, or the last page, of the live rows of these kinds.
 
     They are grouped by kind and category, the ones that matter first in each; with a `category` only those, with `only`
     only those with these ids.

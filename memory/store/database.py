@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, Literal, TypeAlias, TypeVar
@@ -264,30 +265,11 @@ class Database:
         error: type[Exception] = driver.module.Error
         opened: list[_Connection] = []
 
-        def prepare_writer(connection: sqlite3.Connection) -> tuple[bool, list[str]]:
-            """Returns whether the file was checked, and which of its tables are damaged."""
-            for pragma in _writer_pragmas(durability):
-                connection.execute(pragma)
-            # A store to be migrated must be whole, however long the check takes.
-            current = _is_current(connection, known)
-            checked = not current or path.stat().st_size <= checked_at_start
-            damaged = health.damaged_canonical(connection, error, free_pages=True) if checked else []
-            if damaged and not current:
-                raise StoreDamaged(_damage(path, damaged))
-            # A migration must not meet damage in tables that can be derived again.
-            struck = [] if current else health.damaged(connection, error, health.MEANINGS)
-            if struck:
-                log.warning("index.damaged", tables=struck, now="making them anew from the rows")
-                _strike(connection, struck)
-            migrate(connection, known, now=now)
-            if struck:
-                connection.execute("vacuum")
-            return checked, damaged
-
         try:
             seal = Seal(keys)
             opened.append(await _connect(path, driver))
-            checked, damaged = await opened[0].call(prepare_writer)
+            prepare = partial(_prepare_writer, path=path, known=known, error=error, now=now, durability=durability)
+            checked, damaged = await opened[0].call(partial(prepare, checked_at_start=checked_at_start))
             for _ in range(_READERS):
                 opened.append(await _connect(path, driver, read_seconds=read_seconds))
                 await opened[-1].call(_prepare_reader)
@@ -299,14 +281,9 @@ class Database:
             if isinstance(exc, error):
                 raise _storage_error(path, exc) from exc
             raise
+        writer, *readers = opened
         database = cls(
-            path=path,
-            driver=driver,
-            lock=lock,
-            writer=opened[0],
-            readers=opened[1:],
-            seal=seal,
-            without_vectors=reasons[0],
+            path=path, driver=driver, lock=lock, writer=writer, readers=readers, seal=seal, without_vectors=reasons[0]
         )
         if damaged:
             database._found(damaged)
@@ -679,6 +656,36 @@ async def _connect(path: Path, driver: drivers.Driver, *, read_seconds: float | 
 
 def _is_there(path: Path) -> bool:
     return path.exists()
+
+
+def _prepare_writer(
+    connection: sqlite3.Connection,
+    *,
+    path: Path,
+    known: list[Migration],
+    error: type[Exception],
+    now: int,
+    durability: Durability,
+    checked_at_start: int,
+) -> tuple[bool, list[str]]:
+    """Brings the file up to date. Returns whether it was checked, and which of its tables are damaged."""
+    for pragma in _writer_pragmas(durability):
+        connection.execute(pragma)
+    # A store to be migrated must be whole, however long the check takes.
+    current = _is_current(connection, known)
+    checked = not current or path.stat().st_size <= checked_at_start
+    damaged = health.damaged_canonical(connection, error, free_pages=True) if checked else []
+    if damaged and not current:
+        raise StoreDamaged(_damage(path, damaged))
+    # A migration must not meet damage in tables that can be derived again.
+    struck = [] if current else health.damaged(connection, error, health.MEANINGS)
+    if struck:
+        log.warning("index.damaged", tables=struck, now="making them anew from the rows")
+        _strike(connection, struck)
+    migrate(connection, known, now=now)
+    if struck:
+        connection.execute("vacuum")
+    return checked, damaged
 
 
 def _prepare_reader(connection: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory.store import people
+from memory.store import chats
 from memory.store.database import Reader, Row, Transaction
 
 #: The number of failures after which a piece of work is parked for a human to look at.
@@ -151,7 +151,7 @@ def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, no
 
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
     """Marks everything up to `message_id` as read or queued."""
-    people.mark_read(tx, session_id, message_id)
+    chats.mark_read(tx, session_id, message_id)
 
 
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:

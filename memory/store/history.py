@@ -11,9 +11,9 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.store import attachments, documents, erasure, mailbox, people
+from memory.store import attachments, chats, documents, erasure, mailbox
+from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
-from memory.store.people import Session
 
 #: A longer silence ends a sitting (DESIGN 2).
 SITTING_GAP_MS = 3 * 60 * 60 * 1000
@@ -97,7 +97,7 @@ def record(
         if seen and said.recall:
             documents.changed(tx, documents.of_message(message_id))
         ids.append(message_id)
-    people.note_end(tx, session.id, sitting=sitting, last_message_at=last)
+    chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
     return ids
 
 

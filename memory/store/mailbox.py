@@ -220,7 +220,7 @@ def answered(
             attachments.drop(tx, inbox_id)
 
 
-def dead_letter(tx: Transaction, inbox_id: int, *, error: str, now: int) -> None:
+def dead_letter(tx: Transaction, now: int, inbox_id: int, *, error: str) -> None:
     """Sets aside a row that can't be read at all. Its payload stays for the operator."""
     tx.run("update inbox set state = 'dead', error = ?, finished_at = ? where id = ?", (error, now, inbox_id))
 
@@ -335,7 +335,7 @@ def asked_by(reader: Reader, outbox_row: OutboxRow) -> str | None:
     return None if row is None else row["platform_ref"]
 
 
-def take(tx: Transaction, session_key: str, *, now: int) -> OutboxRow | None:
+def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     """Marks the session's next row `sending` and returns it, or None if nothing is left or the next row has to wait.
 
     A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
@@ -351,7 +351,7 @@ def take(tx: Transaction, session_key: str, *, now: int) -> OutboxRow | None:
     return None if row is None else _outbox_row(row)
 
 
-def due(reader: Reader, session_key: str, *, now: int) -> int | None:
+def due(reader: Reader, now: int, session_key: str) -> int | None:
     """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(
         "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
@@ -361,7 +361,8 @@ def due(reader: Reader, session_key: str, *, now: int) -> int | None:
     return None if row is None else int(row["not_before"])
 
 
-def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> None:
+def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> None:
+    """Records that a row was shown."""
     tx.run(
         f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ?",
         (platform_ref, now, outbox_id),
@@ -369,7 +370,11 @@ def sent(tx: Transaction, outbox_id: int, platform_ref: str, *, now: int) -> Non
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
-    """Sets the state of a row whose send failed: `pending` to try again, `unknown`, or `dead`."""
+    """Sets the state of a row whose send failed.
+
+    The state is "pending" to try again at `not_before` (milliseconds UTC), "unknown" to leave the row to the next
+    start, or "dead" to stop trying. A row that is "pending" with the error "unknown" may be shown twice.
+    """
     tx.run(
         # Once its fate was unknown, the row may have been shown, whatever the result of a later attempt.
         "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
@@ -385,7 +390,7 @@ def say_anew(tx: Transaction, outbox_id: int) -> None:
 
 
 def give_up(tx: Transaction, session_key: str, error: str) -> None:
-    """Marks the rows of a place dead, because nothing can be shown there."""
+    """Marks the rows of a place dead, because nothing can be shown there any more."""
     tx.run(
         f"update outbox set state = 'dead', error = ?, ticket = '', {_NO_FILE} where {_UNSENT} and session_key = ?"
         " and state in ('pending', 'sending')",
@@ -407,7 +412,10 @@ def rename(tx: Transaction, session_key: str, new_key: str, *, chat: str) -> Non
 
 
 def dead(reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
-    """Returns a channel's outbox rows that were given up or whose fate is unknown, newest first."""
+    """Returns a channel's outbox rows that were given up or whose fate is unknown, newest first.
+
+    `channel` is named as in session keys.
+    """
     rows = reader.all(
         "select id, session_key, state, error, created_at from outbox"
         " where (state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
@@ -435,7 +443,7 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
     return int(row["inbound"]), int(row["outbound"])
 
 
-def oldest(reader: Reader, channels: Sequence[str], *, now: int) -> tuple[int | None, int | None]:
+def oldest(reader: Reader, now: int, channels: Collection[str]) -> tuple[int | None, int | None]:
     """Returns since when these channels' oldest open inbox row and oldest row to send wait, in milliseconds UTC.
 
     Held and offered rows wait for a person and don't count. Neither do places where the platform has asked to wait.

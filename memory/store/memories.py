@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
-from memory.store.database import Reader, Row, Transaction, Value
+from memory.store.database import Parameter, Reader, Row, Transaction, Value
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
 #: The tables that link a memory with the messages it was learned from, and the rows it was made from.
@@ -102,22 +102,6 @@ class Draft:
     confirmed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A message that a memory was learned from, with its session and its id on the platform if that still holds.
-
-    `text` is None once the words are erased.
-    """
-
-    message_id: int
-    said_at: int
-    author_id: int | None
-    author_name: str
-    text: str | None
-    session_key: str
-    platform_ref: str | None
-
-
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
     short_id = next(found for found in iter(new_id, None) if not _taken(tx, found))
     memory_id = tx.insert(
@@ -202,57 +186,6 @@ def use(tx: Transaction, memory_id: int, *, at: int) -> None:
     )
 
 
-def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
-    """Returns whether a memory already names any of these messages as its source."""
-    marks = ", ".join("?" for _ in message_ids)
-    row = reader.one(
-        f"select 1 from memory_sources where memory_id = ? and message_id in ({marks}) limit 1",
-        (memory_id, *message_ids),
-    )
-    return row is not None
-
-
-def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """Returns the rows that a derived row was made from."""
-    rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
-    return by_ids(reader, scope, [row["parent_id"] for row in rows])
-
-
-def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the rows of the same kind that a row was merged from; empty if it was not merged."""
-    return [one for one in parents(reader, scope, memory.id) if one.kind == memory.kind]
-
-
-def parts_of(reader: Reader, memory_ids: Sequence[int]) -> dict[int, set[int]]:
-    """Returns the ids of the parts that each row was merged from, directly or by way of others: they say the same."""
-    rows = reader.all(
-        "with recursive parts(whole, id, kind) as ("
-        "   select id, id, kind from memories where id in (select value from json_each(?))"
-        " union select w.whole, m.id, m.kind from memory_parents p join parts w on p.memory_id = w.id"
-        " join memories m on m.id = p.parent_id and m.kind = w.kind)"
-        " select whole, id from parts where id <> whole",
-        (memory_ids,),
-    )
-    found: dict[int, set[int]] = {}
-    for row in rows:
-        found.setdefault(row["whole"], set()).add(row["id"])
-    return found
-
-
-def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
-    """Returns the row that an archived row was merged into and that still holds; else the row itself."""
-    if memory.archived_at is None:
-        return memory
-    row = reader.one(
-        "with recursive whole(id) as (select ?1 union select p.memory_id from memory_parents p"
-        "   join whole w on p.parent_id = w.id join memories d on d.id = p.memory_id where d.kind = ?2)"
-        " select max(w.id) as id from whole w join memories d on d.id = w.id"
-        " where d.superseded_by is null and d.valid_until is null",
-        (memory.id, memory.kind),
-    )
-    return memory if row is None or row["id"] is None else by_id(reader, scope, row["id"]) or memory
-
-
 def part(tx: Transaction, merged: Sequence[Memory]) -> None:
     """Brings the parts of a replaced row back from the archive."""
     for memory in merged:
@@ -301,42 +234,6 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
         (back,),
     )
     return [*ended.values(), *back.values()]
-
-
-def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """Returns the live facts, styles and events that a row was made part of, directly or by way of archived ones.
-
-    Reflections and what is made for prompts replace nothing, so they are left out.
-    """
-    within = scope.predicate("m")
-    rows = reader.all(
-        "with recursive line(id) as (select memory_id from memory_parents where parent_id = ?"
-        " union select p.memory_id from memory_parents p join line l on p.parent_id = l.id)"
-        f" select {_COLUMNS} from memories m join line l on l.id = m.id"
-        f" where m.kind in ('fact', 'style', 'event') and {LIVE} and {within.sql} order by m.id",
-        (memory_id, *within.parameters),
-    )
-    return [_memory(row) for row in rows]
-
-
-def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dict[int, Memory]:
-    """Returns the current successor of each replaced row, by the row's id, if there is one in this scope.
-
-    Each row names only the next one, which may have been replaced in turn.
-    """
-    known = {memory.id: memory for memory in replaced}
-    nexts = {memory.superseded_by for memory in replaced}
-    while some := by_ids(reader, scope, sorted(one for one in nexts if one is not None and one not in known)):
-        known |= {memory.id: memory for memory in some}
-        nexts = {memory.superseded_by for memory in some}
-    found: dict[int, Memory] = {}
-    for memory in replaced:
-        last = memory
-        for _ in known:
-            last = known.get(last.superseded_by or 0, last)
-        if last.valid_until is None:
-            found[memory.id] = last
-    return found
 
 
 def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
@@ -479,19 +376,6 @@ def count_all(reader: Reader) -> int:
     return reader.number("select count(*) from memories")
 
 
-def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
-    """Returns the rows that were learned from any of these messages."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        # The messages come first: of an owner with many memories they have taught only a few.
-        f"select {_COLUMNS} from (select distinct memory_id from memory_sources"
-        " where message_id in (select value from json_each(?))) s cross join memories m on m.id = s.memory_id"
-        f" where {within.sql} order by m.id",
-        (message_ids, *within.parameters),
-    )
-    return [_memory(row) for row in rows]
-
-
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
     """Returns the newest rows that an import brought and that are still there."""
     return reader.ids("select id from memories where import_id = ? order by id desc limit ?", (import_id, limit))
@@ -533,40 +417,6 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     )
 
 
-def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
-    """Returns all that was made from these rows, in turn.
-
-    They are rows of id, child, kind and whether somebody has `held` on to the child.
-    """
-    return reader.all(
-        "with recursive line(id, child) as ("
-        " select p.parent_id, p.memory_id from memory_parents p"
-        " where p.parent_id in (select value from json_each(?))"
-        " union select l.id, p.memory_id from memory_parents p join line l on p.parent_id = l.child)"
-        " select l.id, l.child, m.kind, m.pinned or m.confirmed or m.last_reinforced_at > m.created_at as held"
-        " from line l join memories m on m.id = l.child",
-        (memory_ids,),
-    )
-
-
-def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
-    """Returns the rows that these rows were made from."""
-    rows = reader.ids(
-        "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (memory_ids,)
-    )
-    return frozenset(rows)
-
-
-def made_from(reader: Reader, memory_ids: Collection[int], *, besides: Collection[Kind]) -> list[int]:
-    """Returns the other rows that were made from these rows, except those of the kinds `besides`."""
-    return reader.ids(
-        "select distinct p.memory_id from memory_parents p join memories m on m.id = p.memory_id"
-        " where p.parent_id in (select value from json_each(?1))"
-        " and p.memory_id not in (select value from json_each(?1)) and m.kind not in (select value from json_each(?2))",
-        (memory_ids, besides),
-    )
-
-
 def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> bool:
     """Returns whether another live row, except `besides`, says what holds in the place of this one."""
     row = reader.one(
@@ -595,66 +445,29 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
         )
 
 
-def of_message_alone(reader: Reader, message_id: int) -> list[int]:
-    """Returns the ids of the memories that were learned from this message and no other."""
-    return reader.ids(
-        "select memory_id from memory_sources a where message_id = ? and not exists"
-        " (select 1 from memory_sources b where b.memory_id = a.memory_id and b.message_id <> a.message_id)",
-        (message_id,),
-    )
-
-
-def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
-    """Returns the memories, in any scope, that were learned from these messages and from no other words of people.
-
-    The bot's own words don't count: they teach nothing about a person without that person's assent.
-    """
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in (select memory_id from memory_sources"
-        " where message_id in (select value from json_each(?1))) and not exists"
-        " (select 1 from memory_sources o join messages said on said.id = o.message_id where o.memory_id = m.id"
-        " and said.role = 'user' and said.erased_at is null"
-        " and said.id not in (select value from json_each(?1))) order by m.id",
-        (message_ids,),
-    )
-    return [_memory(row) for row in rows]
-
-
 def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns these rows regardless of scope: for what is erased and shown to nobody."""
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
+        f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
     )
-    return [_memory(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
-    within = scope.predicate("m")
-    row = reader.one(
-        f"select {_COLUMNS} from memories m where m.id = ? and {within.sql}", (memory_id, *within.parameters)
-    )
-    return None if row is None else _memory(row)
+    return next(iter(_seen(reader, scope, "m.id = ?", (memory_id,))), None)
 
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
-    within = scope.predicate("m")
-    row = reader.one(
-        f"select {_COLUMNS} from memories m where m.short_id = ? and {within.sql}", (short_id, *within.parameters)
-    )
-    if row is None:
-        raise NotFound(f"No memory {short_id} here.")
-    return _memory(row)
+    for found in _seen(reader, scope, "m.short_id = ?", (short_id,)):
+        return found
+    raise NotFound(f"No memory {short_id} here.")
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.id in (select value from json_each(?)) and {within.sql}",
-        (memory_ids, *within.parameters),
-    )
-    found = {row["id"]: _memory(row) for row in rows}
+    rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,))
+    found = {memory.id: memory for memory in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
 
@@ -663,26 +476,19 @@ def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, 
 
     A few uses count, and no more: what is in every prompt anyway must not stay there for that.
     """
-    within = scope.predicate("m")
     marks = ", ".join("?" for _ in kinds)
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ({marks}) and {LIVE} and {within.sql}"
-        f" order by m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
-        " m.last_reinforced_at desc, m.id desc limit ? offset ?",
-        (*kinds, *within.parameters, limit, offset),
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ({marks}) and {LIVE} order by {_WEIGHTIEST} limit ? offset ?",
+        (*kinds, limit, offset),
     )
-    return [_memory(row) for row in rows]
 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE}"
-        f" and {within.sql} order by m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc",
-        (owner_id, kind, *within.parameters),
-    )
-    return [_memory(row) for row in rows]
+    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_WEIGHTIEST}"
+    return _seen(reader, scope, chosen, (owner_id, kind))
 
 
 def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
@@ -714,124 +520,55 @@ def oldest(reader: Reader, scope: Scope) -> int | None:
     return None if row is None or row["at"] is None else int(row["at"])
 
 
-def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
+def older_reflections(reader: Reader, scope: Scope) -> list[int]:
+    """Returns the ids of all reflections of a scope except the latest current one: only that describes the present."""
     within = scope.predicate("m")
     rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE}"
-        f" and {within.sql} order by m.id desc limit ?",
-        (since, *within.parameters, limit),
+        "select m.id, m.superseded_by is null and m.archived_at is null and m.valid_until is null as live"
+        f" from memories m where m.kind = 'reflection' and {within.sql}"
+        " order by live desc, m.learned_at desc, m.id desc",
+        within.parameters,
     )
-    return [_memory(row) for row in rows]
+    return [int(row["id"]) for n, row in enumerate(rows) if n or not row["live"]]
+
+
+def last_reflection(reader: Reader, scope: Scope) -> int | None:
+    """Returns when a job last made a reflection that still exists in a scope, in milliseconds UTC."""
+    within = scope.predicate("m")
+    row = reader.one(
+        "select max(m.learned_at) as at from memories m where m.kind = 'reflection' and m.origin = 'derived'"
+        f" and {within.sql}",
+        within.parameters,
+    )
+    return None if row is None or row["at"] is None else int(row["at"])
+
+
+def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
+    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
+    chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id desc limit ?"
+    return _seen(reader, scope, chosen, (since, limit))
 
 
 def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     """Returns rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = ? and m.subject = ?"
-        " and m.subject_id is ? and (m.category = ? or m.key = ?)"
-        f" and {within.sql} order by m.valid_from, m.id",
-        (
-            draft.owner_id,
-            draft.kind,
-            draft.subject,
-            draft.subject_id,
-            draft.category,
-            draft.key,
-            *within.parameters,
-        ),
+    return _seen(
+        reader,
+        scope,
+        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is ? and (m.category = ? or m.key = ?)"
+        " order by m.valid_from, m.id",
+        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, draft.key),
     )
-    return [_memory(row) for row in rows]
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     """Returns the live derived facts with the same owner, category and key, whoever they are about."""
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ?"
-        f" and m.origin = 'derived' and m.id <> ? and {LIVE} and {within.sql} order by m.id",
-        (memory.owner_id, memory.key, memory.category, memory.id, *within.parameters),
+    return _seen(
+        reader,
+        scope,
+        "m.owner_id = ? and m.kind = 'fact' and m.key = ? and m.category = ? and m.origin = 'derived' and m.id <> ?"
+        f" and {LIVE} order by m.id",
+        (memory.owner_id, memory.key, memory.category, memory.id),
     )
-    return [_memory(row) for row in rows]
-
-
-def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the rows of its kind linked to `memory` by replacement, in either direction, oldest first.
-
-    A row derived from a corrected row ends with it, but is no earlier version of anything.
-    """
-    within = scope.predicate("m")
-    rows = reader.all(
-        "with recursive newer(id, next) as ("
-        "   select id, superseded_by from memories where id = ?"
-        "   union select m.id, m.superseded_by from memories m join newer n on m.id = n.next),"
-        " linked(id) as ("
-        "   select id from newer"
-        "   union select m.id from memories m join linked l on m.superseded_by = l.id)"
-        f" select {_COLUMNS} from memories m join linked l on l.id = m.id where m.kind = ? and {within.sql}"
-        " order by m.valid_from, m.id",
-        (memory.id, memory.kind, *within.parameters),
-    )
-    return [_memory(row) for row in rows]
-
-
-def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
-    """Returns the sources of each memory, oldest first: held by the scope's owners, or said elsewhere by its people.
-
-    What somebody said of themselves in a group is found in private, but without what others said around it.
-    """
-    within = scope.owned("m")
-    marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
-    rows = reader.all(
-        "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref, t.key,"
-        " t.id as session_id"
-        " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
-        f" where s.memory_id in ({marks})"
-        f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
-        (*memory_ids, *within.parameters, *scope.selves),
-    )
-    found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
-    moved = moved_at(reader, {row["session_id"] for row in rows})
-    for row in rows:
-        found[row["memory_id"]].append(
-            Source(
-                message_id=row["id"],
-                said_at=row["said_at"],
-                author_id=row["author_id"],
-                author_name=row["author_name"],
-                text=row["text"] if row["erased_at"] is None else None,
-                session_key=row["key"],
-                platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
-            )
-        )
-    return found
-
-
-def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
-    """Returns when the chats of these sessions last got another id, in milliseconds UTC.
-
-    This happens to a group that grows. A platform id of a message from before belongs to the old chat; in the new one
-    it is another message's or nobody's.
-    """
-    rows = reader.all(
-        "select s.id, max(a.created_at) as moved_at from sessions s join chat_aliases a on a.chat_id = s.chat_id"
-        " where s.id in (select value from json_each(?)) group by s.id having count(*) > 1",
-        (session_ids,),
-    )
-    return {row["id"]: row["moved_at"] for row in rows}
-
-
-def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
-    """Returns the ids of the messages that each memory was learned from."""
-    rows = reader.all(
-        "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
-        (memory_ids,),
-    )
-    found: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
-    for row in rows:
-        found[row["memory_id"]].add(row["message_id"])
-    return {memory_id: frozenset(ids) for memory_id, ids in found.items()}
 
 
 def between(
@@ -841,14 +578,13 @@ def between(
 
     Rows with an id in `besides` are left out.
     """
-    within = scope.predicate("m")
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ?"
-        f" and m.learned_at < ? and {LIVE} and m.id not in (select value from json_each(?)) and {within.sql}"
-        " order by m.importance desc, m.id limit ?",
-        (first, last, besides, *within.parameters, limit),
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ('fact', 'event', 'reflection') and m.learned_at >= ? and m.learned_at < ? and {LIVE}"
+        " and m.id not in (select value from json_each(?)) order by m.importance desc, m.id limit ?",
+        (first, last, besides, limit),
     )
-    return [_memory(row) for row in rows]
 
 
 def containing(
@@ -860,16 +596,24 @@ def containing(
     """
     if not words:
         return []
-    within = scope.predicate("m")
     said = "lower(m.key || ' ' || m.value || ' ' || m.subject || ' ' || m.topic)"
     held = " or ".join(f"instr({said}, ?) > 0" for _ in words)
-    rows = reader.all(
-        f"select {_COLUMNS} from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and ({held}) and m.id not in (select value from json_each(?)) and {within.sql}"
-        " order by m.importance desc, m.id desc limit ?",
-        (*words, besides, *within.parameters, limit),
+    return _seen(
+        reader,
+        scope,
+        f"m.kind in ('fact', 'style', 'event', 'reflection') and ({held})"
+        " and m.id not in (select value from json_each(?)) order by m.importance desc, m.id desc limit ?",
+        (*words, besides, limit),
     )
-    return [_memory(row) for row in rows]
+
+
+def _seen(reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter]) -> list[Memory]:
+    """Returns the rows that a scope sees and that `chosen` chooses: a condition on m, perhaps with an order."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
+    )
+    return [from_row(row) for row in rows]
 
 
 def _changed(tx: Transaction, memory_id: int) -> None:
@@ -880,19 +624,22 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+_WEIGHTIEST: Final = (
+    f"m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
+    " m.last_reinforced_at desc, m.id desc"
+)
 #: The other side of each link: its column and its table.
 _LINKED: Final[dict[Links, tuple[str, str]]] = {
     "memory_sources": ("message_id", "messages"),
     "memory_parents": ("parent_id", "memories"),
 }
-_COLUMN_NAMES = (
-    "id", "short_id", "kind", "owner_id", "author_id", "subject_id", "subject", "agent_id", "category", "topic", "key",
-    "value", "importance", "confidence", "strength", "origin", "learned_at", "local_date", "valid_from", "valid_until",
-    "superseded_by", "access_count", "reinforced_count", "last_reinforced_at", "pinned", "confirmed", "archived_at",
-)  # fmt: skip
-_COLUMNS = (
-    ", ".join(f"m.{name}" for name in _COLUMN_NAMES)
-    + ", m.flags, (select name from identities where id = m.subject_id) as subject_name"
+#: The columns of `from_row`, of memories called m.
+COLUMNS: Final = (
+    "m.id, m.short_id, m.kind, m.owner_id, m.author_id, m.subject_id, m.subject, m.agent_id, m.category, m.topic,"
+    " m.key, m.value, m.importance, m.confidence, m.strength, m.origin, m.learned_at, m.local_date, m.valid_from,"
+    " m.valid_until, m.superseded_by, m.access_count, m.reinforced_count, m.last_reinforced_at, m.pinned, m.confirmed,"
+    " m.archived_at, m.flags,"
+    " (select name from identities where id = m.subject_id) as subject_name"
 )
 #: The ids of existing rows, given as a JSON list, and of everything derived from them, in turn.
 _GOING = (
@@ -901,10 +648,7 @@ _GOING = (
 )
 
 
-def _memory(row: Row) -> Memory:
-    fields = {name: row[name] for name in _COLUMN_NAMES}
-    fields["pinned"] = bool(fields["pinned"])
-    fields["confirmed"] = bool(fields["confirmed"])
-    fields["flags"] = tuple(json.loads(row["flags"]))
-    fields["subject_name"] = row["subject_name"]
-    return Memory(**fields)
+def from_row(row: Row) -> Memory:
+    """Returns a row of `COLUMNS` as a memory."""
+    on = {name: bool(row[name]) for name in ("pinned", "confirmed")}
+    return Memory(**{**dict(row), **on, "flags": tuple(json.loads(row["flags"]))})

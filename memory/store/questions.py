@@ -7,7 +7,7 @@ asked can answer it, before it expires.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.store.database import Reader, Row, Transaction
@@ -34,16 +34,20 @@ class Question:
 
 def ask(
     tx: Transaction,
-    *,
+    now: int,
     session_id: int,
     asker_id: int,
     purpose: str,
-    payload: str,
+    payload: Mapping[str, object],
+    *,
     choices: Sequence[str],
     preset: str,
-    now: int,
 ) -> Question:
-    """Opens a question; cancels an earlier open question to the same person in this session."""
+    """Opens a question; cancels an earlier open question to the same person in this session.
+
+    `payload` holds ids and figures, and must not hold text.
+    """
+    ids = json.dumps(dict(payload))
     tx.run(
         "update questions set state = 'cancelled' where session_id = ? and asker_id = ? and state = 'open'",
         (session_id, asker_id),
@@ -51,9 +55,9 @@ def ask(
     question_id = tx.insert(
         "insert into questions (session_id, asker_id, purpose, payload, choices, preset, state, created_at, expires_at)"
         " values (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
-        (session_id, asker_id, purpose, payload, json.dumps(choices), preset, now, now + LIFETIME_MS),
+        (session_id, asker_id, purpose, ids, json.dumps(choices), preset, now, now + LIFETIME_MS),
     )
-    return Question(id=question_id, purpose=purpose, payload=payload, choices=tuple(choices), preset=preset)
+    return Question(id=question_id, purpose=purpose, payload=ids, choices=tuple(choices), preset=preset)
 
 
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
@@ -147,11 +151,5 @@ _QUESTION = (
 
 
 def _question(row: Row) -> Question:
-    return Question(
-        id=row["id"],
-        purpose=row["purpose"],
-        payload=row["payload"],
-        choices=tuple(json.loads(row["choices"])),
-        preset=row["preset"],
-        asked_again=bool(row["asked_again"]),
-    )
+    choices = tuple(json.loads(row["choices"]))
+    return Question(**{**dict(row), "choices": choices, "asked_again": bool(row["asked_again"])})

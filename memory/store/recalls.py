@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
-from memory.store.people import Session
 
 Item: TypeAlias = Literal["memory", "message"]
 
@@ -65,16 +65,7 @@ def of_turn(reader: Reader, turn_id: int) -> list[RecalledEntry]:
     rows = reader.all(
         "select item, item_id, placed, score, parts from recalls where turn_id = ? order by rank", (turn_id,)
     )
-    return [
-        RecalledEntry(
-            item=row["item"],
-            item_id=row["item_id"],
-            placed=row["placed"],
-            score=row["score"],
-            parts=json.loads(row["parts"]),
-        )
-        for row in rows
-    ]
+    return [RecalledEntry(**{**dict(row), "parts": json.loads(row["parts"])}) for row in rows]
 
 
 def turns_with(reader: Reader, memory_id: int) -> list[int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from memory.scope import Scope
-from memory.store import exports, people
+from memory.store import chats, exports, people, scopes
 from memory.store.database import Reader, Row
 from memory.transfer.formats import remora
 from memory.transfer.formats.material import Person
@@ -108,14 +108,14 @@ def _message(row: Row, number: int, scope: Scope) -> Fields:
 def _of(reader: Reader, scope: Scope, *, shared: bool) -> Fields:
     """Returns whom the export belongs to."""
     if shared:
-        return {"kind": "agent", "name": people.agent_name(reader, scope.agent_id)}
+        return {"kind": "agent", "name": scopes.agent_name(reader, scope.agent_id)}
     if scope.private:
         assert scope.speaker_id is not None
         who = people.account(reader, scope.speaker_id)
         return {"kind": "person"} | (
             {} if who is None else {"platform": who.platform, "user_id": who.user_id, "name": who.name}
         )
-    group = people.group_of(reader, scope.writes_to)
+    group = chats.group_of(reader, scope.writes_to)
     return {"kind": "group"} | ({} if group is None else dict(group))
 
 

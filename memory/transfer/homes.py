@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from memory.errors import MemoryFault
 from memory.scope import Scope
-from memory.store import people
+from memory.store import chats, people, scopes
+from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
-from memory.store.people import Session
 from memory.transfer.formats.material import Ownership
 
 
@@ -74,11 +74,11 @@ def resolve(tx: Transaction, owner: Owner, *, agents: Mapping[str, int], timezon
                 "it on with /memory on."
             )
     else:
-        chat_id = people.chat(
+        chat_id = chats.chat(
             tx, platform=owner.platform, reference=owner.reference, kind="group", title=owner.name, now=now
         )
-        people.own_thread(tx, chat_id, owner.thread)
-        if not people.learns_in(tx, chat_id):
+        scopes.own_thread(tx, chat_id, owner.thread)
+        if not chats.learns_in(tx, chat_id):
             raise OptedOut(f"{owner.name or owner.reference} has learning turned off, so nothing was imported.")
     home = known_home(tx, owner, agent_id=agent_id, timezone=timezone)
     assert home is not None
@@ -93,7 +93,7 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
         speaker = people.known_speaker(reader, platform=owner.platform, user_id=owner.reference)
         if speaker is None:
             return None
-        scope = people.scope_of(reader, _session_like(agent_id, private=True), speaker.id)
+        scope = chats.scope_of(reader, _session_like(agent_id, private=True), speaker.id)
         return Home(
             owner_id=scope.writes_to,
             scope=scope,
@@ -103,11 +103,11 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
             timezone=speaker.timezone or timezone,
             named=(owner.platform, owner.reference),
         )
-    chat_id = people.group(reader, platform=owner.platform, reference=owner.reference)
+    chat_id = chats.group(reader, platform=owner.platform, reference=owner.reference)
     if chat_id is None:
         return None
     session = _session_like(agent_id, private=False, chat_id=chat_id, thread=owner.thread)
-    scope = people.scope_of(reader, session, None)
+    scope = chats.scope_of(reader, session, None)
     return Home(
         owner_id=scope.writes_to,
         scope=scope,
@@ -120,26 +120,18 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
 
 def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
     """Returns the home of what an agent holds for everybody it talks with."""
-    owner_id = people.agent_owner(reader, agent_id)
-    scope = Scope(
-        agent_id=agent_id,
-        owners=(owner_id,),
-        own=(),
-        writes_to=owner_id,
-        speaker_id=None,
-        selves=(),
-        private=False,
-    )
+    owner_id = scopes.agent_owner(reader, agent_id)
+    scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
     return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)
 
 
 def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> Home:
     """Returns the home of an owner's rows, for undoing an import."""
-    row = people.owner(reader, owner_id)
+    row = scopes.owner(reader, owner_id)
     if row["kind"] == "agent":
         return agent_home(reader, row["agent_id"], timezone=timezone)
     private = row["kind"] == "identity"
-    scope = people.scope_of(
+    scope = chats.scope_of(
         reader,
         _session_like(agent_id, private=private, chat_id=row["chat_id"] or 0, thread=row["thread"]),
         row["identity_id"],
@@ -158,7 +150,7 @@ def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> H
 
 def known(reader: Reader) -> list[Known]:
     """Returns the people and groups of this store, the last seen first."""
-    persons, groups = people.all_identities(reader), people.all_groups(reader)
+    persons, groups = people.all_identities(reader), chats.all_groups(reader)
     return [
         *(Known(private=True, reference=f"{r['platform']}:{r['user_id']}", name=r["name"]) for r in persons),
         *(Known(private=False, reference=f"{r['platform']}:{r['reference']}", name=r["title"]) for r in groups),
@@ -167,19 +159,4 @@ def known(reader: Reader) -> list[Known]:
 
 def _session_like(agent_id: int, *, private: bool, chat_id: int = 0, thread: str | None = None) -> Session:
     """Returns a session from which an owner's scope can be derived even if nobody ever spoke there."""
-    return Session(
-        id=0,
-        key="",
-        chat_id=chat_id,
-        thread=thread,
-        agent_id=agent_id,
-        private=private,
-        learning=True,
-        window_after=0,
-        sitting=0,
-        summary=None,
-        active_task=None,
-        snapshot=None,
-        snapshot_at=None,
-        last_message_at=None,
-    )
+    return Session(id=0, key="", chat_id=chat_id, thread=thread, agent_id=agent_id, private=private)

@@ -18,12 +18,12 @@ from memory.errors import NotFound
 from memory.learn import keep
 from memory.learn.extract import worth_keeping
 from memory.scope import Scope
-from memory.store import erasure, history, imports, memories, people
+from memory.store import chats, erasure, history, imports, memories, people
+from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.history import Utterance
 from memory.store.imports import ImportCounts
 from memory.store.memories import Draft
-from memory.store.people import Session
 from memory.text.guard import injection_flags
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
 from memory.transfer.formats.remora import OWNER
@@ -95,7 +95,7 @@ def refresh(tx: Transaction, home: Home, *, now: int, new_id: Callable[[], str])
     if home.identity_id is not None:
         for slot in keys.PROFILE_SLOTS:
             profile.refresh(tx, home.scope, home.owner_id, slot, now=now, new_id=new_id)
-    people.drop_snapshots(tx)
+    chats.drop_snapshots(tx)
 
 
 # Messages -----------------------------------------------------------------------------------------------------------
@@ -124,35 +124,20 @@ def record(
     begun = replace(
         session, sitting=sitting if goes_on else session.sitting + 1, last_message_at=last if goes_on else None
     )
-    speakers = [_speaker(tx, run, line) for line in new]
     ids = history.record(
         tx,
         begun,
         None,
-        [
-            Utterance(
-                role=line.role,
-                text=line.text,
-                tokens=count_tokens(line.text),
-                said_at=line.said_at,
-                learn=run.learn and line.learn and speaker is not None and speaker.learning,
-                recall=line.recall and (speaker is None or speaker.learning),
-                author_id=None if speaker is None else speaker.id,
-                author_name=line.name,
-                platform_ref=line.reference,
-                reply_to=line.reply_to,
-            )
-            for line, speaker in zip(new, speakers, strict=True)
-        ],
+        [_utterance(line, _speaker(tx, run, line), run.learn, count_tokens) for line in new],
         owner_id=run.home.owner_id,
         now=now,
     )
     history.mark_imported(tx, ids, run.import_id)
-    made = people.session_by_id(tx, session.id)
+    made = chats.session_by_id(tx, session.id)
     run.sittings[session.id] = (made.sitting, new[-1].said_at)
-    people.end_import(tx, session.id, session.last_message_at)
+    chats.end_import(tx, session.id, session.last_message_at)
     # The newest rows are not what was said last. They can be recalled but are in no window.
-    people.trim_window(tx, session.id, after=ids[-1])
+    chats.trim_window(tx, session.id, after=ids[-1])
     for line, message_id in zip(new, ids, strict=True):
         run.messages[line.number] = message_id
         run.count("messages")
@@ -245,6 +230,23 @@ def _meet(tx: Transaction, run: ImportRun, lines: Sequence[ImportedLine], *, now
         ) or people.speaker(tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now)
 
 
+def _utterance(
+    line: ImportedLine, speaker: people.Speaker | None, learn: bool, count_tokens: Callable[[str], int]
+) -> Utterance:
+    return Utterance(
+        role=line.role,
+        text=line.text,
+        tokens=count_tokens(line.text),
+        said_at=line.said_at,
+        learn=learn and line.learn and speaker is not None and speaker.learning,
+        recall=line.recall and (speaker is None or speaker.learning),
+        author_id=None if speaker is None else speaker.id,
+        author_name=line.name,
+        platform_ref=line.reference,
+        reply_to=line.reply_to,
+    )
+
+
 def _speaker(tx: Transaction, run: ImportRun, line: ImportedLine) -> people.Speaker | None:
     if line.author is None:
         return None
@@ -259,25 +261,25 @@ def _session(
     """Returns the session for the owner's messages. Raises `NotFound` if there is none and none can be made."""
     home = run.home
     if thread in run.sessions:
-        return people.session_by_id(tx, run.sessions[thread])
+        return chats.session_by_id(tx, run.sessions[thread])
     if home.identity_id is not None:
         session = _private_session(tx, home, home.identity_id, session_key(None), now=now)
     else:
         assert home.chat_id is not None
         key = session_key(thread)
         session = (
-            people.session_by_key(tx, key)
-            or people.session_elsewhere(tx, key, chat_id=home.chat_id, thread=thread)
-            or people.session(tx, key=key, chat_id=home.chat_id, thread=thread, agent_id=home.agent_id, now=now)
+            chats.session_by_key(tx, key)
+            or chats.session_elsewhere(tx, key, chat_id=home.chat_id, thread=thread)
+            or chats.session(tx, key=key, chat_id=home.chat_id, thread=thread, agent_id=home.agent_id, now=now)
         )
     run.sessions[thread] = session.id
     return session
 
 
 def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *, now: int) -> Session:
-    session_id = people.last_private_session(tx, identity_id)
+    session_id = chats.last_private_session(tx, identity_id)
     if session_id is not None:
-        return people.session_by_id(tx, session_id)
+        return chats.session_by_id(tx, session_id)
     who = people.account(tx, identity_id)
     assert who is not None
     if who.platform not in _NAMED_BY_USER:
@@ -285,8 +287,8 @@ def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *,
             f"{who.name or who.user_id} has never written to the bot in private, and {who.platform} does not "
             "say where that chat would be. Ask them to send one message first, then run the same command again."
         )
-    chat_id = people.chat(tx, platform=who.platform, reference=who.user_id, kind="private", title="", now=now)
-    return people.session_by_key(tx, key) or people.session(
+    chat_id = chats.chat(tx, platform=who.platform, reference=who.user_id, kind="private", title="", now=now)
+    return chats.session_by_key(tx, key) or chats.session(
         tx, key=key, chat_id=chat_id, thread=None, agent_id=home.agent_id, now=now
     )
 

@@ -26,6 +26,7 @@ from memory.recall import index
 from memory.store import (
     access,
     channel_state,
+    chats,
     erasure,
     files,
     history,
@@ -185,7 +186,7 @@ def _told(reader: Reader) -> _Since:
         kept_by_channels=tuple(channel_state.all_kept(reader)),
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
-        silent_chats=tuple(people.silent_chats(reader)),
+        silent_chats=tuple(chats.silent_chats(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
 
@@ -210,9 +211,9 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     if since is not None:
         access.take_over(tx, since.access)
         people.take_over_opt_outs(tx, since.opted_out)
-        people.take_over_silence(tx, since.silent_chats)
+        chats.take_over_silence(tx, since.silent_chats)
         unlinked = _unlink(tx, since)
-    people.drop_snapshots(tx)
+    chats.drop_snapshots(tx)
     return inbox, outbox, unlinked
 
 

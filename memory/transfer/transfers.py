@@ -17,7 +17,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import structlog
 
-from memory.context import Context, anew
+from memory.context import Context, anew, reads
 from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
@@ -33,24 +33,8 @@ from memory.transfer.homes import Home, Known, OptedOut, Owner
 from memory.transfer.ingest import ImportRun
 
 __all__ = [
-    "Brought",
-    "Exported",
-    "Import",
-    "ImportCounts",
-    "ImportPreview",
-    "Known",
-    "Mask",
-    "Material",
-    "OptedOut",
-    "Owner",
-    "Ownership",
-    "Progress",
-    "Skipped",
-    "Transfer",
-    "markdown",
-    "remora",
-    "telegram",
-    "together",
+    "Brought", "Exported", "Import", "ImportCounts", "ImportPreview", "Known", "Mask", "Material", "OptedOut",
+    "Owner", "Ownership", "Progress", "Skipped", "Transfer", "markdown", "remora", "telegram", "together",
 ]  # fmt: skip
 
 #: Messages written in one transaction: some 20 ms with their words indexed.
@@ -161,10 +145,7 @@ class Transfer:
                     log.warning("export.not_removed", file=path.name, error=str(exc), fix="delete it by hand")
         return removed
 
-    async def known(self) -> list[Known]:
-        """Returns the people and groups of this store, the last seen first."""
-
-        return await self._database.read(homes.known)
+    known = reads(homes.known)
 
     # In -----------------------------------------------------------------------------------------------------------
 
@@ -240,12 +221,10 @@ class Transfer:
             for session_id in run.sessions.values():
                 self._heard(session_id)
             unread = sum(line.learn for line in material.lines)
-        done = await self._database.read(lambda reader: _by_id(reader, run.import_id))
+        done = next(one for one in await self.imports() if one.id == run.import_id)
         return Brought(short_id=done.short_id, counts=counts, unread=min(unread, counts.messages))
 
-    async def imports(self) -> list[Import]:
-        """Returns every import of this store, the latest first."""
-        return await self._database.read(imports.all_imports)
+    imports = reads(imports.all_imports)
 
     async def undo(self, short_id: str, *, progress: Progress = lambda count: None) -> Import:
         """Undoes an import: removes its memories and messages, and what was derived or learned from them alone.
@@ -313,10 +292,6 @@ def _in_order(lines: Sequence[ImportedLine], home: Home) -> list[ImportedLine]:
     if home.chat_id is None:
         lines = [replace(line, thread=None) for line in lines] if home.identity_id is not None else []
     return sorted(lines, key=lambda line: (line.thread or "", line.said_at))
-
-
-def _by_id(reader: Reader, import_id: int) -> Import:
-    return next(one for one in imports.all_imports(reader) if one.id == import_id)
 
 
 def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

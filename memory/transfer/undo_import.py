@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memory.forgetting import erase
-from memory.store import erasure, history, imports, memories, people
+from memory.store import chats, erasure, history, imports, lineage, memories, people
 from memory.store.database import Transaction
 from memory.store.imports import Import
 from memory.transfer import ingest
@@ -27,7 +27,7 @@ def take_out_messages(
     history.erase(tx, message_ids, now=now)
     # They lose their owner. Otherwise they would pass for words erased on request, which no import brings back.
     history.disown(tx, message_ids)
-    taught = [one for one in memories.resting_on(tx, message_ids) if not (one.confirmed or one.pinned)]
+    taught = [one for one in lineage.resting_on(tx, message_ids) if not (one.confirmed or one.pinned)]
     memories.retract(tx, [one.id for one in taught])
     erase.show_change(tx, home.scope, taught, now=now, new_id=new_id)
     return len(taught)
@@ -38,6 +38,6 @@ def close(tx: Transaction, one: Import, home: Home, *, now: int, new_id: Callabl
     ingest.refresh(tx, home, now=now, new_id=new_id)
     # Anybody whose name goes is named again when next seen.
     people.unname_imported(tx, one.id, home.identity_id, first=one.started_at, last=one.ended_at or now)
-    people.untitle_imported(tx, one.id, home.chat_id)
+    chats.untitle_imported(tx, one.id, home.chat_id)
     erasure.note_reworded(tx, now=now)
     imports.undone(tx, one.id, now=now)

@@ -30,12 +30,12 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 @pytest.fixture
 def take(database: Database, clock: Clock) -> Take:
     """Present a code: `await take("1", "CDFG-2345")`."""
-    return lambda who, code: database.write(lambda tx: access.take_pairing(tx, "telegram", who, code, now=clock()))
+    return lambda who, code: database.write(lambda tx: access.take_pairing(tx, clock(), "telegram", who, code))
 
 
 @pytest.fixture
 def open_code(database: Database, clock: Clock) -> Open:
-    return lambda code: database.write(lambda tx: access.open_pairing(tx, "telegram", code, now=clock()))
+    return lambda code: database.write(lambda tx: access.open_pairing(tx, clock(), "telegram", code))
 
 
 async def state(database: Database, reference: str, *, group: bool = False, channel: str = "telegram") -> str | None:
@@ -49,7 +49,7 @@ async def count(database: Database, table: str) -> int:
 
 async def test_a_decision_holds_for_that_id_of_that_kind_on_that_channel(database: Database) -> None:
     """A person's and a group's number may be the same, and so may those of two bots."""
-    assert await database.write(lambda tx: access.allow(tx, "telegram", "person", "1", by="9", now=NOON))
+    assert await database.write(lambda tx: access.allow(tx, NOON, "telegram", "person", "1", by="9"))
     assert await state(database, "1") == "allowed"
     for other in ("", "01", "1 ", "11"):
         assert await state(database, other) is None
@@ -59,10 +59,10 @@ async def test_a_decision_holds_for_that_id_of_that_kind_on_that_channel(databas
 
 async def test_the_later_decision_holds_and_says_who_made_it(database: Database) -> None:
     """A block ends what was allowed and the other way round; what changes nothing says so."""
-    assert await database.write(lambda tx: access.allow(tx, "telegram", "person", "1", by="9", now=NOON))
-    assert await database.write(lambda tx: access.block(tx, "telegram", "person", "1", by="8", now=NOON + 1))
-    assert not await database.write(lambda tx: access.block(tx, "telegram", "person", "1", by="7", now=NOON + 2))
-    assert await database.write(lambda tx: access.allow(tx, "telegram", "group", "-5", by="9", now=NOON + 3))
+    assert await database.write(lambda tx: access.allow(tx, NOON, "telegram", "person", "1", by="9"))
+    assert await database.write(lambda tx: access.block(tx, NOON + 1, "telegram", "person", "1", by="8"))
+    assert not await database.write(lambda tx: access.block(tx, NOON + 2, "telegram", "person", "1", by="7"))
+    assert await database.write(lambda tx: access.allow(tx, NOON + 3, "telegram", "group", "-5", by="9"))
     person, group = await database.read(lambda r: access.grants(r, "telegram"))
     assert (person.reference, person.state, person.granted_by, person.created_at) == ("1", "blocked", "8", NOON + 1)
     assert (group.subject, group.reference, group.state) == ("group", "-5", "allowed")
@@ -89,11 +89,9 @@ async def test_a_group_that_gets_another_id_keeps_what_was_decided(
     for chat, decided in (("-1", old), ("-1001", new)):
         if decided is not None:
             act = access.allow if decided == "allowed" else access.block
-            await database.write(lambda tx, act=act, chat=chat: act(tx, "telegram", "group", chat, by="9", now=NOON))  # type: ignore[misc]
+            await database.write(lambda tx, act=act, chat=chat: act(tx, NOON, "telegram", "group", chat, by="9"))  # type: ignore[misc]
     for _ in range(2):
-        await database.write(
-            lambda tx: access.move_group(tx, "telegram", "-1", "-1001", configured=configured, now=NOON)
-        )
+        await database.write(lambda tx: access.move_group(tx, NOON, "telegram", "-1", "-1001", configured=configured))
         assert await state(database, "-1001", group=True) == then
     assert await state(database, "-1", group=True) is None
 
@@ -114,7 +112,7 @@ async def test_every_open_code_works_and_only_on_its_channel(take: Take, open_co
     """All are compared, not only the newest; a code for one bot says nothing to another."""
     for code in CODES[:3]:
         await open_code(code)
-    elsewhere = await database.write(lambda tx: access.take_pairing(tx, "telegram2", "1", CODE, now=NOON))
+    elsewhere = await database.write(lambda tx: access.take_pairing(tx, NOON, "telegram2", "1", CODE))
     assert elsewhere == "wrong"
     for who, code in (("1", CODES[1]), ("2", CODES[2]), ("3", CODES[0])):
         assert await take(who, code) == "allowed"
@@ -159,14 +157,14 @@ async def test_many_who_guess_together_end_the_code_before_one_can_hit(
 ) -> None:
     """A bound on each of them is none on all; another channel's codes are not theirs to spoil."""
     await open_code(CODE)
-    await database.write(lambda tx: access.open_pairing(tx, "telegram2", CODE, now=NOON))
+    await database.write(lambda tx: access.open_pairing(tx, NOON, "telegram2", CODE))
     for n in range(GUESSES - 1):
         await take(str(1_000 + n // 3), WRONG)
     assert await count(database, "pairings") == 2
     await take("7", WRONG)
     assert await count(database, "pairings") == 1
     assert await take("8", CODE) == "wrong"
-    elsewhere = await database.write(lambda tx: access.take_pairing(tx, "telegram2", "8", CODE, now=NOON))
+    elsewhere = await database.write(lambda tx: access.take_pairing(tx, NOON, "telegram2", "8", CODE))
     assert elsewhere == "allowed"
 
 
@@ -179,7 +177,7 @@ async def test_after_three_wrong_codes_even_the_right_one_is_not_looked_at(
     clock.set(NOON + 1_000)
     assert [await take("1", WRONG) for _ in range(4)] == ["wrong", "wrong", "no_tries_left", "no_tries_left"]
     assert await take("1", CODE) == "no_tries_left"
-    elsewhere = await database.write(lambda tx: access.take_pairing(tx, "telegram2", "1", CODE, now=NOON))
+    elsewhere = await database.write(lambda tx: access.take_pairing(tx, NOON, "telegram2", "1", CODE))
     assert elsewhere == "wrong"
     assert await take("2", CODE) == "allowed"
     clock.set(NOON + 1_002 + LOCKED_MS - 2)
@@ -202,14 +200,14 @@ async def test_an_admins_word_ends_the_wait_after_wrong_codes(database: Database
     """Somebody who mistyped can be let in by hand, and is no suspect later."""
     for _ in range(3):
         await take("1", WRONG)
-    await database.write(lambda tx: access.allow(tx, "telegram", "person", "1", by="9", now=NOON))
+    await database.write(lambda tx: access.allow(tx, NOON, "telegram", "person", "1", by="9"))
     assert await count(database, "pairing_tries") == 0
 
 
 async def test_a_blocked_person_gets_in_by_no_code(database: Database, take: Take, open_code: Open) -> None:
     """Nor uses up the code that somebody else holds."""
     await open_code(CODE)
-    await database.write(lambda tx: access.block(tx, "telegram", "person", "1", by="9", now=NOON))
+    await database.write(lambda tx: access.block(tx, NOON, "telegram", "person", "1", by="9"))
     assert await take("1", CODE) == "wrong"
     assert await state(database, "1") == "blocked"
     assert await take("2", CODE) == "allowed"

@@ -11,7 +11,7 @@ from memory.jobs.base import Night, Step
 from memory.jobs.decay import JOB
 from memory.learn import keep
 from memory.service import Context, Service
-from memory.store import fading, memories, people
+from memory.store import fading, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
 from memory.store.memories import Kind
@@ -260,7 +260,7 @@ async def planned(memory: Service, context: Context, clock: Clock) -> list[Step]
         night = Night(
             agent_id=agent_id, day="2027-01-30", timezone="UTC", now=clock(), new_id=memory.new_id, model=False
         )
-        return list(JOB.steps(reader, people.scope_of_owner(reader, context.scope.writes_to, agent_id=agent_id), night))
+        return list(JOB.steps(reader, scopes.scope_of_owner(reader, context.scope.writes_to, agent_id=agent_id), night))
 
     return await memory.database.read(read)
 

@@ -80,7 +80,7 @@ async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memo
     row = await memory.mailbox.sent(words, "1")
     assert row is not None
     assert (row.text, row.file_name, row.file, row.edits) == ("", EXPORT.name, EXPORT.data, None)
-    await memory.mailbox.was_sent(row, "2")
+    await memory.mailbox.was_sent(row.id, "2")
     assert await files(memory) == [("sent", "", None)] * 2
 
 
@@ -130,7 +130,7 @@ async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
     )
     await old.close()
     new = await Database.open(path, now=2)
-    row = await new.write(lambda tx: mailbox.take(tx, CHAT, now=2))
+    row = await new.write(lambda tx: mailbox.take(tx, 2, CHAT))
     await new.close()
     assert row is not None
     assert (row.text, row.file_name, row.file) == ("hello", "", None)

@@ -36,7 +36,7 @@ from memory.service import (
     Where,
     Who,
 )
-from memory.store import erasure, history, memories, vectors, word_index
+from memory.store import erasure, history, lineage, memories, vectors, word_index
 from memory.store.database import Transaction
 from memory.store.driver import Driver
 from memory.store.memories import Draft
@@ -368,7 +368,7 @@ async def test_what_was_merged_with_it_comes_back(memory: Service, clock: Clock)
     assert (receipt.memories, receipt.derived, receipt.restored, receipt.keep_source) == (1, 1, 1, 1)
     (left,) = await memory.memories(turn.context, limit=9)
     assert left.value == "likes espresso"
-    shown = await memory.database.read(lambda reader: memories.sources(reader, turn.context.scope, [left.id]))
+    shown = await memory.database.read(lambda reader: lineage.sources(reader, turn.context.scope, [left.id]))
     assert [source.text for source in shown[left.id]] == [None]
 
 

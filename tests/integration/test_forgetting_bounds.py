@@ -15,7 +15,7 @@ from memory.forgetting import blanking, plan
 from memory.forgetting.choose import Asker
 from memory.forgetting.erase import carry_out
 from memory.service import Attached, Context, Part, Receipt, Selection, Service, Where, Who
-from memory.store import erasure, memories, people
+from memory.store import chats, erasure, memories
 from memory.store.database import Reader, Transaction
 from memory.store.mailbox import Outgoing
 from tests.kit.fakes import Clock, counting_ids
@@ -190,7 +190,7 @@ async def test_a_private_chat_in_which_only_the_bot_has_spoken_is_reached(memory
     def act(tx: Transaction) -> None:
         tx.run("update chats set title = 'Ada of Lisbon' where kind = 'private'")
         tx.run("update sessions set summary = 'of Ada', active_task = 'her boat' where id = ?", (ada.session.id,))
-        people.heard_in(tx, ada.session, ada.speaker.id)
+        chats.heard_in(tx, ada.session, ada.speaker.id)
 
     await wrote(memory, act)
     await unsent(memory, private("ada"), Part(text="your list", file_name="list.json", file=b"of Ada"))

@@ -19,7 +19,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
-from memory.store import job_runs, memories, people
+from memory.store import chats, job_runs, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft
 from memory.store.usage import Spent
@@ -57,8 +57,8 @@ def notes_of(reader: Reader, scope: Scope) -> list[Memory]:
 
 def owners(reader: Reader, night: Night) -> list[int]:
     """Those with anything to put together."""
-    served = people.owners_served(reader, night.agent_id)
-    return [one for one in served if notes_of(reader, people.scope_of_owner(reader, one, agent_id=night.agent_id))]
+    served = scopes.owners_served(reader, night.agent_id)
+    return [one for one in served if notes_of(reader, scopes.scope_of_owner(reader, one, agent_id=night.agent_id))]
 
 
 def steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
@@ -184,7 +184,7 @@ async def test_those_for_whom_there_is_nothing_to_do_are_no_item(memory: Service
     """Whom a run goes through is found by a quick look, which may name some too many."""
     await told(memory, "ada")
     await memory.context(*private("bob"))
-    everybody = Job(name="merge", owners=lambda reader, night: people.owners_served(reader, 1), steps=steps)
+    everybody = Job(name="merge", owners=lambda reader, night: scopes.owners_served(reader, 1), steps=steps)
     run = await jobs(memory, clock, table=[everybody]).run("assistant", "merge", "2026-11-21")
     assert run is not None and run.counts == {"archived": 1, "merged": 1}
     [newest] = await memory.jobs.newest(limit=1)
@@ -687,7 +687,7 @@ async def test_who_talked_last_with_an_agent_that_has_no_nights_is_anothers_stil
 
 
 def people_of_the_night(reader: Reader, night: Night) -> list[int]:
-    return people.owners_served(reader, night.agent_id, among=night.nightly)
+    return scopes.owners_served(reader, night.agent_id, among=night.nightly)
 
 
 async def test_a_thread_with_its_own_memory_has_its_own_agent(memory: Service, clock: Clock) -> None:
@@ -719,7 +719,7 @@ async def test_where_the_bot_was_removed_nobody_works(memory: Service, clock: Cl
 
 async def present(memory: Service, reference: str, left_at: int | None) -> None:
     await memory.database.write(
-        lambda tx: people.present(tx, platform="console", channel="console", reference=reference, left_at=left_at)
+        lambda tx: chats.present(tx, platform="console", channel="console", reference=reference, left_at=left_at)
     )
 
 
@@ -741,7 +741,7 @@ async def served_by(memory: Service) -> dict[str, list[str]]:
             )
         }
         return {
-            agent: sorted(names[owner] for owner in people.owners_served(reader, agent_id))
+            agent: sorted(names[owner] for owner in scopes.owners_served(reader, agent_id))
             for agent, agent_id in memory.agents.ids.items()
         }
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from channels.base import Outbound, Place
 from memory.errors import NotFound
 from memory.service import Budget, Context, Edits, Said, Service
-from memory.store import links, people
+from memory.store import chats, links, people, scopes
 from memory.store.database import Transaction
 from memory.store.links import LIFETIME_MS, LOCKED_MS, TRIES
 from memory.store.migrate import migrate, migrations
@@ -40,11 +40,11 @@ def store() -> tuple[sqlite3.Connection, Transaction]:
     connection.row_factory = sqlite3.Row
     migrate(connection, migrations(), now=NOON)
     tx = Transaction(connection)
-    agent_id = people.agent(tx, "assistant", now=NOON)
+    agent_id = scopes.agent(tx, "assistant", now=NOON)
     for name in PEOPLE:
         people.speaker(tx, platform="console", user_id=name, name=name, now=NOON)
-        chat_id = people.chat(tx, platform="console", reference=name, kind="private", title="", now=NOON)
-        people.session(tx, key=f"console:{name}:-", chat_id=chat_id, thread=None, agent_id=agent_id, now=NOON)
+        chat_id = chats.chat(tx, platform="console", reference=name, kind="private", title="", now=NOON)
+        chats.session(tx, key=f"console:{name}:-", chat_id=chat_id, thread=None, agent_id=agent_id, now=NOON)
     return connection, tx
 
 

@@ -751,7 +751,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
             now=clock(),
             new_id=lambda: f"m_{counting()}",
         )
-        return [str(given[1]) for sql, given in watched.asked if "m.owner_id = ? and m.kind = ?" in sql]
+        return [str(given[-1]) for sql, given in watched.asked if "m.owner_id = ? and m.kind = ?" in sql]
 
     assert await world.database.write(anew) == ["fact", "profile"]
     assert [slot.value for slot in await world.profile(turn.context)] == [slot.value for slot in before] != []

@@ -16,7 +16,7 @@ from memory.jobs.base import Night
 from memory.jobs.reflect import LIMIT
 from memory.learn.model import BackgroundModel, ModelRequest
 from memory.service import Context, Memory, Service, Where, Who
-from memory.store import job_runs, memories, opt_outs
+from memory.store import job_runs, lineage, memories, opt_outs
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
 from memory.store.memories import Draft
@@ -62,7 +62,7 @@ async def reflections(memory: Service, context: Context) -> list[Memory]:
 
 
 async def parents(memory: Service, context: Context, row: Memory) -> set[int]:
-    found = await memory.database.read(lambda reader: memories.parents(reader, context.scope, row.id))
+    found = await memory.database.read(lambda reader: lineage.parents(reader, context.scope, row.id))
     return {memory.id for memory in found}
 
 

@@ -152,7 +152,6 @@ NOT_READING = {
     "Mailbox.receive": _OWN,
     "Mailbox.refuse": _OWN,
     "Mailbox.release": "the session's own messages, now to be answered there",
-    "Mailbox.repeat": _OWN,
     "Mailbox.reword": "the session's own message that was edited",
     "Mailbox.say_anew": _OWN,
     "Mailbox.sent": _QUEUE,

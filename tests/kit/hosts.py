@@ -7,28 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from channels.base import CommandSpec, Form, Inbound, Place, Suggestion
+from channels.base import CommandSpec, Host, Inbound
 
 #: Seconds until a test that hangs fails.
 SECONDS = 20
 
 
-class QuietHost:
-    """Implements `channels.base.Host`: takes everything, answers nothing, and remembers what channels keep."""
+class QuietHost(Host):
+    """Takes everything, answers nothing, and remembers what channels keep."""
 
     commands: Sequence[CommandSpec] = ()
 
     def __init__(self) -> None:
         self.memory: dict[str, str] = {}
-
-    def admins(self, channel: str) -> Sequence[str]:
-        return ()
-
-    async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
-        return ()
-
-    async def form(self, inbound: Inbound) -> Form | None:
-        return None
 
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
         return {name: value for name, value in self.memory.items() if name.startswith(prefix)}
@@ -39,19 +30,6 @@ class QuietHost:
                 self.memory.pop(name, None)
             else:
                 self.memory[name] = value
-
-    async def on_inbound(self, inbound: Inbound) -> None: ...
-
-    async def on_moved(self, channel: str, chat: str, new_chat: str) -> None: ...
-
-    async def on_presence(self, channel: str, chat: str, *, present: bool) -> None: ...
-
-    async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None: ...
-
-    async def stop(self, place: Place) -> bool:
-        return False
-
-    async def settled(self, place: Place) -> None: ...
 
 
 @dataclass

@@ -29,7 +29,7 @@ from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Limits
 from memory.service import AgentMemory, Service, Triggers
-from memory.store import memories, people
+from memory.store import chats, memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft
 from memory.text.guard import clean
@@ -294,7 +294,7 @@ class House(World):
         """Have what was said in a session read for memories, now."""
 
         def found(reader: Reader) -> int | None:
-            session = people.session_by_key(reader, session_key)
+            session = chats.session_by_key(reader, session_key)
             return None if session is None else session.id
 
         session_id = await self.memory.database.read(found)

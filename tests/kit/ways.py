@@ -21,7 +21,7 @@ from memory.people.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.service import TIERS, Edits, Part, Selection
-from memory.store import memories, people
+from memory.store import memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house
@@ -367,7 +367,7 @@ def _marking(world: World) -> Jobs:
     return Jobs(
         service.database,
         table=[
-            Job(name="mark", owners=lambda reader, night: people.owners_served(reader, night.agent_id), steps=steps)
+            Job(name="mark", owners=lambda reader, night: scopes.owners_served(reader, night.agent_id), steps=steps)
         ],
         learner=service.learner,
         agents=remembering(service),

@@ -1,8 +1,7 @@
-"""Secrets that are known by their own look: what vendors issue, and cards, accounts, wallets and command lines.
+"""Secrets that are known by how they begin: what vendors issue, and passwords on command lines.
 
-A format opens with one of some literals, at which its pattern is tried, or has a shape and is searched for when the
-text holds its sign. Every pattern is bounded, so that a look costs no more than a constant. The group `v` of a
-pattern is the secret; without one all of it is.
+A format opens with one of some literals, at which its pattern is tried. Every pattern is bounded, so that a look
+costs no more than a constant. The group `v` of a pattern is the secret; without one all of it is.
 """
 
 from __future__ import annotations
@@ -10,15 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
-from unicodedata import normalize
+from typing import NamedTuple, TypeAlias
 
 from memory.text.secrets.folding import folded
+from memory.text.secrets.vocabulary import any_of, data, words
+
+_DATA = data("formats.yaml")
 
 #: Where a word begins; the end of an escape, as in JSON and URLs, is no word.
 START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9_])"
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
+
+
+Span: TypeAlias = tuple[int, int, str]
 
 
 class Format(NamedTuple):
@@ -30,82 +34,8 @@ class Format(NamedTuple):
     back: int = 0
 
 
-#: Keys that a vendor marks with a prefix: label, how many letters, digits, hyphens and underscores follow at least,
-#: and the prefixes, as the vendors' own documentation and secret-scanning partners publish them.
-_PREFIXES = (
-    ("anthropic key", 20, "sk-ant-"),
-    ("openrouter key", 20, "sk-or-"),
-    ("langfuse key", 20, "sk-lf-"),
-    ("google key", 35, "AIza"),
-    ("google client secret", 20, "GOCSPX-"),
-    ("google token", 20, "ya29."),
-    ("google token", 30, "1//0"),
-    ("dropbox token", 100, "sl."),
-    ("crates token", 32, "cio"),
-    ("github token", 22, "github_pat_"),
-    ("gitlab token", 20, "glpat- glptt- gloas- glcbt- glagent- glsoat- glffct-"),
-    ("slack token", 20, "xoxc- xoxd- xoxe-"),
-    ("stripe key", 24, "sk_test_ rk_test_"),
-    ("webhook secret", 24, "whsec_"),
-    ("hugging face token", 30, "hf_"),
-    ("npm token", 36, "npm_"),
-    ("pypi token", 50, "pypi-AgE"),
-    ("rubygems key", 40, "rubygems_"),
-    ("artifactory key", 50, "AKC"),
-    ("groq key", 40, "gsk_"),
-    ("perplexity key", 40, "pplx-"),
-    ("tavily key", 20, "tvly-"),
-    ("nvidia key", 40, "nvapi-"),
-    ("jina key", 40, "jina_"),
-    ("pinecone key", 40, "pcsk_"),
-    ("langsmith key", 32, "lsv2_"),
-    ("replicate token", 30, "r8_"),
-    ("digitalocean token", 40, "dop_v1_ doo_v1_ dor_v1_"),
-    ("heroku key", 36, "HRKU-"),
-    ("cloudflare key", 120, "v1.0-"),
-    ("fly token", 40, "fo1_"),
-    ("netlify token", 36, "nfp_"),
-    ("render key", 28, "rnd_"),
-    ("notion token", 40, "ntn_"),
-    ("linear key", 30, "lin_api_ lin_oauth_"),
-    ("shopify token", 32, "shpat_ shpca_ shppa_"),
-    ("shopify secret", 32, "shpss_"),
-    ("square token", 56, "EAAA"),
-    ("facebook token", 90, "EAA"),
-    ("square token", 22, "sq0atp-"),
-    ("grafana token", 32, "glsa_"),
-    ("sentry token", 40, "sntrys_ sntryu_"),
-    ("new relic key", 27, "NRAK-"),
-    ("postman key", 50, "PMAK-"),
-    ("figma token", 36, "figd_"),
-    ("supabase token", 40, "sbp_"),
-    ("supabase token", 20, "sb_secret_"),
-    ("planetscale password", 30, "pscale_pw_"),
-    ("planetscale token", 30, "pscale_tkn_"),
-    ("docker token", 20, "dckr_pat_ dckr_oat_"),
-    ("vault token", 24, "hvs. hvb. hvr."),
-    ("doppler token", 40, "dp.pt."),
-    ("databricks token", 32, "dapi"),
-    ("atlassian token", 50, "ATATT3"),
-    ("alibaba key", 12, "LTAI"),
-    ("tencent key", 28, "AKID"),
-    ("age key", 50, "AGE-SECRET-KEY-1"),
-    ("onepassword token", 100, "ops_eyJ"),
-    ("firebase key", 100, "APA91b"),
-    # Base64 of "interaction:..."; it lets its holder answer for the bot.
-    ("discord interaction token", 40, "aW50ZXJhY3Rpb246"),
-    # BIP 32, and SLIP 132 for the kinds of address.
-    ("wallet key", 90, "xprv yprv zprv tprv uprv vprv"),
-)
-#: Prefixes that also begin ordinary hyphenated words; what follows must hold a digit or a capital.
-_WORDLIKE = (
-    ("openai key", 20, "sk-"),
-    ("gitlab token", 20, "glrt- gldt- glimt-"),
-    ("slack token", 20, "xapp-"),
-    ("xai key", 40, "xai-"),
-    ("tailscale key", 20, "tskey-"),
-)
-
+_CASES = folded(any_of("cases"))
+_SPELT = folded(f"(?:(?:{_CASES}) )?(?:[a-z0-9]|{any_of('digits')}|{any_of('signs')})(?![a-z0-9])")
 #: A value on a command line, quoted or not.
 _ARGUMENT = r"""(?:"(?P<q>[^"\n]{3,200})"|'(?P<a>[^'\n]{3,200})'|(?P<v>[^\s"'`]{3,200}))"""
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -146,6 +76,10 @@ _INSIDE = (
         "-----begin",
         rf"-----BEGIN {_NAME}(?:(?:[^-]|-(?!----))*+-----END {_NAME}|(?:(?:\s|\\[nr]){{0,4}}[A-Za-z0-9+/=]{{20,}}+)*+)",
     ),
+    # The private half of a key file of PuTTY.
+    Format(
+        "private key", "private-lines:", r"(?i:private-lines:) ?[0-9]{1,3}\s{1,2}(?P<v>(?:[A-Za-z0-9+/=]{20,80}\s?)+)"
+    ),
     Format("webhook token", "webhooks/ interactions/", r"[a-z]{8,12}/[0-9]{15,21}/(?P<v>[A-Za-z0-9_-]{30,}+)"),
     Format(
         "webhook token",
@@ -155,6 +89,14 @@ _INSIDE = (
     Format("azure signature", "sig=", r"sig=(?P<v>[A-Za-z0-9%+/=_-]{40,}+)"),
     Format("aws signature", "x-amz-signature=", r"(?i:x-amz-signature=)(?P<v>[0-9a-f]{64})"),
     Format("google signature", "x-goog-signature=", r"(?i:x-goog-signature=)(?P<v>[0-9a-f]{64,}+)"),
+    # Spelt out, sign by sign: "capital A, small r, dollar sign, nine".
+    Format(
+        "password",
+        " ".join(sorted(words("cases"))),
+        rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,20}}+)",
+    ),
+    Format("password", "auth=(", r"""auth=\(\s?["'][^"'\n]{1,80}["'],\s?["'](?P<v>[^"'\n]{3,200})["']"""),
+    Format("password", "securestring", r"""(?i:securestring)(?:\s-\w{1,20}){0,2}\s["'](?P<v>[^"'\n]{3,200})["']"""),
     Format("password", "wifi:", r"(?i:wifi:)[^\n]{0,200}?(?<=[:;])P:(?P<v>(?:\\.|[^;\\\n]){1,100})"),
     Format("password", "/user:", rf"/user:\S{{1,60}} (?!/){_ARGUMENT}"),
     Format("password", "\\\\", rf"\\\\[^\s\\]{{1,60}}\\\S{{1,60}} (?!/){_ARGUMENT}(?= /user:)"),
@@ -193,13 +135,13 @@ _OPTIONS = (
 
 
 def _prefixed() -> Iterator[Format]:
-    for rows, mixed in ((_PREFIXES, ""), (_WORDLIKE, r"(?=[a-z_-]{0,400}+[0-9A-Z])")):
-        for label, least, prefixes in rows:
+    for name, mixed in (("prefixes", ""), ("wordlike", r"(?=[a-z_-]{0,400}+[0-9A-Z])")):
+        for label, least, prefixes in _DATA[name]:
             alike = "|".join(map(re.escape, prefixes.split()))
             yield Format(label, prefixes, rf"(?:{alike}){mixed}[A-Za-z0-9_-]{{{least},}}+")
 
 
-def openings() -> Iterator[tuple[str, Callable[[str, int], Iterator[tuple[int, int, str]]]]]:
+def openings() -> Iterator[tuple[str, Callable[[str, int], Iterator[Span]]]]:
     """Every opening, with what looks for the secret there: its start, end and label. One in lower case stands for any
     case."""
     for format_ in (*_prefixed(), *_FORMATS):
@@ -213,11 +155,11 @@ def openings() -> Iterator[tuple[str, Callable[[str, int], Iterator[tuple[int, i
             yield f" {option}", _option_look(programs, option, value)
 
 
-def _option_look(programs: str, option: str, value: str) -> Callable[[str, int], Iterator[tuple[int, int, str]]]:
+def _option_look(programs: str, option: str, value: str) -> Callable[[str, int], Iterator[Span]]:
     program = cache(lambda: re.compile(rf"(?<!\w)(?:{programs})\s[^\n]{{0,200}}\Z"))
     pattern = cache(lambda: re.compile(re.escape(f" {option}") + value))
 
-    def look(text: str, place: int) -> Iterator[tuple[int, int, str]]:
+    def look(text: str, place: int) -> Iterator[Span]:
         match = pattern().match(text, place)
         if match is not None and program().search(text[max(0, place - 220) : place + 1]):
             yield (*_value(match), "password")
@@ -225,10 +167,10 @@ def _option_look(programs: str, option: str, value: str) -> Callable[[str, int],
     return look
 
 
-def _look(format_: Format, start: str) -> Callable[[str, int], Iterator[tuple[int, int, str]]]:
+def _look(format_: Format, start: str) -> Callable[[str, int], Iterator[Span]]:
     pattern = cache(lambda: re.compile(start + format_.pattern, re.ASCII))
 
-    def look(text: str, place: int) -> Iterator[tuple[int, int, str]]:
+    def look(text: str, place: int) -> Iterator[Span]:
         if match := pattern().match(text, max(0, place - format_.back)):
             yield (*_value(match), format_.label)
 
@@ -287,8 +229,8 @@ def _library() -> dict[str, re.Pattern[str]]:
     }
 
 
-def _library_look(label: str, *backs: int) -> Callable[[str, int], Iterator[tuple[int, int, str]]]:
-    def look(text: str, place: int) -> Iterator[tuple[int, int, str]]:
+def _library_look(label: str, *backs: int) -> Callable[[str, int], Iterator[Span]]:
+    def look(text: str, place: int) -> Iterator[Span]:
         for start in (place - back for back in backs or (0,)):
             if start >= 0 and re.compile(START).match(text, start) and (match := _library()[label].match(text, start)):
                 # Vendors lengthen their tokens; the length in the pattern is the least.
@@ -299,183 +241,18 @@ def _library_look(label: str, *backs: int) -> Callable[[str, int], Iterator[tupl
     return look
 
 
-# --- shapes without an opening -------------------------------------------------------------------------------
-
-
-def _card(match: re.Match[str]) -> tuple[int, int] | None:
-    """As many digits as a network issues (17 and 18, as Discord's ids have, are not), with a right check digit
-    (ISO/IEC 7812-1, annex B), in groups as on a card or beside a word for one."""
-    text = match.group() + match["rest"]
-    places = [i for i, char in enumerate(text) if char.isdigit()]
-    for length in _CARD_LENGTHS[text[0]]:
-        if length > len(places) or _goes_on(match, places[length - 1] + 1):
-            continue
-        number = text[: places[length - 1] + 1]
-        digits = re.sub("[^0-9]", "", number)
-        counted = (digits[::-2] + digits[-2::-2].translate(_DOUBLED)).encode()
-        grouped = tuple(map(len, re.split("[^0-9]+", number))) in _CARD_GROUPS
-        named = grouped or re.search(_CARD_WORDS, match.string[max(0, match.start() - 40) : match.start()])
-        if named and (sum(counted) - ord("0") * len(counted)) % 10 == 0:
-            return match.start(), match.start() + len(number)
-    return None
-
-
-_CARD_LENGTHS = {"2": (16,), "3": (16, 15, 14), "4": (19, 16), "5": (16,), "6": (19, 16), "9": (16,)}
-_CARD_GROUPS = {*((n,) for n in range(14, 20)), (4, 4, 4, 4), (4, 4, 4, 4, 3), (8, 8), (4, 6, 5), (4, 6, 4)}
-_CARD_WORDS = r"(?i)car[dt]|kart|tarjet|kort|visa|master|amex|cc\b|карт|بطاق|کارت|כרטיס|कार्ड|บัตร|thẻ|卡|カード|카드"
-#: A digit to the digit sum of its double.
-_DOUBLED = str.maketrans("0123456789", "0246813579")
-
-
-def _goes_on(match: re.Match[str], at: int) -> bool:
-    return match.string[match.start() + at : match.start() + at + 1].isalnum()
-
-
-def _iban(match: re.Match[str]) -> tuple[int, int] | None:
-    """The account, as long as its country's are, if its check digits are right (ISO 13616)."""
-    places = [i for i, char in enumerate(match.group()) if char.isalnum()]
-    length = _IBAN_LENGTHS.get(match.group()[:2].upper(), 99)
-    if length > len(places) or _goes_on(match, places[length - 1] + 1):
-        return None
-    account = "".join(match.group()[i] for i in places[:length])
-    right = int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
-    return (match.start(), match.start() + places[length - 1] + 1) if right else None
-
-
-_IBAN_LENGTHS = {
-    one[:2]: int(one[2:])
-    for one in """
-    AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18
-    FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21
-    LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27
-    ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20
-    """.split()  # noqa: SIM905 - a table reads better
-}
-
-
-def _mixed(match: re.Match[str]) -> bool:
-    value = match.group()
-    return any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
-
-
-def _no_hash(match: re.Match[str]) -> bool:
-    """Returns whether nothing before it names a transaction or a block, which look the same."""
-    before = match.string[max(0, match.start() - 60) : match.start()]
-    return (
-        re.search(
-            r"(?i)\b(?:tx|txid|txn|i[sş]lem\w*|trans[az]\w+|транзак\w*|交易\w*|hash\w*|bloc?k\w*|root|sha\w*|digest|topic\w*)\b",
-            before,
-        )
-        is None
-    )
-
-
-def _words(match: re.Match[str]) -> tuple[int, int] | None:
-    """The longest run of words out of one of the lists of BIP 39, twelve or more."""
-    words = re.findall(r"[^\W\d_]+", match.group().lower())
-    for known in _word_lists():
-        line = "".join("x" if word in known else " " for word in words)
-        run = re.search(r"x{12,}", line)
-        # A wallet's words come from chance, so hardly one twice.
-        if run and len(set(words[run.start() : run.end()])) > 9:
-            spans = [word.span() for word in re.finditer(r"[^\W\d_]+", match.group())]
-            return match.start() + spans[run.start()][0], match.start() + spans[run.end() - 1][1]
-    return None
-
-
-@cache
-def _word_lists() -> list[frozenset[str]]:
-    """Imported when a text first holds twelve short words in a row."""
-    from mnemonic import Mnemonic
-
-    lists = (Mnemonic(language).wordlist for language in Mnemonic.list_languages())
-    return [frozenset(folded(normalize("NFC", word)) for word in words) for words in lists]
-
-
-_TOKEN = "[A-Za-z0-9_-]"  # noqa: S105 - a set of characters
-_PART = r"[^\s'\"|*]{3,80}"
-_PART_V = rf"['\"]?(?P<v>{_PART})"
-_GAP = r"[ \t.\-_/·]{1,3}|\n"
-#: Label, a sign that the text must hold, the pattern, and what tells whether a match is one.
-SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
-    ("card number", "", rf"[234569](?<![A-Za-z0-9_].)(?=(?P<rest>(?:(?:{_GAP})?[0-9]){{13,18}}))", _card),
-    ("bank account", "", r"[A-Za-z](?<![A-Za-z0-9_].)[A-Za-z][ .-]?[0-9]{2}(?:[ .-]{0,2}[A-Za-z0-9]){11,40}", _iban),
-    ("private key", ",", r"\[(?:\s?[0-9]{1,3}\s?,){63}\s?[0-9]{1,3}\s?\]", bool),
-    # Also behind `/bot` in a URL and with an encoded colon (core.telegram.org/bots/api).
-    ("telegram token", "", rf"[0-9](?<![0-9].)[0-9]{{5,40}}+(?::|%3A){_TOKEN}{{35,}}+", bool),
-    ("wallet key", "", rf"[5KLc](?<![A-Za-z0-9].){_BASE58}{{50,51}}(?![A-Za-z0-9])", _mixed),
-    ("private key", "0x", r"0x(?<![A-Za-z0-9]..)[0-9A-Fa-f]{64}(?![A-Za-z0-9])", _no_hash),
-    ("recovery key", "-", r"[0-9](?<![0-9-].)[0-9]{5}-(?:[0-9]{6}-){6}[0-9]{6}(?![0-9-])", bool),
-    # Neither part may hold a slash.
-    (
-        "url password",
-        "@",
-        r"""://[^\s/:@"'<>]{0,256}:(?P<v>[^\s/"'<>]{1,4096})@""",
-        lambda match: match["v"].strip("*").lower() not in ("", "password", "passwd", "pass", "pwd", "secret", "pw"),
-    ),
-    ("password", ":", r":(?<=[\w*].)[0-9]{2,5}:[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<v>[^\s:]{4,200})(?!\S)", bool),
-    (
-        "password",
-        "|",
-        (
-            rf"\becho (?:-n )?['\"]?(?:[\w.-]+:)?(?P<v>{_PART})['\"]? ?"
-            rf"\| ?(?:sudo -\w*S|(?:sudo )?\w*passwd|docker|gpg|openssl)"
-        ),
-        bool,
-    ),
-    ("password", "net user ", rf"net user \S{{1,40}} (?!/){_PART_V}", bool),
-    ("password", "htpasswd -", rf"htpasswd -\w*b\w* \S{{1,80}} \S{{1,80}} {_PART_V}", bool),
-    ("password", " password ", rf"(?:login|user|connect) \S{{1,80}}\s{{1,3}}password {_PART_V}", bool),
-    ("password", "/p:", rf"\s/p:{_PART_V}", bool),
-    (
-        "password",
-        "p: ",
-        r"(?<!\S)[pP]: ?(?P<v>\S{6,80})",
-        lambda match: re.search(r"\d", match["v"]) and re.search("[a-z]", match["v"]),
-    ),
-    (
-        "seed phrase",
-        "",
-        r"(?<![A-Za-z])[A-Za-z]{3,8}+(?:[\s0-9,;|.()*•-]{1,8}+[A-Za-z]{3,8}+(?![A-Za-z])){11,47}+",
-        _words,
-    ),
-    (
-        "seed phrase",
-        "",
-        r"(?<![^\s:：])[\u3040-\u9fff\uac00-\ud7a3]{1,8}+(?:[\s,、]{1,3}[\u3040-\u9fff\uac00-\ud7a3]{1,8}+){11,47}+",
-        _words,
-    ),
-)
-#: The same for the library's, which are told by what stands inside: the sign is searched, the secret begins before.
+#: Formats of the library that are told by what stands inside: the sign is searched, the secret begins before.
 _ENDINGS = (
     ("azure key", "==", r"(?<=[A-Za-z0-9+/]{86})(?<!sha512-.{86})==", (88, 87, 86)),
     # It has no prefix, but the distance of its two dots is telling.
-    ("discord token", ".", rf"\.(?={_TOKEN}{{6}}\.{_TOKEN}{{27}})", (26, 25, 24)),
+    ("discord token", ".", r"\.(?=[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27})", (26, 25, 24)),
     ("mailchimp key", "-us", r"(?<=[0-9a-f]{32})-us", (32,)),
 )
 
 
-def shapes(text: str) -> Iterator[Iterator[tuple[int, tuple[int, int, str] | None]]]:
-    """For each shape where something like it stands, and the start, end and label if it is a secret."""
-    for shape in SHAPES:
-        if shape[1] in text:
-            yield _shaped(text, *shape)
+def ended(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
+    """For each of them whose sign stands in the text, where it stands and the start, end and label of the secret."""
     for label, sign, source, backs in _ENDINGS:
         if sign in text:
             look, pattern = _library_look(label, *backs), re.compile(source, re.ASCII)
-            yield _ended(text, pattern, look)
-
-
-def _shaped(
-    text: str, label: str, _: str, source: str, check: Callable[[re.Match[str]], object]
-) -> Iterator[tuple[int, tuple[int, int, str] | None]]:
-    for match in re.compile(source, re.MULTILINE | re.ASCII).finditer(text):
-        right = check(match)
-        span = right if isinstance(right, tuple) else match.span("v" if "v" in match.groupdict() else 0)
-        yield match.start(), (*span, label) if right else None
-
-
-def _ended(
-    text: str, pattern: re.Pattern[str], look: Callable[[str, int], Iterator[tuple[int, int, str]]]
-) -> Iterator[tuple[int, tuple[int, int, str] | None]]:
-    yield from ((match.start(), next(look(text, match.start()), None)) for match in pattern.finditer(text))
+            yield ((match.start(), next(look(text, match.start()), None)) for match in pattern.finditer(text))

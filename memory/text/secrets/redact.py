@@ -18,8 +18,9 @@ from functools import cache
 from itertools import count
 from typing import Final, TypeAlias
 
-from memory.text.secrets import announced, formats
+from memory.text.secrets import announced, formats, shapes
 from memory.text.secrets.folding import BARRIER, folded_with_places
+from memory.text.secrets.vocabulary import tree
 
 #: Looks paid for one text, and what a look behind a word and a find cost beside. A thousand secrets fit.
 _STOCK: Final = 14_000
@@ -128,7 +129,7 @@ def _opened(plain: str) -> Iterator[tuple[int, int, int, _Span | None]]:
 
 
 def _shaped(plain: str) -> Iterator[Iterator[tuple[int, int, int, _Span | None]]]:
-    for shape in formats.shapes(plain):
+    for shape in (*shapes.shapes(plain), *formats.ended(plain)):
         yield ((place, -1, 1, _whole(plain, span)) for place, span in shape)
 
 
@@ -164,14 +165,4 @@ def _first_word() -> int:
 @cache
 def _opening(alphabet: bool) -> re.Pattern[str]:
     """Matches the longest opening at a place, without moving on: one that begins in ASCII, or one that doesn't."""
-    return re.compile(f"(?=({_tree(sorted(one for one in _looks() if one[0].isascii() is alphabet))}))")
-
-
-def _tree(openings: list[str]) -> str:
-    """A pattern for the longest of them, which reads what they have in common once."""
-    branches: dict[str, list[str]] = {}
-    for opening in openings:
-        if opening:
-            branches.setdefault(opening[0], []).append(opening[1:])
-    parts = "|".join(re.escape(first) + _tree(rest) for first, rest in branches.items())
-    return "" if not parts else f"(?:{parts})" + ("?" if "" in openings else "")
+    return re.compile(f"(?=({tree(sorted(one for one in _looks() if one[0].isascii() is alphabet))}))")

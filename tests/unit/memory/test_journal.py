@@ -18,7 +18,7 @@ from memory.jobs import journal
 from memory.jobs.journal import Journal, TakenBack
 from memory.learn import keep
 from memory.scope import Scope
-from memory.store import entities, job_watch, memories, people
+from memory.store import chats, entities, job_watch, memories, people, scopes
 from memory.store.database import Database, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Kind
@@ -71,11 +71,11 @@ class Life:
 
     def __post_init__(self) -> None:
         tx = self.tx
-        agent_id = people.agent(tx, "assistant", now=NOON)
+        agent_id = scopes.agent(tx, "assistant", now=NOON)
         ada = people.speaker(tx, platform="console", user_id="ada", name="Ada", now=NOON)
-        chat_id = people.chat(tx, platform="console", reference="ada", kind="private", title="", now=NOON)
-        session = people.session(tx, key="console:ada:-", chat_id=chat_id, thread=None, agent_id=agent_id, now=NOON)
-        self.scope = people.scope_of(tx, session, ada.id)
+        chat_id = chats.chat(tx, platform="console", reference="ada", kind="private", title="", now=NOON)
+        session = chats.session(tx, key="console:ada:-", chat_id=chat_id, thread=None, agent_id=agent_id, now=NOON)
+        self.scope = chats.scope_of(tx, session, ada.id)
         for n in range(4):
             self.messages.append(
                 tx.insert(

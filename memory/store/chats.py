@@ -1,0 +1,511 @@
+"""Chats and the sessions in them, and the scope that a speaker has in a session.
+
+Invariant: a session belongs to one place and one agent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from memory.scope import Scope
+from memory.store import erasure, scopes
+from memory.store.database import Reader, Row, Transaction
+
+ChatKind: TypeAlias = Literal["private", "group"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
+
+    `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
+    """
+
+    id: int
+    key: str
+    chat_id: int
+    thread: str | None
+    agent_id: int
+    private: bool
+    learning: bool = True
+    window_after: int = 0
+    sitting: int = 0
+    summary: str | None = None
+    active_task: str | None = None
+    snapshot: tuple[int, ...] | None = None
+    snapshot_at: int | None = None
+    last_message_at: int | None = None
+    manner: bool = True
+
+
+def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
+    """Returns the id of a chat, created on first sight."""
+    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
+    if row is not None:
+        return int(row["chat_id"])
+    chat_id = tx.insert(
+        "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)", (platform, kind, title, now)
+    )
+    tx.run("insert into chat_aliases values (?, ?, ?, ?)", (platform, reference, chat_id, now))
+    scopes.own(tx, "chat", chat_id)
+    return chat_id
+
+
+def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int) -> Session:
+    """Returns the session under `key`, created on first sight."""
+    if (found := session_by_key(tx, key)) is not None:
+        return found
+    tx.run(
+        "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
+        (key, chat_id, thread, agent_id, now),
+    )
+    scopes.own_thread(tx, chat_id, thread)
+    made = session_by_key(tx, key)
+    assert made is not None
+    return made
+
+
+def keep_threads(tx: Transaction, session: Session, *, own: bool) -> None:
+    """Sets whether threads of a session's group keep their own memory; what they kept before stays where it is."""
+    tx.run("update chats set threads_own = ?1 where id = ?2 and threads_own <> ?1", (int(own), session.chat_id))
+    if own:
+        scopes.own_thread(tx, session.chat_id, session.thread)
+
+
+def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:
+    """Notes that a channel's bot is in a chat, or since when (milliseconds UTC) it is not; returns its sessions there.
+
+    `channel` is the name in session keys. A chat is left when the last of its bots is gone. Platforms report repeatedly
+    that a bot is shut out: the first time counts.
+    """
+    keys = _session_keys(tx, platform=platform, reference=reference)
+    own = [key for key in keys if key.startswith(f"{channel}:")]
+    tx.run(
+        "update sessions set left_at = iif(?1 is null, null, coalesce(left_at, ?1))"
+        " where key in (select value from json_each(?2))",
+        (left_at, own),
+    )
+    tx.run(
+        "update chats set left_at = (select iif(count(*) = count(s.left_at), max(s.left_at), null) from sessions s"
+        " where s.chat_id = chats.id)"
+        " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
+        (platform, reference),
+    )
+    return own
+
+
+def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
+    """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
+    tx.run("update chats set left_at = null where id = ? and left_at is not null", (session.chat_id,))
+    tx.run(
+        "update chats set identity_id = ?1 where id = ?2 and kind = 'private' and identity_id is not ?1",
+        (speaker_id, session.chat_id),
+    )
+    tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
+
+
+def is_present(reader: Reader, session: Session) -> bool:
+    """Returns whether the bot is, as far as was noted, still in the place of a session."""
+    return reader.one("select 1 from sessions where id = ? and left_at is null", (session.id,)) is not None
+
+
+def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
+    """Adds `new_reference` to the chat known as `reference`; returns the session keys that name the old reference.
+
+    If people spoke under the new reference before this was known, both mean the older chat from now on. What was said
+    there in between stays with the newer chat's owner.
+    """
+    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
+    if row is None:
+        return []
+    tx.run(
+        "insert into chat_aliases values (?, ?, ?, ?) on conflict do update set chat_id = excluded.chat_id",
+        (platform, new_reference, row["chat_id"], now),
+    )
+    return _session_keys(tx, platform=platform, reference=reference)
+
+
+def rename_session(tx: Transaction, key: str, new_key: str) -> None:
+    """Moves a session to another key, unless a session exists there already."""
+    tx.run("update or ignore sessions set key = ? where key = ?", (new_key, key))
+
+
+def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]:
+    rows = reader.all(
+        "select s.key from sessions s join chat_aliases a on a.chat_id = s.chat_id"
+        " where a.platform = ? and a.reference = ?",
+        (platform, reference),
+    )
+    return [row["key"] for row in rows]
+
+
+def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
+    """Makes another agent serve a session, without the snapshot: that held what the earlier agent may see."""
+    tx.run("update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?", (agent_id, session.id))
+    return session_by_id(tx, session.id)
+
+
+def session_by_key(reader: Reader, key: str) -> Session | None:
+    row = reader.one(_SESSION + " where s.key = ?", (key,))
+    return None if row is None else _session(row)
+
+
+def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
+    """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
+    row = reader.one(
+        _SESSION + " where s.chat_id = ? and s.thread is ? and substr(s.key, 1, instr(s.key, ':')) = ?",
+        (chat_id, thread, key[: key.index(":") + 1]),
+    )
+    return None if row is None else _session(row)
+
+
+def session_by_id(reader: Reader, session_id: int) -> Session:
+    row = reader.one(_SESSION + " where s.id = ?", (session_id,))
+    assert row is not None
+    return _session(row)
+
+
+def is_on(reader: Reader, session: Session, platform: str) -> bool:
+    """Returns whether a session's chat is on this platform."""
+    return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
+
+
+def last_speaker(reader: Reader, session_id: int) -> int | None:
+    """Returns the id of the identity that spoke last in a session."""
+    row = reader.one(
+        "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
+        (session_id,),
+    )
+    return None if row is None else int(row["author_id"])
+
+
+def private_session(reader: Reader, identity_id: int) -> Session | None:
+    """Returns the session of the person's most recently used private chat, for what only they may read."""
+    row = reader.one(
+        _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
+        " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
+        (identity_id,),
+    )
+    return None if row is None else _session(row)
+
+
+def group_session(reader: Reader, *, platform: str, reference: str, thread: str | None) -> Session | None:
+    """Returns the session in which a group, given by its platform's id, or a thread of it, talked last."""
+    row = reader.one(
+        _SESSION + " join chat_aliases a on a.chat_id = c.id where a.platform = ? and a.reference = ?"
+        " and c.kind = 'group' and (?3 is null or s.thread = ?3)"
+        " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
+        (platform, reference, thread),
+    )
+    return None if row is None else _session(row)
+
+
+def group(reader: Reader, *, platform: str, reference: str) -> int | None:
+    """Returns the chat of a group, given by its platform's id; None if it is unknown."""
+    row = reader.one(
+        "select c.id from chat_aliases a join chats c on c.id = a.chat_id"
+        " where a.platform = ? and a.reference = ? and c.kind = 'group'",
+        (platform, reference),
+    )
+    return None if row is None else int(row["id"])
+
+
+def group_of(reader: Reader, owner_id: int) -> Row | None:
+    """Returns the group that an owner is, or is a thread of, as a row of platform, name and chat, its platform's id."""
+    return reader.one(
+        "select c.platform, c.title as name, (select reference from chat_aliases where chat_id = c.id"
+        " order by created_at desc limit 1) as chat from owners o join chats c on c.id = o.chat_id where o.id = ?",
+        (owner_id,),
+    )
+
+
+def learns_in(reader: Reader, chat_id: int) -> bool:
+    """Returns whether anything is learned from what is said in a chat."""
+    return bool(reader.number("select learning from chats where id = ?", (chat_id,)))
+
+
+def all_groups(reader: Reader) -> list[Row]:
+    """Returns all groups under each of their platform's ids, newest first, as rows of platform, reference and title."""
+    return reader.all(
+        "select a.platform, a.reference, c.title from chats c join chat_aliases a on a.chat_id = c.id"
+        " where c.kind = 'group' order by c.id desc"
+    )
+
+
+def last_private_session(reader: Reader, identity_id: int) -> int | None:
+    """Returns the private session in which an identity spoke last."""
+    row = reader.one(
+        "select m.session_id from messages m join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        " where m.author_id = ? and c.kind = 'private' order by m.id desc limit 1",
+        (identity_id,),
+    )
+    return None if row is None else int(row["session_id"])
+
+
+def members(reader: Reader, session_id: int) -> dict[int, str]:
+    """Returns the names of those who spoke among the last 5,000 messages of a session, by identity."""
+    rows = reader.all(
+        "select id, name from identities where name <> '' and id in"
+        " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000))",
+        (session_id,),
+    )
+    return {row["id"]: row["name"] for row in rows}
+
+
+def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
+    """Returns the scope of `speaker_id` in `session`: what they may read and add to.
+
+    In private: every identity linked to the person, and the agent. In a group: the chat, its thread if threads keep
+    their own memory, and the agent; never anything of a single person.
+    """
+    readable = [scopes.agent_owner(reader, session.agent_id)]
+    own: tuple[int, ...] = ()
+    selves: tuple[int, ...] = ()
+    if session.private:
+        rows = reader.all(
+            "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id"
+            " where o.kind = 'identity' and i.person_id = (select person_id from identities where id = ?)",
+            (speaker_id,),
+        )
+        selves = tuple(int(row["identity_id"]) for row in rows)
+        writes_to = next(int(row["id"]) for row in rows if row["identity_id"] == speaker_id)
+        own = tuple(int(row["id"]) for row in rows)
+        readable += own
+    else:
+        rows = reader.all(
+            "select o.id, o.kind from owners o join chats c on c.id = o.chat_id where o.chat_id = ?"
+            " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by o.kind",
+            (session.chat_id, session.thread),
+        )
+        # A thread with its own memory sorts last, and what is said in it is kept there.
+        writes_to = int(rows[-1]["id"])
+        readable += [int(row["id"]) for row in rows]
+    return Scope(
+        agent_id=session.agent_id,
+        owners=tuple(readable),
+        own=own,
+        writes_to=writes_to,
+        speaker_id=speaker_id,
+        selves=selves,
+        private=session.private,
+    )
+
+
+def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
+    """Starts the window after message `after`; task, summary and snapshot end with the old window."""
+    tx.run(
+        "update sessions set window_after = ?, sitting = sitting + 1, summary = null, active_task = null,"
+        " snapshot = null, snapshot_at = null where id = ?",
+        (after, session_id),
+    )
+
+
+def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
+    """Sets the task that is being worked on in a session; None for no task."""
+    tx.run("update sessions set active_task = ? where id = ?", (task, session_id))
+
+
+def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
+    """Notes which agent a person chose for a session; None leaves it to routing."""
+    tx.run(
+        "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)
+    )
+
+
+def chosen_agents(reader: Reader) -> dict[str, str]:
+    """Returns the names of the chosen agents, by session key."""
+    rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
+    return {row["key"]: row["name"] for row in rows}
+
+
+def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
+    """Drops older messages from the window without ending the conversation."""
+    tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
+
+
+def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
+    tx.run("update sessions set snapshot = ?, snapshot_at = ? where id = ?", (json.dumps(memory_ids), now, session_id))
+
+
+def set_learning(tx: Transaction, session: Session, on: bool) -> None:
+    """Sets whether anything is learned from what is said in a session's chat from now on."""
+    tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
+
+
+def set_manner(tx: Transaction, chat_id: int, on: bool) -> None:
+    """Sets whether a manner of talking is learned in a group."""
+    tx.run("update chats set manner = ? where id = ?", (int(on), chat_id))
+
+
+def drop_snapshots(tx: Transaction) -> None:
+    """Drops all snapshots because access has changed; every session takes a new one at its next turn."""
+    tx.run("update sessions set snapshot = null, snapshot_at = null where snapshot is not null")
+
+
+def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: Collection[int]) -> None:
+    """Drops snapshots that may hold rows of these owners or what these identities said of themselves in a group."""
+    tx.run(
+        "update sessions set snapshot = null, snapshot_at = null where snapshot is not null and ("
+        " chat_id in (select chat_id from owners where id in (select value from json_each(?1)))"
+        " or agent_id in (select agent_id from owners where id in (select value from json_each(?1)))"
+        " or chat_id in (select c.id from chats c join identities mine on mine.id = c.identity_id"
+        "   join identities i on i.person_id = mine.person_id where i.id in (select value from json_each(?2))"
+        "   or i.id in (select identity_id from owners where id in (select value from json_each(?1)))))",
+        (owner_ids, author_ids),
+    )
+
+
+def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at: int | None) -> None:
+    """Notes where a session's history ends now."""
+    tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last_message_at, session_id))
+
+
+def end_import(tx: Transaction, session_id: int, last_message_at: int | None) -> None:
+    """Ends the sitting of imported messages; the newest of all messages counts as the session's last."""
+    tx.run(
+        "update sessions set sitting = sitting + 1, last_message_at = max(last_message_at, coalesce(?, 0))"
+        " where id = ?",
+        (last_message_at, session_id),
+    )
+
+
+def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
+    """Marks everything up to `message_id` as read or queued to be read."""
+    tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))
+
+
+def sessions_of_chat(reader: Reader, chat_id: int) -> list[int]:
+    return reader.ids("select id from sessions where chat_id = ?", (chat_id,))
+
+
+def all_sessions(reader: Reader) -> list[int]:
+    return reader.ids("select id from sessions")
+
+
+def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
+    """Returns these sessions' summaries and tasks, as rows of id and text."""
+    return reader.all(
+        "select id, ifnull(summary, '') || ' ' || ifnull(active_task, '') as text from sessions"
+        f" where {_HOLDING} and id in (select value from json_each(?))",
+        (session_ids,),
+    )
+
+
+def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
+    """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go."""
+    tx.run(
+        f"update sessions set {_EMPTY} where {_HOLDING}"
+        " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
+        " or id in (select value from json_each(?2)))",
+        (message_ids, sessions),
+    )
+
+
+def drop_old_summaries(tx: Transaction, *, until: int) -> None:
+    """Drops summaries and tasks of all sessions begun by `until` (milliseconds UTC)."""
+    tx.run(f"update sessions set {_EMPTY} where created_at <= ?", (until,))
+
+
+def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
+    """Drops summaries and tasks of sessions silent since `before` (milliseconds UTC) of which no words are left.
+
+    Returns how many sessions that were.
+    """
+    return len(
+        tx.ids(
+            f"update sessions set {_EMPTY} where {_HOLDING} and ifnull(last_message_at, created_at) < ? and not exists"
+            " (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null) returning id",
+            (before,),
+        )
+    )
+
+
+def empty_private(tx: Transaction, session_ids: Sequence[int]) -> None:
+    """Drops the summaries, tasks and snapshots of these sessions, and the titles of their private chats."""
+    these = (session_ids,)
+    tx.run(
+        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null"
+        " where id in (select value from json_each(?))",
+        these,
+    )
+    tx.run(
+        f"update chats set {_UNTITLED} where kind = 'private' and id in"
+        " (select chat_id from sessions where id in (select value from json_each(?)))",
+        these,
+    )
+
+
+def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
+    """Begins the sessions of a chat anew of which only empty rows are left; returns their ids.
+
+    Sessions in which the bot has said something since are left as they are.
+    """
+    return tx.ids(
+        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null,"
+        " last_message_at = null, sitting = sitting + 1, window_after = coalesce(newest.id, window_after),"
+        " extracted_to = coalesce(newest.id, extracted_to)"
+        " from (select s.id as session_id, (select max(m.id) from messages m where m.session_id = s.id) as id"
+        "   from sessions s where s.chat_id = ?) as newest"
+        " where sessions.id = newest.session_id"
+        f" and (last_message_at is not null or {_HOLDING})"
+        " and not exists (select 1 from messages m where m.id = newest.id and m.erased_at is null)"
+        " returning sessions.id",
+        (chat_id,),
+    )
+
+
+def untitle(tx: Transaction, chat_id: int) -> bool:
+    """Blanks the title of a chat. Returns whether it had one."""
+    return bool(tx.ids(f"update chats set {_UNTITLED} where id = ? and title <> '' returning id", (chat_id,)))
+
+
+def silent_chats(reader: Reader) -> list[Row]:
+    """Returns the chats that the bot has left or in which nothing is learned, for `take_over_silence`."""
+    return reader.all(
+        "select a.platform, a.reference, c.learning, c.left_at from chats c join chat_aliases a"
+        " on a.chat_id = c.id where c.learning = 0 or c.left_at is not null"
+    )
+
+
+def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Applies what another copy of the store knows of left and silent chats."""
+    for row in rows:
+        tx.run(
+            "update chats set learning = min(learning, ?), left_at = coalesce(left_at, ?)"
+            " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
+            (row["learning"], row["left_at"], row["platform"], row["reference"]),
+        )
+
+
+def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> None:
+    """Blanks the title of a group that nothing but an import has brought."""
+    tx.run(
+        f"update chats set {_UNTITLED} where id = ?1 and not exists (select 1 from sessions s"
+        "   left join messages m on m.session_id = s.id and (m.import_id is null or m.erased_at is null)"
+        "   left join inbox i on i.session_key = s.key"
+        "   where s.chat_id = chats.id and coalesce(m.id, i.id) is not null)"
+        " and not exists (select 1 from owners o left join memories held on held.owner_id = o.id"
+        "   left join imports other on other.owner_id = o.id and other.id <> ?2 and other.state <> 'undone'"
+        "   where o.chat_id = chats.id and coalesce(held.id, other.id) is not null)",
+        (chat_id, import_id),
+    )
+
+
+_EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
+
+_UNTITLED = erasure.emptied("chats")
+
+_SESSION = (
+    "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
+    " s.active_task, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private, c.learning, c.manner"
+    " from sessions s join chats c on c.id = s.chat_id"
+)
+
+
+def _session(row: Row) -> Session:
+    on = {setting: bool(row[setting]) for setting in ("private", "learning", "manner")}
+    snapshot = None if row["snapshot"] is None else tuple(json.loads(row["snapshot"]))
+    return Session(**{**dict(row), **on, "snapshot": snapshot})

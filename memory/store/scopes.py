@@ -1,0 +1,143 @@
+"""Agents, the owners of memories, and the scope of a night job.
+
+Invariant: every identity, chat and agent that is written has its owner row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from memory.scope import Scope
+from memory.store.database import Reader, Row, Transaction
+
+
+def agent(tx: Transaction, name: str, *, now: int) -> int:
+    """Returns the stable id of the agent called `name`, creating the agent if necessary."""
+    row = tx.one("select id from agents where name = ?", (name,))
+    if row is not None:
+        return int(row["id"])
+    agent_id = tx.insert("insert into agents (name, created_at) values (?, ?)", (name, now))
+    own(tx, "agent", agent_id)
+    return agent_id
+
+
+def own(tx: Transaction, kind: Literal["agent", "identity", "chat"], own_id: int) -> None:
+    """Creates the owner of what is kept for an agent, an identity or a chat."""
+    tx.run(f"insert into owners (kind, {kind}_id) values (?, ?)", (kind, own_id))
+
+
+def agents(reader: Reader) -> list[int]:
+    """Returns all agents, those that are no longer configured included."""
+    return reader.ids("select id from agents")
+
+
+def agent_name(reader: Reader, agent_id: int) -> str:
+    row = reader.one("select name from agents where id = ?", (agent_id,))
+    return "" if row is None else str(row["name"])
+
+
+def agent_owner(reader: Reader, agent_id: int) -> int:
+    """Returns the owner of what an agent holds for everybody."""
+    return reader.number("select id from owners where kind = 'agent' and agent_id = ?", (agent_id,))
+
+
+def owner(reader: Reader, owner_id: int) -> Row:
+    """Returns an owner as a row of kind, identity_id, chat_id, thread and agent_id."""
+    row = reader.one("select kind, identity_id, chat_id, thread, agent_id from owners where id = ?", (owner_id,))
+    assert row is not None, f"no owner {owner_id}"
+    return row
+
+
+def agent_since(reader: Reader, agent_id: int) -> int:
+    """Returns when an agent was first served by this store, in milliseconds UTC."""
+    row = reader.one("select created_at from agents where id = ?", (agent_id,))
+    assert row is not None, f"no agent {agent_id}"
+    return int(row["created_at"])
+
+
+def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
+    """Creates the owner of a thread if threads of its chat keep their own memory.
+
+    Without it the thread would write to the whole chat's memory.
+    """
+    tx.run(
+        "insert or ignore into owners (kind, chat_id, thread)"
+        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
+        (thread, chat_id),
+    )
+
+
+def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
+    """Returns the owners of what is kept in a chat and its threads."""
+    return reader.ids("select id from owners where chat_id = ? order by id", (chat_id,))
+
+
+def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
+    """Returns the scope of an agent's job for one owner: the owner's own rows and nobody else's."""
+    row = owner(reader, owner_id)
+    personal = row["kind"] == "identity"
+    return Scope(
+        agent_id=agent_id,
+        owners=(owner_id,),
+        own=(owner_id,) if personal else (),
+        writes_to=owner_id,
+        speaker_id=row["identity_id"],
+        selves=(),
+        private=personal,
+    )
+
+
+def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None = None) -> list[int]:
+    """Returns the owners whose night job an agent runs: those who talked with it last, if it is still in their chat.
+
+    So if agents share people, exactly one agent goes through the rows of each. With `among`, only these agents have
+    night jobs: an owner who talks only with other agents, or with one that is gone, belongs to the first of `among`.
+    """
+    talked = "s.agent_id, coalesce(s.last_message_at, s.created_at) as at, s.id, c.left_at"
+    talked += ", ?2 is not null and s.agent_id not in (select value from json_each(?2)) as sleeps"
+    return reader.ids(
+        "select owner_id from"
+        " (select *, row_number() over (partition by owner_id order by sleeps, at desc, id desc) as n from ("
+        f" select o.id as owner_id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'identity' and o.identity_id = c.identity_id where c.kind = 'private'"
+        f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
+        f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
+        " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
+        " where n = 1 and ?1 = iif(sleeps, ?2 ->> 0, agent_id) and left_at is null order by owner_id",
+        (agent_id, among),
+    )
+
+
+def learns_manner(reader: Reader, owner_id: int) -> bool:
+    """Returns whether a manner of talking is learned for an owner: a person or group that has not switched it off."""
+    row = reader.one(
+        "select coalesce(p.manner, c.manner, 0) as manner from owners o left join identities i on i.id = o.identity_id"
+        " left join people p on p.id = i.person_id left join chats c on c.id = o.chat_id where o.id = ?",
+        (owner_id,),
+    )
+    return row is not None and bool(row["manner"])
+
+
+def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
+    """Returns the owners that anything is learned about: people and groups with learning on.
+
+    A person counts if they have not opted out and have learning on in a private chat of theirs. While nothing is
+    learned about an owner, nothing is concluded from existing rows either.
+    """
+    return reader.ids(
+        "select o.id from json_each(?) asked join owners o on o.id = asked.value"
+        " left join identities i on i.id = o.identity_id left join people p on p.id = i.person_id"
+        " where coalesce(p.learning, 1) and coalesce((select c.learning from chats c where c.id = o.chat_id),"
+        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1)",
+        (owner_ids,),
+    )
+
+
+def places(reader: Reader, owner_ids: Sequence[int]) -> list[int]:
+    """Returns those of the owners that are groups or threads."""
+    return reader.ids(
+        "select id from owners where kind in ('chat', 'thread') and id in (select value from json_each(?))",
+        (owner_ids,),
+    )

@@ -1,0 +1,54 @@
+"""The words by which secrets are told, from `words.yaml`, as patterns."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import yaml
+
+from memory.text.secrets.folding import folded
+
+
+def data(name: str) -> dict[str, Any]:
+    """Returns what a file beside this one holds."""
+    held: dict[str, Any] = yaml.safe_load((resources.files("memory.text.secrets") / name).read_text("utf-8"))
+    return held
+
+
+_WORDS: Final = data("words.yaml")
+#: Label, what counts as the value, and the words, each in the normal form.
+ANNOUNCING: Final = [
+    (str(row["label"]), str(row["kind"]), [folded(word).lower() for word in row["words"].split(", ")])
+    for row in _WORDS["announce"]
+]
+
+
+def tree(words: list[str]) -> str:
+    """Returns a pattern for the longest of them, which reads what they have in common once."""
+    branches: dict[str, list[str]] = {}
+    for opening in words:
+        if opening:
+            branches.setdefault(opening[0], []).append(opening[1:])
+    parts = "|".join(re.escape(first) + tree(rest) for first, rest in branches.items())
+    return "" if not parts else f"(?:{parts})" + ("?" if "" in words else "")
+
+
+@cache
+def any_of(name: str) -> str:
+    """Returns a pattern for any of the words or patterns under `name`, without a group of its own."""
+    some = _WORDS[name].split(", ")
+    return "|".join(some) if re.search(r"[\\(\[?{]", _WORDS[name]) else tree(some)
+
+
+def words(name: str) -> frozenset[str]:
+    """Returns the words under `name`, in the normal form."""
+    return frozenset(folded(_WORDS[name]).split(", "))
+
+
+@cache
+def pattern(source: str) -> re.Pattern[str]:
+    """Returns `source` compiled for the normal form, in which "é" is "e", for any case."""
+    return re.compile(folded(source), re.IGNORECASE)
