@@ -95,7 +95,8 @@ __all__ = [
     "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
     "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
     "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "discloses", "excerpt",
+    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "discloses",
+    "excerpt",
     "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
