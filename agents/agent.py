@@ -1,7 +1,8 @@
 """The loop of one turn: ask the model, run the tools it asks for, ask again, until it answers.
 
-Invariants: each completion is handed to `keep_step` before its tools run. Stored completions are replayed instead of
-being paid for again. At most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
+Invariants: each request is made to fit what the model can read, and is made smaller if it was refused as too long. Each
+completion is handed to `keep_step` before its tools run. Stored completions are replayed instead of being paid for
+again. At most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
 ends with words. The traffic holds no call that a vendor would refuse to read back.
 """
 
@@ -11,17 +12,42 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
+
+import structlog
 
 from agents import tools
-from agents.llm import BadCompletion, ChatMessage, Completion, OnText, Provider, Request, ToolCall
+from agents.budget import Gauge
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    OnText,
+    Provider,
+    Request,
+    ToolCall,
+    ToolSpec,
+)
 from agents.marks import unmarked
 from agents.tools import Tool
+
+log = structlog.get_logger(__name__)
+
+
+class Prompted(Protocol):
+    """Makes the request of a step: one that fits, with its answer, into so many tokens."""
+
+    def __call__(self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> Request: ...
+
 
 MAX_STEPS = 25
 #: After so many calls with the same arguments, the model is offered no tools until it has answered.
 _MOST_REPEATED = 3
 _REPEATED = "You have asked for this before; the result is the same. Answer the person now.\n"
+#: How often a request that was refused as too long is made smaller.
+_SHRINKS = 2
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
 #: Characters that vendors refuse in a tool's name (OpenAI takes letters, digits, _ and -, at most 64).
@@ -52,17 +78,19 @@ class Reply:
 
 async def run(
     provider: Provider,
-    request: Request,
+    prompted: Prompted,
     offered: tuple[Tool, ...],
     *,
+    gauge: Gauge,
     stored: Sequence[Completion],
     keep_step: Callable[[int, Completion], Awaitable[None]],
     redact: Callable[[str], str],
     on_text: OnText | None,
 ) -> Reply:
-    """Runs the loop from `request` to an answer. Raises `ModelError` if there is none.
+    """Runs the loop from the first request to an answer. Raises `ModelError` if there is none.
 
-    `redact` masks secrets in everything the model writes and the tools return, before anything is done with it.
+    `gauge` tells how much the model can read, and is told how much it has read. `redact` masks secrets in everything
+    the model writes and the tools return, before anything is done with it.
     """
     traffic: list[ChatMessage] = []
     paid: list[Completion] = []
@@ -74,10 +102,8 @@ async def run(
         else:
             last = n == MAX_STEPS - 1 or results.exhausted
             specs = () if last else tuple(tool.spec for tool in offered)
-            completion = await provider.complete(
-                replace(request, messages=(*request.messages, *traffic), tools=specs),
-                _continued(on_text) if spoken else on_text,
-            )
+            step = partial(prompted, traffic=tuple(traffic), tools=specs)
+            completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
             completion = _masked(completion, redact)
             paid.append(completion)
             await keep_step(n, completion)
@@ -144,6 +170,25 @@ def _identity(wanted: ToolCall) -> tuple[str, str]:
         return wanted.name, json.dumps(json.loads(wanted.arguments), sort_keys=True)
     except (ValueError, RecursionError):
         return wanted.name, wanted.arguments
+
+
+async def _asked(
+    provider: Provider, gauge: Gauge, step: Callable[[int], Request], on_text: OnText | None
+) -> Completion:
+    """Returns the completion of one step. Asks again with less if the request was too long."""
+    for shrunk in range(_SHRINKS + 1):
+        room = gauge.room(refused=shrunk > 0)
+        request = step(room)
+        try:
+            completion = await provider.complete(request, on_text)
+        except ContextOverflow as error:
+            gauge.overflowed(request, room, str(error))
+            log.warning("model.overflow", model=provider.name, tokens=room, error=str(error))
+            refused = error
+        else:
+            gauge.counted(request, completion)
+            return completion
+    raise refused
 
 
 def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:

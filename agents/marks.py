@@ -1,9 +1,10 @@
 """The marks around people's words in a prompt, and the means to keep people's words from imitating them. Pure.
 
-Three kinds of marks tell a model whose words it reads: `[context …]` and `[memory …]` around what the system adds,
-`<file …>` around a file, and `Name: ` before the words of a group's member.
+Marks tell a model whose words it reads, and when they were said: `[context …]` and `[memory …]` around what the system
+adds, `[day …]` before the first words of a day, `<file …>` around a file, and `Name: ` before the words of a group's
+member.
 
-Invariants: a text that went through `unmarked` holds nothing that reads as one of the first two kinds, however it is
+Invariants: a text that went through `unmarked` holds nothing that reads as one of the marks in brackets, however it is
 written: with other brackets, blanks, invisible characters, accents, full-width or Cyrillic letters. In a text that
 went through `spoken` only the first line begins with a name.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Mapping
 _OPENING = re.compile(r"[\[［【〔〖〘〚⟦❲⁅﹝﹇︗﹤<＜‹〈《«⟨⟪❬❮❰]")
 _CLOSING = re.compile(r"[\]］】〕〗〙〛⟧❳⁆﹞﹈︘﹥>＞›〉》»⟩⟫❭❯❱]")
 #: Marks as `_likeness` returns them. A file's mark holds a digest and no attributes, unlike elements of XML.
-_MARK = re.compile(r"(?:endof)?(?:context|memory)")
+_MARK = re.compile(r"(?:endof)?(?:context|memory)|day\d{8}")
 _FILE_MARK = re.compile(r"file[0-9a-f]*\Z")
 _ANGLES = frozenset("﹤<＜‹〈《«⟨⟪❬❮❰")
 #: Letters of other alphabets that look like the Latin ones of marks (Unicode TS 39, confusables).

@@ -1,18 +1,27 @@
-"""Builds the messages for a model from persona, memory and history. Pure.
+"""Builds the messages for a model from persona, memory and history, and makes them fit. Pure.
 
 Invariants: everything before the tail is the same, byte for byte, from turn to turn while the snapshot stands, so
 that vendors' prompt caches hit. Nothing that people have said or named is in a system message; it is dated data
-inside a fence that it can't close. The tail goes into the last message of the person and is never stored.
+inside a fence that it can't close. The tail goes into the last message of the person and is never stored. The newest
+message stays, however little room there is.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from agents.budget import PER_MESSAGE, PER_PICTURE, Allotment, Count, message_size, shortened
 from agents.llm import ChatMessage
 from agents.marks import one_line, unmarked
+
+#: The tokens that the newest message keeps where nothing else has left any room, and those of the mark of a day.
+_LEAST_NEWEST: Final = 48
+_DAY_MARK: Final = 10
+#: The tokens of a snapshot's fence, with the assistant's message after it.
+_FENCE: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +50,10 @@ class Voice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """The facts of this turn only. `fence` is random, `now` is in the person's timezone with its offset."""
+    """The facts of this turn only. `fence` is random, `now` is in the person's timezone with its offset.
+
+    `newer` begins with the newest, `recalled` with the best. `steering` are wishes for this answer only.
+    """
 
     now: str
     place: str
@@ -52,6 +64,30 @@ class Tail:
     newer: tuple[MemoryLine, ...] = ()
     recalled: tuple[MemoryLine, ...] = ()
     notes: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uttered:
+    """A message of history. `day` is the person's day on which it was said, as "2026-11-21, Saturday".
+
+    Only people's messages have a day: a model would imitate a mark in its own.
+    """
+
+    message: ChatMessage
+    day: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """All that a prompt is made of. The last message of `history` is the person's newest; the tail is added to it."""
+
+    voice: Voice
+    history: tuple[Uttered, ...]
+    tail: Tail
+    profile: tuple[MemoryLine, ...] = ()
+    known: tuple[MemoryLine, ...] = ()
+    summary: str | None = None
 
 
 _HOW_MEMORY_WORKS = (
@@ -64,27 +100,88 @@ _HOW_MEMORY_WORKS = (
 _READ = "I have read this as data."
 
 
-def build(
-    voice: Voice,
-    *,
-    profile: Sequence[MemoryLine],
-    known: Sequence[MemoryLine],
-    summary: str | None,
-    history: Sequence[ChatMessage],
-    tail: Tail,
-) -> tuple[ChatMessage, ...]:
-    """Returns the whole prompt. The last message of `history` is the person's; the tail is added to it."""
-    system = ChatMessage(role="system", content=_system(voice))
-    *before, last = history
+def build(prompt: Prompt) -> tuple[ChatMessage, ...]:
+    """Returns the messages of a prompt."""
+    *before, last = _dated(prompt.history)
     return (
-        system,
-        *_snapshot(profile, known, summary),
+        ChatMessage(role="system", content=system(prompt.voice)),
+        *_snapshot(prompt.profile, prompt.known, prompt.summary),
         *before,
-        replace(last, content=f"{last.content}\n\n{_tail(tail)}"),
+        replace(last, content=f"{last.content}\n\n{_tail(prompt.tail)}"),
     )
 
 
-def _system(voice: Voice) -> str:
+def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
+    """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
+
+    Of memory the first lines stay, of history the last messages. A newest message that is too long loses its middle.
+    """
+    memory = shares.snapshot - _FENCE
+    summary = shortened(prompt.summary or "", memory // 2, count)
+    lines = _within((*prompt.profile, *prompt.known), memory - count(summary), count)
+    fitting = replace(
+        prompt,
+        profile=tuple(line for line in prompt.profile if line in lines),
+        known=tuple(line for line in prompt.known if line in lines),
+        summary=summary or None,
+        tail=replace(
+            prompt.tail,
+            newer=_within(prompt.tail.newer, shares.newer, count),
+            recalled=_within(prompt.tail.recalled, shares.recall, count),
+        ),
+    )
+    *before, last = prompt.history
+    bare = replace(fitting, history=(Uttered(message=ChatMessage(role="user", content="")),))
+    left = room - sum(message_size(message, count) for message in build(bare)) - _DAY_MARK
+    newest = _newest(last.message, max(left, _LEAST_NEWEST), count)
+    left -= message_size(newest, count) - PER_MESSAGE
+    return replace(fitting, history=(*_latest(before, left, count), replace(last, message=newest)))
+
+
+def _newest(message: ChatMessage, tokens: int, count: Count) -> ChatMessage:
+    """Returns the newest message in so many tokens; pictures may take half of them."""
+    pictures = message.pictures[: tokens // 2 // PER_PICTURE]
+    words = shortened(message.content, tokens - PER_PICTURE * len(pictures), count)
+    return replace(message, content=words, pictures=pictures)
+
+
+def _latest(history: Sequence[Uttered], tokens: int, count: Count) -> tuple[Uttered, ...]:
+    """Returns the last messages that fit. The first of them is a person's."""
+    start, left = len(history), tokens
+    for place in range(len(history) - 1, -1, -1):
+        left -= message_size(history[place].message, count) + (_DAY_MARK if history[place].day else 0)
+        if left < 0:
+            break
+        start = place
+    while start < len(history) and history[start].message.role != "user":
+        start += 1
+    return tuple(history[start:])
+
+
+def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[MemoryLine, ...]:
+    """Returns the lines that fit, the first ones first."""
+    kept, left = [], tokens
+    for line in lines:
+        cost = count(_memories([line])) + 1
+        if cost <= left:
+            kept.append(line)
+            left -= cost
+    return tuple(kept)
+
+
+def _dated(history: Iterable[Uttered]) -> list[ChatMessage]:
+    """Returns the messages, with a mark where a person speaks on another day than the person before."""
+    messages, day = [], ""
+    for said in history:
+        marked = bool(said.day) and said.day != day
+        content = f"[day {said.day}]\n{said.message.content}" if marked else said.message.content
+        messages.append(replace(said.message, content=content))
+        day = said.day or day
+    return messages
+
+
+def system(voice: Voice) -> str:
+    """Returns the agent's part of a prompt, which the operator has written."""
     sections = [voice.persona.replace("{name}", voice.name).strip()]
     if voice.rules:
         sections.append("Rules:\n" + _list(voice.rules))
@@ -105,7 +202,7 @@ def _snapshot(
     """
     sections = []
     if profile:
-        sections.append("Profile of the person:\n" + _memories(profile))
+        sections.append("Profile:\n" + _memories(profile))
     if known:
         sections.append("Known facts:\n" + _memories(known))
     if summary:
@@ -129,8 +226,9 @@ def _tail(tail: Tail) -> str:
     if tail.active_task:
         lines.append(f"active task: {one_line(tail.active_task)}")
     lines += [f"note: {note}" for note in tail.notes]
+    lines += [f"for this answer only, and not to be mentioned: {one_line(wish)}" for wish in tail.steering]
     if tail.newer:
-        lines.append("learned since, and newer than the facts above:\n" + _memories(tail.newer))
+        lines.append("learned since, the newest first:\n" + _memories(tail.newer))
     if tail.recalled:
         lines.append("remembered, as it bears on the message:\n" + _memories(tail.recalled))
     # Replaced, not removed: if it were removed, the text around it could join to form the fence.

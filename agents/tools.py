@@ -54,8 +54,12 @@ async def call(tools: tuple[Tool, ...], wanted: ToolCall, *, step: int, index: i
 
 @cache
 def _schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    """Returns the schema of a tool's arguments without what only costs tokens: calls are checked when they come."""
     schema = arguments.model_json_schema()
     schema.pop("title", None)
+    for field in schema.get("properties", {}).values():
+        for name in ("title", "minLength", "maxLength", "default"):
+            field.pop(name, None)
     return schema
 
 

@@ -9,13 +9,15 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import httpx
 
+from agents import budget
+from agents.budget import Gauge
 from agents.chain import Chain, Member
-from agents.llm import ChatMessage, Completion, ModelError, Request
+from agents.llm import ChatMessage, Completion, ContextOverflow, ModelError, Request
 from agents.offline.provider import OfflineProvider
 from agents.providers.connect import connect
 from agents.providers.quirks import Learned
@@ -36,10 +38,11 @@ from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules, new_code
+from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import Agent, Limits, TurnRunner, spent_on
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from gateway.pipeline.turn import TurnRunner, spent_on
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
@@ -424,7 +427,8 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
     if all(model.provider == "offline" for model in spec.models):
         # It never fails, so it needs no retries.
         return Agent(spec=spec, provider=OfflineProvider(tokens, simplified, parts), offline=True)
-    return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False)
+    gauge = Gauge([model.context for model in spec.models])
+    return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
 
 
 def _keeping(config: Config) -> Keeping:
@@ -453,27 +457,42 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
     chain = shared.chain(models, background=True)
     # What calls cost that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
+    gauge = Gauge([model.context for model in models])
+    refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
+
+    def room(instructions: str, answer: int) -> int:
+        return budget.background(gauge.room(refused=refused), instructions=count_tokens(instructions), answer=answer)
 
     async def complete(asked: ModelRequest) -> ModelAnswer:
+        nonlocal refused
         request = Request(
             messages=(
                 ChatMessage(role="system", content=asked.instructions),
                 ChatMessage(role="user", content=asked.material),
             ),
-            max_tokens=asked.max_tokens,
             json_mode=True,
             on_aborted=owed.append,
         )
+        tokens = gauge.room(refused=refused)
+        free = max(budget.LEAST_ANSWER, tokens - budget.size(request, count_tokens))
+        request = replace(request, max_tokens=min(asked.max_tokens, free))
         try:
             completion = await chain.complete(request)
+        except ContextOverflow as exc:
+            gauge.overflowed(request, tokens, str(exc))
+            refused = True
+            raise RequestTooLong(str(exc)) from exc
         except ModelError as exc:
             raise ModelFailed(str(exc)) from exc
+        gauge.counted(request, completion)
+        refused = False
         spent = spent_on([*owed, completion])
         owed.clear()
         return ModelAnswer(text=completion.text, spent=spent)
 
     return BackgroundModel(
         complete=complete,
+        room=room,
         tokens_per_day=spec.background.tokens_per_day,
         patterns_while_down=spec.memory.patterns_while_down,
         seconds=spec.background.timeout,

@@ -41,6 +41,7 @@ from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
 from memory.learn.offline.changes import to_forget
+from memory.learn.offline.patterns import discloses
 from memory.learn.revise import Revision
 from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
@@ -95,7 +96,8 @@ __all__ = [
     "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
     "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
     "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "excerpt",
+    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses",
+    "excerpt",
     "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 

@@ -19,8 +19,8 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
-from gateway.pipeline.turn import Agent
 from memory.errors import MemoryFault
 from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 

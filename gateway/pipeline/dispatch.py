@@ -22,8 +22,8 @@ from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, code_in
+from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.turn import Agent
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
 from memory.service import Access, Context, Question

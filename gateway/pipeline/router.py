@@ -23,8 +23,8 @@ from gateway.pipeline.dispatch import Dispatch, Speakers
 from gateway.pipeline.intake import NOW, Intake, Mask
 from gateway.pipeline.lanes import LaneFull, Lanes
 from gateway.pipeline.policy import code_in
+from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.turn import Agent, Heard
 from gateway.pipeline.waiting import Fetching, Waiting
 from memory.errors import StorageError
 from memory.service import InboxRow

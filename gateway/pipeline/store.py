@@ -14,7 +14,8 @@ from agents.spec import AgentSpec
 from channels.base import Inbound
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.turn import Agent, TurnRunner
+from gateway.pipeline.request import Agent
+from gateway.pipeline.turn import TurnRunner
 from memory.service import Service, Where, Who
 
 

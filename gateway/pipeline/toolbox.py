@@ -68,12 +68,16 @@ class EntityArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """The tools of one turn. `asked` collects the questions that must reach the person with the reply."""
+    """The tools of one turn, for the agent of this name.
+
+    `asked` collects the questions that must reach the person with the reply.
+    """
 
     memory: Service
     turn: Turn
     texts: Texts
     now: Callable[[], int]
+    agent: str
     asked: list[str] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
@@ -217,9 +221,11 @@ class Toolbox:
         if hit.memory is not None:
             return self._line(hit.memory)
         assert hit.passage is not None
-        quoted = phrases.quote(hit.passage.message, self.turn.context, excerpt(hit.passage, query), language="en")
+        message = hit.passage.message
+        by = self.agent if message.author_id is None else message.author_name
+        quoted = f"{by} said: “{excerpt(hit.passage, query, assistant=self.agent)}”"
         outdated = ", no longer true" if hit.passage.outdated else ""
-        return f"{quoted} ({self.texts.date(hit.passage.message.said_at)}{outdated})"
+        return f"{quoted} ({self.texts.date(message.said_at)}{outdated})"
 
     def _line(self, memory: Memory) -> str:
         until = f", until {self.texts.date(memory.valid_until)}" if memory.valid_until is not None else ""

@@ -18,8 +18,8 @@ from channels.base import Channel
 from gateway.commands import table
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.policy import code_in
+from gateway.pipeline.request import Heard
 from gateway.pipeline.store import Store
-from gateway.pipeline.turn import Heard
 
 log = structlog.get_logger(__name__)
 

@@ -13,11 +13,12 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, chats, history, memories, passages, recalls
+from memory.store import attachments, chats, history, memories, passages, questions, recalls, scopes
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
 from memory.store.passages import Passage
+from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -35,6 +36,11 @@ class WindowSize:
     messages: int
     lately: int = 0
 
+    @property
+    def longest(self) -> int:
+        """The tokens at which an earlier message is shortened, so that one long message leaves room for others."""
+        return max(1, self.tokens // 3)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnMaterial:
@@ -42,7 +48,7 @@ class TurnMaterial:
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id. `members` holds the names
-    of a group's people, including those who have said nothing in the window.
+    of a group's people, including those who have said nothing in the window. `question` is open to the person.
     """
 
     window: tuple[Message, ...]
@@ -51,6 +57,7 @@ class TurnMaterial:
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     members: Mapping[int, str] = field(default_factory=dict)
+    question: Question | None = None
 
 
 def take(
@@ -70,10 +77,11 @@ def take(
     """
     session = context.session
     messages = history.after(reader, session.id, session.window_after, limit=size.messages * 2)
-    window = _fit(messages, keep=said[0].id, tokens=size.tokens, count=size.messages)
+    window = _fit(messages, size, keep=said[0].id)
     trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
     attached = attachments.of_messages(reader, [message.id for message in window])
     members = {} if session.private else chats.members(reader, session.id)
+    question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
     if budget is None:
         return TurnMaterial(
             window=tuple(window),
@@ -81,6 +89,7 @@ def take(
             trimmed_to=trimmed_to,
             attached=attached,
             members=members,
+            question=question,
         )
     wanted = context.speaker.manner if session.private else session.manner
     budget = replace(budget, manner=budget.manner and wanted)
@@ -93,6 +102,7 @@ def take(
         in_window=frozenset(message.id for message in window),
         budget=budget,
         count_tokens=count_tokens,
+        assistant=scopes.agent_name(reader, session.agent_id),
     )
     found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
     return TurnMaterial(
@@ -102,6 +112,7 @@ def take(
         trimmed_to=trimmed_to,
         attached=attached,
         members=members,
+        question=question,
     )
 
 
@@ -151,19 +162,20 @@ def _snapshot(
     return stored, False
 
 
-def _fit(messages: list[Message], *, keep: int, tokens: int, count: int) -> list[Message]:
+def _fit(messages: list[Message], size: WindowSize, *, keep: int) -> list[Message]:
     """Returns the newest messages that fit.
 
     If not all messages fit, half the room is freed, so that the front of the prompt stays the same for many turns. The
     current turn (ids from `keep` on) always stays. The first message is a person's.
     """
-    if len(messages) <= count and sum(message.tokens for message in messages) <= tokens:
+    costs = {m.id: m.tokens if m.id >= keep else min(m.tokens, size.longest) for m in messages}
+    if len(messages) <= size.messages and sum(costs.values()) <= size.tokens:
         return messages
-    room = tokens // 2
+    room = size.tokens // 2
     kept: list[Message] = []
     for message in reversed(messages):
-        room -= message.tokens
-        if message.id < keep and (room < 0 or len(kept) >= count // 2):
+        room -= costs[message.id]
+        if message.id < keep and (room < 0 or len(kept) >= size.messages // 2):
             break
         kept.append(message)
     kept.reverse()

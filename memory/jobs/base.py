@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory.learn.model import ModelRequest
+from memory.learn.model import ModelRequest, Room, ample
 from memory.scope import Scope
 from memory.store.database import Reader, Transaction
 
@@ -28,8 +28,8 @@ FIGURES: Final = frozenset(
 class Night:
     """The setting of a run: the agent, local day ('YYYY-MM-DD') and timezone it works for, and the time.
 
-    `now` is in milliseconds UTC. Without a `model`, a job does what an algorithm can. `nightly` are the agents of the
-    store that have nights; None means all.
+    `now` is in milliseconds UTC. Without a `model`, a job does what an algorithm can; `room` tells how much that model
+    can read at once. `nightly` are the agents of the store that have nights; None means all.
     """
 
     agent_id: int
@@ -39,6 +39,14 @@ class Night:
     new_id: Callable[[], str]
     model: bool
     nightly: Sequence[int] | None = None
+    room: Room = ample
+
+    def material_bytes(self, instructions: str, answer: int) -> int:
+        """Returns the bytes of material that fit beside instructions and an answer of so many tokens.
+
+        Three bytes of UTF-8 are seldom less than a token, in any script.
+        """
+        return 3 * self.room(instructions, answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

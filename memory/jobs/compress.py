@@ -36,7 +36,7 @@ from memory.learn.extract import (
     value_of,
     worth_keeping,
 )
-from memory.learn.model import ModelRequest
+from memory.learn.model import ANSWER_TOKENS, ModelRequest
 from memory.scope import Scope
 from memory.store import job_runs, lineage, memories, night_work, people, scopes
 from memory.store.database import Reader, Transaction
@@ -116,8 +116,9 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     events = [event for event in events if event.id not in unlearned]
     facts = _Facts(memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH))
     names = people.names(reader, {event.author_id for event in events if event.author_id is not None})
-    for shown in batches(events, names)[:_QUESTIONS]:
-        batch = _Batch(events=shown, known=facts.near(shown), names=names)
+    size = min(EVENT_BYTES + _KNOWN_BYTES, night.material_bytes(_GROUP, ANSWER_TOKENS))
+    for shown in batches(events, names, size=size * 2 // 3)[:_QUESTIONS]:
+        batch = _Batch(events=shown, known=facts.near(shown, size=size // 3), names=names)
         steps.append(
             Step(
                 carry_out=partial(_compress, scope=scope, night=night, batch=batch),
@@ -130,18 +131,18 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps, flushes=True)
 
 
-def batches(events: Sequence[Memory], names: Mapping[int, str]) -> list[tuple[Memory, ...]]:
-    """Splits events, in their order, into batches that fit one question; an event too long for that stands alone.
+def batches(events: Sequence[Memory], names: Mapping[int, str], *, size: int = EVENT_BYTES) -> list[tuple[Memory, ...]]:
+    """Splits events, in their order, into batches of so many bytes; an event too long for that stands alone.
 
     `names` maps the authors, by identity, to their names.
     """
     found: list[list[Memory]] = []
-    size = 0
+    left = size
     for event in events:
-        size += len(_line(0, event, names).encode())
-        if not found or size > EVENT_BYTES or len(found[-1]) == EVENTS:
+        left -= len(_line(0, event, names).encode())
+        if not found or left < 0 or len(found[-1]) == EVENTS:
             found.append([])
-            size = len(_line(0, event, names).encode())
+            left = size - len(_line(0, event, names).encode())
         found[-1].append(event)
     return [tuple(batch) for batch in found]
 
@@ -247,8 +248,9 @@ class _Facts:
             for word in _words(memory):
                 self._holding[word].append(place)
 
-    def near(self, events: Sequence[Memory]) -> tuple[Memory, ...]:
-        """Returns the facts that share most words with the events, rare words counting more; then the weightiest.
+    def near(self, events: Sequence[Memory], *, size: int) -> tuple[Memory, ...]:
+        """Returns known facts in so many bytes: those that share most words with the events, rare words counting more,
+        then the weightiest.
 
         Works on the rows themselves: the index may not yet hold what was learned a minute ago.
         """
@@ -260,12 +262,11 @@ class _Facts:
                 shared[place] += rarity
         ranked = sorted(range(len(self._known)), key=lambda place: -shared[place])[:_KNOWN]
         shown: list[Memory] = []
-        size = 0
         for memory in (self._known[place] for place in ranked):
             length = len(known_fact(memory).encode())
-            if size + length <= _KNOWN_BYTES:
+            if length <= size:
                 shown.append(memory)
-                size += length
+                size -= length
         return tuple(shown)
 
 

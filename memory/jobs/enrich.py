@@ -36,10 +36,10 @@ _FEW: Final = 2
 #: Rows searched for readable ones, and rows read at a time.
 _LOOKED_AT: Final = 500
 _PAGE: Final = 100
-#: Characters read of one memory; memories and characters in one question; tokens of its answer.
+#: Characters read of one memory; memories and bytes in one question; tokens of its answer.
 _CHARS: Final = 1_000
 _NOTES: Final = 20
-_ASK_CHARS: Final = 8_000
+_ASK_BYTES: Final = 8_000
 _ANSWER_TOKENS: Final = 2_000
 _NEWEST: Final = 2**63 - 1
 _NOTHING: Final = re.compile(r"\{\s{0,100}\}")
@@ -60,9 +60,9 @@ def job(trained: Callable[[], Reads | None]) -> Job:
         share = _share(reader, night, latin=reads is not None)
         owner_id = scope.writes_to
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
-        asked = [
-            _asking(some, scope, night) for some in _batches(memories.by_ids(reader, scope, share.other[owner_id]))
-        ]
+        size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
+        waiting = memories.by_ids(reader, scope, share.other[owner_id])
+        asked = [_asking(some, scope, night) for some in _batches(waiting, size)]
         left = share.left[owner_id]
         # Comes last: it may take seconds, after which the database would end any further reading here.
         found = reads([_text(memory) for memory in latin]) if reads is not None and latin else []
@@ -138,10 +138,10 @@ def _text(memory: Memory) -> str:
     return memory.value[:_CHARS]
 
 
-def _batches(waiting: Iterable[Memory]) -> Iterator[list[Memory]]:
+def _batches(waiting: Iterable[Memory], size: int) -> Iterator[list[Memory]]:
     some: list[Memory] = []
     for memory in waiting:
-        if some and (len(some) == _NOTES or sum(len(_text(one)) for one in [*some, memory]) > _ASK_CHARS):
+        if some and (len(some) == _NOTES or sum(len(_text(one).encode()) for one in [*some, memory]) > size):
             yield some
             some = []
         some.append(memory)

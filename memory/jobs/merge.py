@@ -113,11 +113,25 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
         if len(rows) <= _SHOWN and not anew:
             # If a run broke off, the rows it made show which groups were done; large ones may be half done.
             seen = max([seen, *(told[one.id]["created_at"] for one in rows if told[one.id]["merged"])])
-        for part in (rows[start : start + _SHOWN] for start in range(0, len(rows), _SHOWN)):
+        for part in _parts(rows, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)):
             fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
             if fresh and len(part) > 1:
                 due.append(part)
     return due
+
+
+def _parts(rows: Rows, size: int) -> list[list[Memory]]:
+    """Splits a group into parts that one question can show, in at most so many bytes."""
+    parts: list[list[Memory]] = []
+    left = 0
+    for memory in rows:
+        length = len(_line(memory).encode())
+        left -= length
+        if not parts or left < 0 or len(parts[-1]) == _SHOWN:
+            parts.append([])
+            left = size - length
+        parts[-1].append(memory)
+    return parts
 
 
 def _may_be_merged(memory: Memory) -> bool:

@@ -32,10 +32,10 @@ _DAY_MS: Final = 86_400_000
 _NEW_MS: Final = 7 * _DAY_MS
 _NEW_FACTS: Final = 3
 _APART_MS: Final = 6 * _DAY_MS
-#: The most memories shown, the characters of one, and of all: some 10,000 tokens of English.
+#: The most memories shown, the characters of one, and the bytes of all: some 10,000 tokens of English.
 _SHOWN: Final = 200
 _SHOWN_CHARS: Final = 400
-_MATERIAL_CHARS: Final = 40_000
+_MATERIAL_BYTES: Final = 40_000
 #: The most characters of a reflection.
 LIMIT: Final = 800
 _ANSWER_TOKENS: Final = 1_000
@@ -64,7 +64,8 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         return []
     if not night.model:
         return [Step(carry_out=lambda _tx, _answer: {"no_model": 1})]
-    lines, shown = _material(reader, scope, new)
+    size = min(_MATERIAL_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
+    lines, shown = _material(reader, scope, new, size)
     if not shown:
         return []
     request = ModelRequest(
@@ -100,19 +101,19 @@ def _made(done: str) -> Sequence[int]:
     return Journal.from_json(done).made
 
 
-def _material(reader: Reader, scope: Scope, new: Sequence[Memory]) -> tuple[list[str], list[int]]:
+def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> tuple[list[str], list[int]]:
     """Returns the material, a line of JSON each, and its ids: the week first, then what weighs most of the rest.
 
-    What reads like an instruction is left out: a conclusion drawn from it would not show where it came from.
+    All of it comes to at most `size` bytes. What reads like an instruction is left out: a conclusion drawn from it
+    would not show where it came from.
     """
     rest = memories.current(reader, scope, ("fact", "event"), limit=_SHOWN)
     lines: list[str] = []
     shown: list[int] = []
-    room = _MATERIAL_CHARS
     for memory in {memory.id: memory for memory in (*new, *rest) if not memory.flags}.values():
         line = _line(memory, len(lines) + 1)
-        room -= len(line)
-        if room < 0 or len(lines) == _SHOWN:
+        size -= len(line.encode())
+        if size < 0 or len(lines) == _SHOWN:
             break
         lines.append(line)
         shown.append(memory.id)

@@ -28,7 +28,7 @@ from memory.jobs.journal import Journal
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
-from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed
+from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, ample
 from memory.recall import index
 from memory.scope import Scope
 from memory.store import chats, job_runs, lineage, memories, scopes, usage
@@ -461,14 +461,16 @@ class Jobs:
 
     def _night(self, agent_id: int, day: str) -> Night:
         agent = self._agents.by_id[agent_id]
+        model = agent.model
         return Night(
             agent_id=agent_id,
             day=day,
             timezone=agent.timezone,
             now=self._now(),
             new_id=self._new_id,
-            model=agent.model is not None,
+            model=model is not None,
             nightly=self._agents.nightly,
+            room=ample if model is None else model.room,
         )
 
     def _book(self, tx: Transaction, answer: ModelAnswer, *, agent_id: int, job: str) -> None:

@@ -86,15 +86,23 @@ def steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     found = due(reader, scope, now=night.now)
     if found is None:
         return []
-    request = ask(found.styles) if found.styles and night.model else None
+    size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
+    request = ask(found.styles, size) if found.styles and night.model else None
     return [Step(request=request, carry_out=partial(_carry_out, scope=scope, night=night, shown=found))]
 
 
-def ask(found: Sequence[Memory]) -> ModelRequest:
-    """Returns the question how an agent is to talk to the person or group with these styles."""
-    return ModelRequest(
-        instructions=INSTRUCTIONS, material="\n".join(_shown(memory) for memory in found), max_tokens=_ANSWER_TOKENS
-    )
+def ask(found: Sequence[Memory], size: int) -> ModelRequest:
+    """Returns the question how an agent is to talk to the person or group with these styles.
+
+    Styles that don't fit into so many bytes are left out, the weakest first.
+    """
+    lines: list[str] = []
+    for memory in found:
+        size -= len(_shown(memory).encode())
+        if size < 0:
+            break
+        lines.append(_shown(memory))
+    return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=_ANSWER_TOKENS)
 
 
 def joined(found: Sequence[Memory]) -> str:

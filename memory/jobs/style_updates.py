@@ -19,7 +19,7 @@ from memory.errors import StorageError
 from memory.jobs import style
 from memory.jobs.base import Night, Step
 from memory.learn.agents import Agents
-from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed
+from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ample
 from memory.store import scopes, usage
 from memory.store.database import Database, Reader, Transaction
 
@@ -97,6 +97,7 @@ class StyleUpdates:
             now=now,
             new_id=self._new_id,
             model=model is not None,
+            room=ample if model is None else model.room,
         )
         return style.steps(reader, scopes.scope_of_owner(reader, owner_id, agent_id=agent_id), night)
 

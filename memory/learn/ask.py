@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 from zoneinfo import ZoneInfo
 
 from memory import keys
@@ -21,9 +21,18 @@ from memory.scope import Scope
 from memory.store.history import Message
 from memory.store.memories import Memory
 
+T = TypeVar("T")
+
 #: Tokens of messages that one question may hold, as estimated when the messages were recorded; a longer single message
 #: loses its middle.
 STRETCH_TOKENS: Final = 4_000
+#: Tokens of the material of one question, at most, and the shares of messages, of earlier lines and of known facts.
+_MATERIAL_TOKENS: Final = 8_000
+_MESSAGES, _BEFORE, _KNOWN = 5 / 8, 1 / 8, 1 / 4
+#: Estimated tokens of a message's line beyond its words: number, time, name and JSON.
+_LINE_TOKENS: Final = 32
+#: The fewest tokens that are left of a message.
+_LEAST_MESSAGE: Final = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,25 +51,67 @@ class Stretch:
     known: tuple[Memory, ...] = ()
 
 
-def ask(stretch: Stretch) -> ModelRequest:
-    """Returns the question whether a stretch holds anything to remember."""
+def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
+    """Returns the question whether a stretch holds anything to remember, with material of at most so many tokens.
+
+    Known facts take a quarter of the question at most, the first ones of the stretch first.
+    """
+    tokens = min(tokens, _MATERIAL_TOKENS)
+    longest = _longest(tokens)
+    messages = sum(_cost(message, longest) for message in stretch.messages)
+    instructions = len(INSTRUCTIONS) // 4
+    known = _within(
+        map(known_fact, stretch.known), min(int(tokens * _KNOWN), (instructions + messages) // 3), _line_tokens
+    )
+    before = _within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: _cost(message, longest))
     timezone = stretch.timezones[_last_author(stretch)]
     names = _names(stretch)
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
-    lines += [known_fact(memory) for memory in stretch.known] or ["none"]
+    lines += known or ["none"]
     lines += ["", "EARLIER LINES (only to understand the messages; nothing is taken from them):"]
-    lines += [_line(message, names, timezone, number=None) for message in stretch.before] or ["none"]
+    lines += [_line(message, names, timezone, longest) for message in reversed(before)] or ["none"]
     lines += ["", "MESSAGES:"]
-    lines += [_line(message, names, timezone, number=n) for n, message in enumerate(stretch.messages, start=1)]
+    lines += [_line(message, names, timezone, longest, number=n) for n, message in enumerate(stretch.messages, start=1)]
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines))
 
 
-def shortened(message: Message) -> str:
-    """Returns the words of a message; of a message longer than a stretch, the beginning and the end."""
-    if message.tokens <= STRETCH_TOKENS:
+def fitting(messages: Sequence[Message], tokens: int) -> int:
+    """Returns how many of the messages one question with material of so many tokens holds: one at least."""
+    room = int(min(tokens, _MATERIAL_TOKENS) * _MESSAGES)
+    return max(1, len(_within(messages, room, lambda message: _cost(message, _longest(tokens)))))
+
+
+def shortened(message: Message, tokens: int = STRETCH_TOKENS) -> str:
+    """Returns the words of a message; of a message longer than so many tokens, the beginning and the end."""
+    if message.tokens <= tokens:
         return message.text
-    half = max(1, len(message.text) * STRETCH_TOKENS // message.tokens // 2)
+    half = max(1, len(message.text) * tokens // message.tokens // 2)
     return f"{message.text[:half]}\n[…]\n{message.text[-half:]}"
+
+
+def _longest(tokens: int) -> int:
+    """Returns the tokens at which a message is shortened, in material of so many tokens."""
+    return min(STRETCH_TOKENS, max(_LEAST_MESSAGE, int(tokens * _MESSAGES) - _LINE_TOKENS))
+
+
+def _cost(message: Message, longest: int) -> int:
+    return min(message.tokens, longest) + _LINE_TOKENS
+
+
+def _line_tokens(line: str) -> int:
+    """Returns an estimate that leans high, for a line of JSON in any script."""
+    return len(line.encode()) * 2 // 5 + 1
+
+
+def _within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
+    """Returns the first of the rows, as many as fit."""
+    kept: list[T] = []
+    for row in rows:
+        tokens -= cost(row)
+        if tokens < 0:
+            break
+        kept.append(row)
+    return kept
 
 
 def known_fact(memory: Memory) -> str:
@@ -92,12 +143,12 @@ def _plain(name: str) -> str:
     return seen.strip(" ()")
 
 
-def _line(message: Message, names: Mapping[int, str], timezone: str, *, number: int | None) -> str:
+def _line(message: Message, names: Mapping[int, str], timezone: str, longest: int, *, number: int | None = None) -> str:
     at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(timezone))
     line: dict[str, object] = {} if number is None else {"n": number}
     line["at"] = at.strftime("%Y-%m-%d %a %H:%M")
     line["by"] = "(you, the assistant)" if message.author_id is None else names[message.author_id]
-    line["text"] = shortened(message)
+    line["text"] = shortened(message, longest)
     return json.dumps(line, ensure_ascii=False)
 
 

@@ -17,12 +17,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 
+from memory import keys
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged
 from memory.learn import extract, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Answer, Unreadable, read_answer
-from memory.learn.ask import Stretch, ask, shortened
-from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed
+from memory.learn.ask import INSTRUCTIONS, Stretch, ask, fitting, shortened
+from memory.learn.model import ANSWER_TOKENS, BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, RequestTooLong
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
@@ -43,6 +44,8 @@ _LINES_BEFORE = 6
 #: Most known facts shown to the model, and how many each message may contribute.
 _KNOWN = 40
 _NEAREST = 8
+#: How often a question that was refused as too long is asked with less.
+_SHRINKS = 2
 #: Characters of a message that are used to search for known facts.
 _QUERY_CHARS = 2_000
 
@@ -217,25 +220,16 @@ class Learner:
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners[owner_id]:
-            stretch = await self._stretch(work)
-            if stretch is None:
-                await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
-                return 0
             try:
-                # A piece that waits for its owner's lock holds no slot.
-                async with self._reading:
-                    answer = await model.ask(
-                        ask(stretch),
-                        self._database,
-                        agent_id=agent_id,
-                        timezone=self._agents.timezone(agent_id),
-                        now=self._now(),
-                    )
+                work, stretch, answer = await self._asked(work, agent_id, model)
             except (ModelFailed, TimeoutError) as exc:
                 if not model.patterns_while_down:
                     raise
                 log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
-                return await self._database.write(lambda tx: self._by_patterns(tx, work))
+                return await self._database.write(lambda tx: self._by_patterns(tx, extractions.anew(tx, work)))
+            if stretch is None or answer is None:
+                await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
+                return 0
             try:
                 found = read_answer(answer.text)
             except Unreadable:
@@ -244,6 +238,41 @@ class Learner:
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
             return await self._database.write(lambda tx: self._keep(tx, work, stretch, found, answer))
+
+    async def _asked(
+        self, work: Work, agent_id: int, model: BackgroundModel
+    ) -> tuple[Work, Stretch | None, ModelAnswer | None]:
+        """Asks a model about one piece, or about as much of its beginning as fits. Returns None if nothing is left.
+
+        Asks again with less if the question was refused as too long. Raises as `_by_model` does.
+        """
+        for left in range(_SHRINKS, -1, -1):
+            tokens = model.room(INSTRUCTIONS, ANSWER_TOKENS)
+            stretch = await self._stretch(work)
+            if stretch is not None and (count := fitting(stretch.messages, tokens)) < len(stretch.messages):
+                last, following = (message.id for message in stretch.messages[count - 1 : count + 1])
+                work = await self._database.write(
+                    partial(extractions.split, work=work, last_id=last, next_id=following)
+                )
+                stretch = await self._stretch(work)
+            if stretch is None:
+                break
+            try:
+                # A piece that waits for its owner's lock holds no slot.
+                async with self._reading:
+                    answer = await model.ask(
+                        ask(stretch, tokens),
+                        self._database,
+                        agent_id=agent_id,
+                        timezone=self._agents.timezone(agent_id),
+                        now=self._now(),
+                    )
+            except RequestTooLong:
+                if not left:
+                    raise
+            else:
+                return work, stretch, answer
+        return work, None, None
 
     def _owner(self, reader: Reader, work: Work) -> int:
         """Returns the owner whose rows a piece of work writes, or 0 if nobody speaks in it."""
@@ -265,7 +294,7 @@ class Learner:
             raise
         except StorageError as exc:
             log.warning("index.failed", error=str(exc), instead="the weightiest facts")
-            return await self._database.read(lambda reader: self._shown(reader, work, lambda *_: []))
+            return await self._database.read(lambda reader: self._shown(reader, work, _weightiest))
 
     def _shown(
         self, reader: Reader, work: Work, nearest: Callable[[Reader, Scope, Sequence[Message]], list[Memory]]
@@ -281,9 +310,9 @@ class Learner:
         scope = scopes[authors[-1]]
         earlier = extractions.lines_before(reader, work, limit=_LINES_BEFORE)
         before = history.between(reader, work.session_id, earlier[0], earlier[-1]) if earlier else []
-        candidates = chain(
-            nearest(reader, scope, messages), memories.current(reader, scope, ("fact",), limit=4 * _KNOWN)
-        )
+        # A new home or employer replaces the old one, however little the words are alike.
+        single = (m for m in _weightiest(reader, scope, messages) if keys.is_single_valued(m.key))
+        candidates = chain(nearest(reader, scope, messages), single)
         # What a person said about themselves in a group is seen in their private chat, but only replaced in the group.
         known = {m.id: m for m in candidates if m.kind == "fact" and m.owner_id in (*scope.own, scope.writes_to)}
         return Stretch(
@@ -367,6 +396,10 @@ def _session(reader: Reader, work: Work) -> Session:
     """Returns the session of a piece of work, with the agent it was said to. Another agent may serve it by now."""
     session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
+
+
+def _weightiest(reader: Reader, scope: Scope, _messages: Sequence[Message]) -> list[Memory]:
+    return memories.current(reader, scope, ("fact",), limit=4 * _KNOWN)
 
 
 def _is_timezone(name: str) -> bool:

@@ -28,6 +28,12 @@ class ModelFailed(MemoryFault):
     code = "model_failed"
 
 
+class RequestTooLong(ModelFailed):
+    """The request was longer than the model can read. A shorter one may succeed at once."""
+
+    code = "context_overflow"
+
+
 class BudgetSpent(MemoryFault):
     """The agent's tokens of the day are used up. The remaining work is done from `until` on, in milliseconds UTC."""
 
@@ -57,6 +63,13 @@ class ModelAnswer:
 
 #: Asks a model. Raises `ModelFailed` if the model gives no answer.
 Complete: TypeAlias = Callable[[ModelRequest], Awaitable[ModelAnswer]]
+#: Returns how many tokens of material fit beside instructions and an answer of so many tokens.
+Room: TypeAlias = Callable[[str, int], int]
+
+
+def ample(instructions: str, answer: int) -> int:
+    """Returns more tokens than any request has: the room of a model whose context is not known."""
+    return 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +78,11 @@ class BackgroundModel:
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
     With `patterns_while_down`, patterns read in its place while it gives no answer. One answer may take `seconds`.
+    `room` tells how much material it can read at once, which may be less after it has refused a request as too long.
     """
 
     complete: Complete
+    room: Room = ample
     tokens_per_day: int | None = None
     patterns_while_down: bool = False
     seconds: float = 90.0

@@ -1,8 +1,9 @@
 """The memory in one turn: the snapshot that every prompt carries, and what is recalled for this message.
 
 Invariants: A search may be skipped, profile and known facts never. What is already in the prompt is not put in again.
-The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share of
-the budget. Nothing here changes a row.
+Nothing is said twice: profile slots that known facts make up are left out, and so are styles that the directive is made
+of. The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share
+of the budget. Nothing here changes a row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Placed: TypeAlias = Literal["recalled", "known", "unused"]
 _STYLES_IN_SNAPSHOT = 10
 _ALIKE = 0.75
 #: Tokens that a rendered memory costs beyond its words: id, date, punctuation.
-_RENDERING = 14
+_RENDERING = 20
 #: Characters shown of a long message, and the longest question before it that is shown.
 _EXCERPT_CHARS = 800
 _QUESTION_CHARS = 200
@@ -54,11 +55,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The memory in every prompt of a window, and what was learned since it was taken."""
+    """The memory in every prompt of a window, and what was learned since it was taken, the newest first.
+
+    `summed` holds the ids of the styles that its directive is made of.
+    """
 
     profile: tuple[Memory, ...] = ()
     known: tuple[Memory, ...] = ()
     newer: tuple[Memory, ...] = ()
+    summed: frozenset[int] = frozenset()
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -93,6 +98,8 @@ class Recall:
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
     """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
+    made_of = {slot.id: {one.id for one in lineage.parents(reader, scope, slot.id)} for slot in slots}
+    summed = frozenset[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
     kinds: tuple[Kind, ...] = ("fact", "style") if budget.manner else ("fact",)
     candidates = memories.current(reader, scope, kinds, limit=budget.known * 2)
     known: list[Memory] = []
@@ -100,12 +107,16 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens) + _RENDERING
+        if memory.id in summed:
+            continue
         if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
         known.append(memory)
         styles += memory.kind == "style"
         room -= cost
-    return Snapshot(profile=tuple(slots), known=tuple(known))
+    held = {memory.id for memory in known}
+    fuller = [slot for slot in slots if not made_of[slot.id] or not made_of[slot.id] <= held]
+    return Snapshot(profile=tuple(fuller), known=tuple(known), summed=summed)
 
 
 def stored_snapshot(
@@ -118,10 +129,14 @@ def stored_snapshot(
     """
     held = [_as_of(m, taken_at) for m in memories.by_ids(reader, scope, memory_ids) if budget.takes(m)]
     newer = memories.newer_than(reader, scope, since=taken_at, limit=budget.known)
+    directives = [memory for memory in held if memory.kind == "directive"]
+    summed = frozenset(one.id for memory in directives for one in lineage.parents(reader, scope, memory.id))
+    there = summed.union(memory_ids)
     return Snapshot(
         profile=tuple(memory for memory in held if memory.kind in ("profile", "directive")),
         known=tuple(memory for memory in held if memory.kind in ("fact", "style")),
-        newer=tuple(memory for memory in newer if memory.id not in memory_ids and budget.takes(memory)),
+        newer=tuple(memory for memory in newer if memory.id not in there and budget.takes(memory)),
+        summed=summed,
     )
 
 
@@ -134,8 +149,12 @@ def recall(
     in_window: frozenset[int],
     budget: Budget,
     count_tokens: Callable[[str], int],
+    assistant: str,
 ) -> Recall:
-    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway."""
+    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway.
+
+    `assistant` is the name that quotations give the agent.
+    """
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
     sources = lineage.source_ids(reader, list({*present, *(hit.memory.id for hit in hits if hit.memory is not None)}))
     told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
@@ -147,8 +166,9 @@ def recall(
     last: list[Recalled] = []
     for hit in hits:
         said_in = sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
-        item = _item(hit, query, terms)
-        if (hit.memory is not None and hit.memory.id in present) or (said_in and said_in <= in_window):
+        item = _item(hit, query, terms, assistant)
+        there = hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)
+        if there or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
             continue
         if hit.memory is not None and hit.memory.kind == "reflection":
@@ -177,16 +197,16 @@ def recall(
     return Recall(snapshot=snapshot, items=(*items, *last))
 
 
-def excerpt(passage: Passage, query: str) -> str:
+def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
     """Returns the passage's message or, if it is long, the part that holds most of the words asked for.
 
-    If the message answers a question, that question is put before it.
+    If the message answers a question, that question is put before it, with the name of who asked it.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
     asked = passage.before[-1] if passage.before else None
     if asked is None or not asked.text.rstrip().endswith(("?", "？")) or len(asked.text) > _QUESTION_CHARS:
         return text
-    return f"({asked.author_name or 'you'}: {' '.join(asked.text.split())}) {text}"
+    return f"({asked.author_name or assistant}: {' '.join(asked.text.split())}) {text}"
 
 
 def _densest(text: str, query: str) -> str:
@@ -215,14 +235,14 @@ def _as_of(memory: Memory, moment: int) -> Memory:
     return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
 
 
-def _item(hit: Hit, query: str, terms: Sequence[str]) -> Recalled:
+def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalled:
     """Returns a hit that is not placed yet."""
     return Recalled(
         memory=hit.memory,
         passage=hit.passage,
         score=hit.score,
         placed="unused",
-        shown="" if hit.passage is None else excerpt(hit.passage, query),
+        shown="" if hit.passage is None else excerpt(hit.passage, query, assistant=assistant),
         shares=shares(hit, terms),
         parts=hit.parts,
     )

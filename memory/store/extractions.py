@@ -9,7 +9,7 @@ be read at once. A piece ends as done, or parked after too many failures. A park
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.store import chats
 from memory.store.database import Reader, Row, Transaction
@@ -187,6 +187,23 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
         "update extractions set state = 'done', found = ?, done_at = ?, error = null where id = ?",
         (found, now, work_id),
     )
+
+
+def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
+    """Ends a piece of work at `last_id` and queues what follows, from `next_id`, as a piece of its own."""
+    tx.run(
+        "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
+        " select session_id, ?, last_id, reason, state, created_at from extractions where id = ?",
+        (next_id, work.id),
+    )
+    tx.run("update extractions set last_id = ? where id = ?", (last_id, work.id))
+    return replace(work, last_id=last_id)
+
+
+def anew(reader: Reader, work: Work) -> Work:
+    """Returns a piece of work as it is now: part of it may have been split off."""
+    row = reader.one("select id, session_id, first_id, last_id, attempts from extractions where id = ?", (work.id,))
+    return work if row is None else Work(**dict(row))
 
 
 def readable(reader: Reader, work: Work) -> frozenset[int]:

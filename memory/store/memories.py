@@ -23,6 +23,8 @@ Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 
+#: The uses that count when memories are put in order.
+_MOST_USES: Final = 5
 #: The condition for a row that holds now, on memories called m.
 LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
@@ -470,7 +472,10 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
-    """Returns live rows, the ones that matter most first: pinned, then important, then freshly told."""
+    """Returns live rows, the ones that matter most first: pinned, then important, then used, then freshly told.
+
+    A few uses count, and no more: what is in every prompt anyway must not stay there for that.
+    """
     marks = ", ".join("?" for _ in kinds)
     return _seen(
         reader,
@@ -539,8 +544,8 @@ def last_reflection(reader: Reader, scope: Scope) -> int | None:
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Returns live facts and styles written since `since`, oldest first: a snapshot taken then can't hold them."""
-    chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id limit ?"
+    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
+    chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id desc limit ?"
     return _seen(reader, scope, chosen, (since, limit))
 
 
@@ -619,7 +624,10 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
-_WEIGHTIEST: Final = "m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc"
+_WEIGHTIEST: Final = (
+    f"m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
+    " m.last_reinforced_at desc, m.id desc"
+)
 #: The other side of each link: its column and its table.
 _LINKED: Final[dict[Links, tuple[str, str]]] = {
     "memory_sources": ("message_id", "messages"),

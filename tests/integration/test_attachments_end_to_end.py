@@ -39,8 +39,9 @@ class Mind:
     heard: list[bytes] = field(default_factory=list)
 
     def said(self) -> list[tuple[str, list[bytes]]]:
-        """What stood last in each request: its words, and its pictures."""
-        return [_parts(body["messages"][-1]["content"]) for body in self.asked]
+        """What stood last in each request: its words, and its pictures. The mark of the day before them is left out."""
+        found = [_parts(body["messages"][-1]["content"]) for body in self.asked]
+        return [(re.sub(r"\A\[day [^\]\n]*\]\n", "", words), pictures) for words, pictures in found]
 
 
 def _parts(content: Any) -> tuple[str, list[bytes]]:

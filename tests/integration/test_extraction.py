@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from agents.tokens import count_tokens
 from memory.learn.learner import Learner, Triggers
-from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest
+from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestTooLong
 from memory.service import AgentMemory, Service, Turn
 from memory.store import extractions
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
 from tests.kit.stores import remembering
-from tests.kit.talk import act, facts, group, private, say
+from tests.kit.talk import act, facts, group, private, remember, say
 
 
 def fact(value: str, *, key: str = "likes", n: int = 1, **more: Any) -> dict[str, Any]:
@@ -84,6 +85,53 @@ async def test_the_model_sees_what_is_new_what_came_before_and_what_is_known(mem
     assert [row["text"] for row in before] == ["I like jazz", "ok"]
     assert [(row["n"], row["text"]) for row in new] == [(1, "and jazz festivals"), (2, "ok")]
     assert "polka" not in model.asked[-1].material
+
+
+async def test_a_model_that_reads_little_is_shown_everything_in_several_questions(
+    memory: Service, clock: Clock
+) -> None:
+    """Each fits, none of the messages is left out, and what is split off is read in order."""
+    model = Model()
+    reads = learner(memory, clock, model, room=lambda instructions, answer: 500)
+    for n in range(12):
+        turn = await say(memory, private("ada"), f"story {n}: " + "it rained and we walked on. " * 12, clock=clock)
+    await read(reads, turn)
+    shown = [row["text"][:9] for ask in model.asked for row in lines(ask, "MESSAGES:") if row["by"] == "ada"]
+    assert [text.split(":")[0] for text in shown] == [f"story {n}" for n in range(12)]
+    assert len(model.asked) > 3 and all(count_tokens(ask.material) <= 500 for ask in model.asked)
+    assert await standing(memory) == (0, 0)
+
+
+async def test_a_question_that_is_refused_as_too_long_is_asked_with_less(memory: Service, clock: Clock) -> None:
+    """At once, not after a minute: the model is there, and says what is wrong."""
+    rooms = [2_000]
+    too_long = RequestTooLong("The prompt is too long.")
+
+    async def refuse(request: ModelRequest) -> str:
+        rooms[0] = 400
+        raise too_long
+
+    model = Model(refuse, fact("walks"))
+    reads = learner(memory, clock, model, room=lambda instructions, answer: rooms[0])
+    for n in range(4):
+        turn = await say(memory, private("ada"), f"I like walks {n}: " + "on we went. " * 20, clock=clock)
+    await read(reads, turn)
+    assert await standing(memory) == (0, 0) and len(model.asked) > 2
+    assert await facts(memory, turn.context) == [("likes", "walks")]
+
+
+async def test_known_facts_take_a_quarter_of_a_question_at_most(memory: Service, clock: Clock) -> None:
+    """The near ones, of however many are known."""
+    context = (await say(memory, private("ada"), "hello", clock=clock)).context
+    for n in range(60):
+        await remember(memory, context, f"the lamp number {n} stands on the old table by the window of the hall")
+    model = Model()
+    turn = await say(memory, private("ada"), "which lamp was it, on which table?", clock=clock)
+    await read(learner(memory, clock, model), turn)
+    asked = model.asked[-1]
+    known = asked.material.partition("\n\n")[0]
+    whole = count_tokens(asked.instructions) + count_tokens(asked.material)
+    assert len(lines(asked, "KNOWN FACTS")) > 0 and count_tokens(known) <= whole / 4
 
 
 async def test_nothing_of_another_person_stands_in_the_prompt(memory: Service, clock: Clock) -> None:

@@ -152,7 +152,7 @@ async def test_from_three_wishes_on_a_manner_is_made_soon_after_they_were_told(t
         # The prompt of an open window stays as it is until its next snapshot.
         assert await in_prompt(memory, ada, clock) == set(WISHES)
         clock.move(minutes=6)
-        assert await in_prompt(memory, ada, clock) == {"You talk in manner 1.", *WISHES}
+        assert await in_prompt(memory, ada, clock) == {"You talk in manner 1."}
         cost = await rows(memory, "select input_tokens, output_tokens from usage where purpose = 'manner'")
         assert cost == [{"input_tokens": 100, "output_tokens": 10}]
 
@@ -347,7 +347,7 @@ async def test_a_manner_that_was_put_back_ends_when_its_wishes_have_faded(tmp_pa
 async def test_a_manner_is_between_one_person_and_one_agent(memory: Service, ada: Context, clock: Clock) -> None:
     """Neither another person nor another agent goes by it."""
     await plant(memory, ada, *WISHES, clock=clock)
-    assert len(await in_prompt(memory, private("ada"), clock)) == 4
+    assert len(await in_prompt(memory, private("ada"), clock)) == 1
     for place in (private("bob"), group("club", "ada")):
         assert await in_prompt(memory, place, clock) == set()
     assert await in_prompt(memory, private("ada", agent="other"), clock) == set()
@@ -450,7 +450,7 @@ async def test_switched_off_nothing_of_it_stands_in_a_prompt(tmp_path: Path, clo
         place = private("ada")
         ada = await memory.context(*place)
         await plant(memory, ada, *WISHES, clock=clock)
-        assert len(await in_prompt(memory, place, clock)) == 4
+        assert await in_prompt(memory, place, clock) == {"You talk in manner 1."}
         await act(memory, ada, lambda edits: edits.learn_manner(False))
         assert await in_prompt(memory, place, clock) == set()
         await plant(memory, ada, "speaks French", clock=clock)
@@ -460,7 +460,7 @@ async def test_switched_off_nothing_of_it_stands_in_a_prompt(tmp_path: Path, clo
         assert len(await memory.memories(ada, limit=10)) == 4
         await act(memory, ada, lambda edits: edits.learn_manner(True))
         await memory.style_updates.settled()
-        assert await in_prompt(memory, place, clock) == {"You talk in manner 2.", *WISHES, "speaks French"}
+        assert await in_prompt(memory, place, clock) == {"You talk in manner 2."}
 
 
 async def test_ones_own_words_wait_while_it_is_off(memory: Service, ada: Context, clock: Clock) -> None:

@@ -55,8 +55,9 @@ async def test_of_any_hits_one_reflection_at_most_stands_last_within_its_share(m
         ]
         budget = Budget(items=items, tokens=tokens)
         got = recall(
-            reader, hits, "sail", snapshot=Snapshot(), in_window=frozenset(), budget=budget, count_tokens=count_tokens
-        )
+            reader, hits, "sail", snapshot=Snapshot(), in_window=frozenset(), budget=budget,
+            count_tokens=count_tokens, assistant="remy",
+        )  # fmt: skip
         assert sorted(item.memory.id for item in got.items if item.memory) == list(range(1, len(hits) + 1))
         placed = [item for item in got.items if item.placed == "recalled"]
         insights = [item for item in placed if item.memory is not None and item.memory.kind == "reflection"]

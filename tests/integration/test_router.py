@@ -40,7 +40,7 @@ async def test_in_a_group_the_prompt_says_whose_each_memory_and_word_is(bench: B
         await bench.say("what should I eat?", person="bob", chat="club")
     request = bench.model.requests[-1]
     assert "- Ada: allergy: nuts (told" in request.messages[1].content
-    assert request.messages[3].content == "Ada: hm"
+    assert request.messages[3].content == "[day 2026-11-21, Saturday]\nAda: hm"
     assert "speaker: Bob" in request.messages[-1].content
     assert [memory.said for memory in request.remembered if not memory.verbatim] == ["Ada: allergy: nuts"]
 
@@ -64,7 +64,7 @@ async def test_a_model_that_is_down_is_said_and_the_next_turn_works(bench: Bench
         await bench.say("my first words")
         await bench.say("and now?")
     assert "can't be reached" in bench.screen.texts[0] and bench.screen.texts[1] == "Back again."
-    assert "my first words" in [message.content for message in bench.model.requests[-1].messages]
+    assert "[day 2026-11-21, Saturday]\nmy first words" in [m.content for m in bench.model.requests[-1].messages]
 
 
 async def test_an_unforeseen_error_ends_one_message_and_not_the_chat(bench: Bench) -> None:
@@ -286,7 +286,7 @@ async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(b
         await bench.memory.flush(context, "test")
         await bench.say("so?")
     hello, moved, so = bench.model.requests[-3:]
-    assert "home: Lisbon" in hello.messages[1].content and "place: Lisbon" in hello.messages[1].content
+    assert hello.messages[1].content.count("Lisbon") == 1 and "Ada: home: Lisbon" in hello.messages[1].content
     assert so.messages[:2] == moved.messages[:2] == hello.messages[:2]
     assert so.messages[: len(moved.messages) - 1] == moved.messages[:-1]
     assert "home: Porto" in so.messages[-1].content and "likes: tea" in so.messages[-1].content

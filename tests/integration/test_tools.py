@@ -51,7 +51,7 @@ async def test_search_finds_memories_with_ids_and_words_with_dates(bench: Bench)
         told = await use(bench, "search_memory", query="peanuts")
         nothing = await use(bench, "search_memory", query="submarine")
     assert f"- allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
-    assert "- you said: “the peanuts at the fair were stale” (21 Nov 2026)" in told.splitlines()
+    assert "- Ada said: “the peanuts at the fair were stale” (21 Nov 2026)" in told.splitlines()
     assert nothing == "Nothing in memory matches."
 
 

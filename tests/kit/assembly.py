@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Channel, Inbound
@@ -14,9 +15,10 @@ from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules
+from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import Agent, Limits, TurnRunner
+from gateway.pipeline.turn import TurnRunner
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking
@@ -25,9 +27,12 @@ from tests.kit.fakes import Clock, reader, runtime
 LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
-def agent(provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = ()) -> Agent:
+def agent(
+    provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = (), context: int = USUAL_CONTEXT
+) -> Agent:
     """An agent of this model with nothing else configured."""
-    return Agent(spec=AgentSpec(name=name, models=models), provider=provider, offline=False)
+    spec = AgentSpec(name=name, timezone="UTC", models=models)
+    return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
 
 
 def assembled_store(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
 from agents.spec import ModelSpec
 from channels.base import (
@@ -74,6 +75,7 @@ class Bench:
         self.placeholder_seconds = 1.5
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
+        self.reads = USUAL_CONTEXT
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -100,7 +102,7 @@ class Bench:
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name, models=self.models) for name in self.databases},
+            {name: agent(self.model, name, models=self.models, context=self.reads) for name in self.databases},
             stores,
             {self.screen.id: self.screen},
             self.clock,

@@ -29,7 +29,7 @@ from gateway import app
 from gateway.app import MASK
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.turn import Limits
+from gateway.pipeline.request import Limits
 from memory.service import AgentMemory, Service, Triggers
 from memory.store import chats, memories
 from memory.store.database import Reader, Transaction

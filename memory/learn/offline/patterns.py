@@ -83,6 +83,12 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
     return list(found.values())
 
 
+def discloses(text: str) -> bool:
+    """Returns whether `text` holds a self-disclosure or a standing request, by the rules of `extract`."""
+    # Which day it is changes how a plan is written, not whether it is one.
+    return next(_facts(text, date(2000, 1, 1)), None) is not None
+
+
 _CUT = (
     Phrase(r"\[secret:[^\]\n]{0,80}\]?"),
     Phrase(r"```.*?(?:```|\Z)", re.DOTALL),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic import BaseModel
 
 from agents import agent
+from agents.budget import Gauge
 from agents.llm import BadCompletion, ChatMessage, Completion, Request
 from agents.tools import Tool, ToolError
 from tests.kit.fakes import ScriptedModel, calls, says
@@ -40,8 +43,9 @@ async def run(
 
     return await agent.run(
         model,
-        REQUEST,
+        lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
         (adder(done if done is not None else []),),
+        gauge=Gauge(),
         stored=stored or [],
         keep_step=keep_step,
         redact=lambda text: text.replace("hunter2", "[secret]"),

@@ -1,0 +1,265 @@
+"""Allotment a model's context among the parts of a request, and learns how a server counts tokens.
+
+Invariants: Parts never come to more than the room they share. A part keeps its floor before a part behind it gets any
+more than its own. All sizes are in estimated tokens (`agents.tokens`): a `Gauge` turns a context into so many of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from agents.llm import ChatMessage, Completion, Request, ToolSpec
+from agents.tokens import count_tokens
+
+Count: TypeAlias = Callable[[str], int]
+
+#: The context of a model that names none.
+USUAL_CONTEXT: Final = 128_000
+#: The tokens of an answer that are kept free if its model sets no limit, and the fewest that are kept at all.
+USUAL_ANSWER: Final = 4_096
+LEAST_ANSWER: Final = 256
+#: The tokens of a message beyond its text, of a picture, and of a tool beyond its JSON.
+PER_MESSAGE: Final = 4
+PER_PICTURE: Final = 800
+PER_TOOL: Final = 12
+#: The tokens that a tool's result keeps when it is shortened.
+_LEAST_RESULT: Final = 48
+#: The tokens of the lines that a turn's facts and a snapshot's fence take.
+_HEAD: Final = 200
+#: The bounds of true tokens for an estimated one, the step in which this ratio moves, and how many reports it rests on.
+#: Few servers count less than the estimate, and some report only what their cache did not hold.
+_LEAST_RATIO: Final = 0.9
+_MOST_RATIO: Final = 3.0
+_STEP: Final = 0.1
+_REPORTS: Final = 8
+#: A shorter request says nothing about the ratio: a server's own template weighs too much in it.
+_TELLING: Final = 200
+#: The part of a context that is used; the rest is for what nobody reports.
+_USED: Final = 0.98
+#: The factor by which a request shrinks after it was refused.
+_SHRINK: Final = 0.75
+#: The smallest context that is guessed after refusals, and the factor by which a guess grows with each answer: a
+#: refusal may have been about a picture or a passing limit.
+_LEAST_CONTEXT: Final = 1_024
+_REGROWN: Final = 1.05
+#: A server's words for the size of its context ("maximum context length is 4096 tokens", "context size (2048").
+_TOLD: Final = re.compile(
+    r"(?:context[ _](?:length|size|window)|n_ctx)(?: is| of|:| =)?[ (]{1,2}(\d{3,8})\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """A part of a request: the tokens it would take, those it keeps at least, and the share of the room it may take."""
+
+    name: str
+    wanted: int
+    floor: int = 0
+    share: float = 1.0
+
+
+def allot(room: int, parts: Sequence[Portion]) -> dict[str, int]:
+    """Returns the tokens of each part, by name: first every floor, then what else is wanted, in order of priority."""
+    left = max(0, room)
+    given: dict[str, int] = {}
+    for part in parts:
+        given[part.name] = min(part.floor, part.wanted, left)
+        left -= given[part.name]
+    for part in parts:
+        more = min(part.wanted, int(part.share * room)) - given[part.name]
+        taken = max(0, min(more, left))
+        given[part.name] += taken
+        left -= taken
+    return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allotment:
+    """The tokens of the parts of a chat's request. `window` holds the newest message and what was said before it."""
+
+    answer: int
+    tools: int
+    snapshot: int
+    newer: int
+    recall: int
+    window: int
+
+
+def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
+    """Returns what each part of a chat's request may take of `room`, of what is `wanted`.
+
+    It depends on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
+    """
+    given = allot(
+        room,
+        (
+            Portion(name="system", wanted=system, floor=system),
+            Portion(name="answer", wanted=wanted.answer, floor=LEAST_ANSWER, share=0.2),
+            Portion(name="newest", wanted=wanted.window, floor=room // 10, share=0.1),
+            Portion(name="head", wanted=_HEAD, floor=_HEAD),
+            Portion(name="snapshot", wanted=wanted.snapshot, floor=room // 32, share=0.12),
+            Portion(name="recall", wanted=wanted.recall, floor=room // 32, share=0.1),
+            Portion(name="tools", wanted=wanted.tools, share=0.22),
+            Portion(name="newer", wanted=wanted.newer, share=0.03),
+            Portion(name="window", wanted=wanted.window),
+        ),
+    )
+    return Allotment(
+        answer=given["answer"],
+        tools=given["tools"],
+        snapshot=given["snapshot"],
+        newer=given["newer"],
+        recall=given["recall"],
+        window=min(wanted.window, given["newest"] + given["window"]),
+    )
+
+
+def background(room: int, *, instructions: int, answer: int) -> int:
+    """Returns the tokens for the material of a background request, whose answer may take a quarter of the room."""
+    given = allot(
+        room,
+        (
+            Portion(name="instructions", wanted=instructions + 2 * PER_MESSAGE, floor=instructions + 2 * PER_MESSAGE),
+            Portion(name="answer", wanted=answer, floor=LEAST_ANSWER, share=0.25),
+            Portion(name="material", wanted=room),
+        ),
+    )
+    return given["material"]
+
+
+class Gauge:
+    """The tokens that the models of a chain can read, corrected by what their servers report.
+
+    `contexts` are those of the chain's models in order of preference. What is learned is kept while the process lives.
+    """
+
+    def __init__(self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, count: Count = count_tokens) -> None:
+        self.count = count
+        self._contexts = list(contexts)
+        self._known = list(contexts)  # as configured or told by a server; what is guessed is less
+        self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._answered = ""
+
+    @property
+    def ratio(self) -> float:
+        """The true tokens for an estimated one, of the model that answered last: the most of its latest reports."""
+        most = max(self._reported[self._answered], default=1.0)
+        return min(_MOST_RATIO, max(_LEAST_RATIO, math.ceil(most / _STEP - 1e-6) * _STEP))
+
+    def room(self, *, refused: bool = False) -> int:
+        """Returns the estimated tokens that a request and its answer may have.
+
+        After a refusal they suit the smallest context of the chain: another model than the first may have refused.
+        """
+        context = min(self._contexts) if refused else self._contexts[0]
+        return int(context * _USED / self.ratio)
+
+    def counted(self, request: Request, completion: Completion) -> None:
+        """Notes the tokens that a server has counted in a request, and which model it was."""
+        self._answered = f"{completion.provider}/{completion.model}"
+        if self._answered not in self._reported:
+            # What its refusals have shown before it had ever answered.
+            self._reported[self._answered].extend(self._reported.pop("", ()))
+        self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
+        estimated = size(request, self.count)
+        if estimated >= _TELLING and completion.usage.input_tokens and not completion.usage.estimated:
+            self._reported[self._answered].append(completion.usage.input_tokens / estimated)
+
+    def overflowed(self, request: Request, room: int, error: str) -> None:
+        """Notes that a request was refused as too long, although it was made to fit into `room`.
+
+        The context is what the server says it is. Else the server counts more than estimated if the request filled its
+        room, and its context is smaller than configured if it did not.
+        """
+        if room > self.room(refused=True):
+            return  # a smaller model of the chain may have refused, which the next try suits
+        estimated = size(request, self.count) + (request.max_tokens or 0)
+        smallest = min(self._contexts)
+        told = min((int(number) for number in _TOLD.findall(error)), default=smallest)
+        if told < smallest:
+            self._known = self._lowered(self._known, told)
+            self._contexts = self._lowered(self._contexts, told)
+        elif estimated >= room * _SHRINK and self.ratio < _MOST_RATIO:
+            self._reported[self._answered].append(self.ratio / _SHRINK)
+        else:
+            guessed = max(_LEAST_CONTEXT, int(estimated * self.ratio * _SHRINK))
+            self._contexts = self._lowered(self._contexts, guessed)
+
+    def _lowered(self, contexts: Sequence[int], context: int) -> list[int]:
+        """Returns `contexts` with those of the models that read least lowered to `context`."""
+        smallest = min(self._contexts)
+        return [min(n, context) if m == smallest else n for n, m in zip(contexts, self._contexts, strict=True)]
+
+
+def size(request: Request, count: Count) -> int:
+    """Returns the estimated tokens of a request, without its answer."""
+    return sum(message_size(message, count) for message in request.messages) + tools_size(request.tools, count)
+
+
+def message_size(message: ChatMessage, count: Count) -> int:
+    """Returns the estimated tokens of a message."""
+    calls = sum(count(call.name + call.arguments) for call in message.tool_calls)
+    return PER_MESSAGE + count(message.content) + calls + PER_PICTURE * len(message.pictures)
+
+
+def tools_size(tools: Sequence[ToolSpec], count: Count) -> int:
+    """Returns the estimated tokens of tools, as they are offered in JSON."""
+    return sum(
+        PER_TOOL + count(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False))
+        for tool in tools
+    )
+
+
+def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[ChatMessage, ...]:
+    """Returns a turn's calls and results of tools with results shortened, the oldest first, until all of it fits."""
+    shown = list(traffic)
+    over = sum(message_size(message, count) for message in shown) - tokens
+    for n, message in enumerate(shown):
+        if over <= 0:
+            break
+        if message.role == "tool":
+            words = count(message.content)
+            shown[n] = replace(message, content=shortened(message.content, max(_LEAST_RESULT, words - over), count))
+            over -= words - count(shown[n].content)
+    return tuple(shown)
+
+
+def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[ToolSpec, ...]:
+    """Returns the tools that fit, those that come first before others."""
+    fitting: list[ToolSpec] = []
+    for tool in tools:
+        cost = tools_size([tool], count)
+        if cost <= tokens:
+            fitting.append(tool)
+            tokens -= cost
+    return tuple(fitting)
+
+
+def shortened(text: str, tokens: int, count: Count) -> str:
+    """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says so.
+
+    Returns "" if not even that line fits.
+    """
+    if count(text) <= tokens:
+        return text
+
+    def cut(kept: int) -> str:
+        # The beginning of a text mostly says what it is about, its end how it came out.
+        tail = kept // 3
+        gap = f"\n[… {len(text) - kept} characters left out …]\n"
+        return f"{text[: kept - tail].rstrip()}{gap}{text[len(text) - tail :].lstrip()}"
+
+    least, most = 0, len(text)
+    while most - least > 1:
+        middle = (least + most) // 2
+        if count(cut(middle)) <= tokens:
+            least = middle
+        else:
+            most = middle
+    return cut(least) if least else ""

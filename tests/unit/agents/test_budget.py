@@ -1,0 +1,177 @@
+"""The shares of a request, and what is learned of a server's own count."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.budget import (
+    LEAST_ANSWER,
+    Allotment,
+    Gauge,
+    Portion,
+    affordable,
+    allot,
+    background,
+    lighter,
+    message_size,
+    shares,
+    shortened,
+    size,
+    tools_size,
+)
+from agents.llm import ChatMessage, Completion, Request, ToolSpec, Usage
+from agents.tokens import count_tokens
+
+tokens = st.integers(0, 50_000)
+parts = st.lists(
+    st.builds(Portion, name=st.text(max_size=3), wanted=tokens, floor=tokens, share=st.floats(0, 1)),
+    max_size=8,
+    unique_by=lambda part: part.name,
+)
+
+
+@given(st.integers(0, 200_000), parts)
+def test_parts_never_come_to_more_than_the_room(room: int, wanted: list[Portion]) -> None:
+    """A prompt that is too long gets no answer at all."""
+    given_to = allot(room, wanted)
+    assert sum(given_to.values()) <= room
+    assert all(0 <= given_to[part.name] <= part.wanted for part in wanted)
+
+
+@given(st.integers(0, 200_000), parts)
+def test_what_has_priority_keeps_its_floor(room: int, wanted: list[Portion]) -> None:
+    """Whatever stands behind it asks for."""
+    given_to, left = allot(room, wanted), room
+    for part in wanted:
+        floor = min(part.floor, part.wanted)
+        assert given_to[part.name] >= min(floor, left)
+        left = max(0, left - floor)
+
+
+@given(st.integers(0, 200_000), parts, st.integers(0, 10_000))
+def test_a_larger_room_leaves_no_floor_smaller(room: int, wanted: list[Portion], more: int) -> None:
+    small, large = allot(room, wanted), allot(room + more, wanted)
+    assert sum(large.values()) >= sum(small.values())
+
+
+wanted_shares = st.builds(
+    Allotment, answer=st.integers(1, 50_000), tools=tokens, snapshot=tokens, newer=tokens, recall=tokens, window=tokens
+)
+
+
+@given(st.integers(1_000, 200_000), wanted_shares, st.integers(0, 400))
+def test_a_chat_fits_with_its_answer(room: int, wanted: Allotment, system: int) -> None:
+    """Every part is at most what is configured, and the answer keeps its floor."""
+    found = shares(room, wanted, system=system)
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    assert system + sum(values.values()) <= room
+    assert all(value <= getattr(wanted, name) for name, value in values.items())
+    assert found.answer >= min(LEAST_ANSWER, wanted.answer)
+    assert found.window >= min(wanted.window, room // 10)
+
+
+@pytest.mark.parametrize("context", [2_048, 4_096, 8_192, 128_000])
+def test_as_configured_by_default_each_part_has_something(context: int) -> None:
+    """Nothing is starved where it is tight, and nothing is taken away where it is not."""
+    usual = Allotment(answer=4_096, tools=900, snapshot=2_000, newer=1_500, recall=1_500, window=32_000)
+    found = shares(context, usual, system=250)
+    assert min(found.answer, found.tools, found.snapshot, found.recall, found.window) >= 150
+    assert context < 128_000 or found == usual
+
+
+@given(st.integers(1_500, 200_000), st.integers(0, 900), st.integers(1, 8_000))
+def test_a_background_request_fits_with_its_answer(room: int, instructions: int, answer: int) -> None:
+    material = background(room, instructions=instructions, answer=answer)
+    assert 0 < material <= room - instructions - min(answer, LEAST_ANSWER)
+
+
+def test_the_estimate_follows_what_the_server_counts() -> None:
+    """A server that counts half as much again leaves two thirds of the room."""
+    gauge = Gauge([10_000])
+    first = gauge.room()
+    gauge.counted(REQUEST, completion(int(size(REQUEST, count_tokens) * 1.5)))
+    assert gauge.room() == pytest.approx(first / 1.5, rel=0.01)
+    for _ in range(8):
+        gauge.counted(REQUEST, completion(size(REQUEST, count_tokens)))
+    assert gauge.room() == first
+
+
+@given(st.lists(st.integers(0, 10_000_000), max_size=12), st.booleans())
+def test_no_report_makes_the_room_absurd(reported: list[int], estimated: bool) -> None:
+    """Servers report nonsense: nothing, what their cache did not hold, or a sum of all calls."""
+    gauge = Gauge([10_000])
+    for count in reported:
+        gauge.counted(REQUEST, completion(count, estimated=estimated))
+    assert 3_200 <= gauge.room() <= 11_000
+    assert not estimated or gauge.room() == Gauge([10_000]).room()
+
+
+def test_a_context_that_the_server_names_is_believed() -> None:
+    for said in (
+        "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens.",
+        "Requested tokens (3000) exceed context window of 2048",
+        "the request exceeds the available context size (2048 tokens), try increasing it",
+    ):
+        gauge = Gauge([128_000])
+        gauge.overflowed(REQUEST, gauge.room(), said)
+        assert gauge.room() < 2_048, said
+
+
+@given(st.integers(2_048, 200_000), st.integers(0, 12))
+def test_each_refusal_leaves_a_smaller_room_that_the_next_request_fits(context: int, refusals: int) -> None:
+    """Whatever the reason: a count that differs, or a context that is not what was configured."""
+    gauge = Gauge([context])
+    for _ in range(refusals):
+        room = gauge.room(refused=True)
+        sent = replace(REQUEST, messages=(ChatMessage(role="user", content="word " * min(room // 2, 4_000)),))
+        gauge.overflowed(sent, room, "too long")
+        assert gauge.room(refused=True) < max(room, 1_024)
+    # What was guessed grows back, as no server has said so.
+    for _ in range(120):
+        gauge.counted(REQUEST, completion(size(REQUEST, count_tokens)))
+    assert gauge.room() == Gauge([context]).room()
+
+
+def test_a_refusal_by_a_smaller_model_of_the_chain_says_nothing_of_the_first() -> None:
+    """The first was down; when it is back it reads as much as before."""
+    gauge = Gauge([128_000, 4_096])
+    first = gauge.room()
+    gauge.overflowed(REQUEST, first, "maximum context length is 4096 tokens")
+    assert gauge.room() == first and gauge.room(refused=True) < 4_096
+
+
+@given(st.text(max_size=2_000), st.integers(0, 300))
+def test_a_shortened_text_keeps_its_budget_and_its_ends(text: str, budget: int) -> None:
+    shown = shortened(text, budget, count_tokens)
+    assert count_tokens(shown) <= budget
+    assert shown == text if count_tokens(text) <= budget else shown == "" or "characters left out" in shown
+
+
+@given(st.lists(st.integers(0, 400), max_size=6), st.integers(0, 3_000))
+def test_results_of_tools_get_lighter_and_none_goes(lengths: list[int], budget: int) -> None:
+    """A result without its call, or a call without its result, would be refused."""
+    traffic = [ChatMessage(role="tool", content="word " * length, tool_call_id="c") for length in lengths]
+    light = lighter(traffic, budget, count_tokens)
+    assert [message.tool_call_id for message in light] == [message.tool_call_id for message in traffic]
+    before, after = (sum(message_size(message, count_tokens) for message in some) for some in (traffic, light))
+    assert after <= max(budget, 52 * len(traffic)) and after <= before
+
+
+def test_as_many_tools_are_offered_as_fit() -> None:
+    tools = [ToolSpec(name=f"tool_{n}", description="Does something.", parameters={}) for n in range(5)]
+    assert affordable(tools, 1_000_000, count_tokens) == tuple(tools)
+    assert affordable(tools, tools_size(tools[:3], count_tokens), count_tokens) == tuple(tools[:3])
+    assert affordable(tools, 0, count_tokens) == ()
+    assert tools_size(tools, count_tokens) > count_tokens(json.dumps([tool.description for tool in tools]))
+
+
+REQUEST = Request(messages=(ChatMessage(role="user", content="what is it that you would like to know? " * 100),))
+
+
+def completion(read: int, *, estimated: bool = False) -> Completion:
+    return Completion(text="yes", model="m", provider="p", usage=Usage(input_tokens=read, estimated=estimated))
