@@ -19,7 +19,8 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ import structlog
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config.loading import Config, load
-from memory.service import Where, Who
+from gateway.pipeline.router import Router
+from memory.service import Service, Where, Who
 
 _START = 1_790_000_000_000  # September 2026
 _MINUTE = 60_000
@@ -59,6 +61,46 @@ class Played:
     after: tuple[str, ...]
 
 
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """One person at a terminal of a bot without a model. A minute goes by before each message."""
+
+    router: Router
+    memory: Service
+    screen: _Screen
+    clock: list[int]
+    count: int = 0
+
+    async def say(self, text: str) -> list[str]:
+        """Says `text` and returns the replies."""
+        self.count += 1
+        self.clock[0] += _MINUTE
+        shown = len(self.screen.shown)
+        inbound = Inbound(
+            channel="console", platform="console", bot_id="local", update_key=str(self.count), chat="me",
+            chat_kind="private", author_id="me", author_name="", message_id=str(self.count), text=text,
+            sent_at=self.clock[0],
+        )  # fmt: skip
+        await self.router.on_inbound(inbound)
+        await self.router.settled(inbound.place)
+        return self.screen.shown[shown:]
+
+    async def is_asked(self) -> bool:
+        """Returns whether a question to the person is open."""
+        return await self.memory.question(_HERE, _ME) is not None
+
+    async def held(self) -> tuple[str, ...]:
+        """Returns the person's current memories."""
+        context = await self.memory.context(_HERE, _ME)
+        return tuple(f"{one.key}: {one.value}" for one in await self.memory.memories(context, limit=1_000))
+
+
+_ME = Who(platform="console", user_id="me", name="")
+_HERE = Where(
+    session_key="console:me:-", platform="console", chat="me", chat_kind="private", thread=None, agent="assistant"
+)
+
+
 def configuration(folder: Path, *, vectors: bool) -> Config:
     """Returns the settings of a new installation in `folder`, with a store that forgets its words at once."""
     settings = ["http: {enabled: false}", "limits: {burst_seconds: 0}"]
@@ -68,60 +110,37 @@ def configuration(folder: Path, *, vectors: bool) -> Config:
     return load(folder / "config.yaml", {}, folder)
 
 
-async def play(dialogue: dict[str, Any], *, vectors: bool = False) -> Played:
-    """Plays one dialogue over a new store."""
-    screen, at = _Screen(), _START
-    now = [at]
+@asynccontextmanager
+async def talk(*, vectors: bool = False) -> AsyncIterator[Talk]:
+    """Yields a talk over a new store."""
+    screen, clock = _Screen(), [_START]
+
+    def now() -> int:
+        clock[0] += 1
+        return clock[0]
+
     with tempfile.TemporaryDirectory() as folder:
         config = configuration(Path(folder), vectors=vectors)
-
-        def clock() -> int:
-            now[0] += 1
-            return now[0]
-
         async with (
-            app.opened(config, {"console": screen}, now=clock) as parts,
-            app.answering(config, {"console": screen}, parts, now=clock) as router,
+            app.opened(config, {"console": screen}, now=now) as parts,
+            app.answering(config, {"console": screen}, parts, now=now) as router,
         ):
             memory = parts.roster.stores[config.default_agent].memory
-            count = 0
+            yield Talk(router=router, memory=memory, screen=screen, clock=clock)
 
-            async def say(text: str) -> list[str]:
-                nonlocal count
-                count += 1
-                now[0] += _MINUTE
-                shown = len(screen.shown)
-                inbound = Inbound(
-                    channel="console", platform="console", bot_id="local", update_key=str(count), chat="me",
-                    chat_kind="private", author_id="me", author_name="", message_id=str(count), text=text,
-                    sent_at=now[0],
-                )  # fmt: skip
-                await router.on_inbound(inbound)
-                await router.settled(inbound.place)
-                return screen.shown[shown:]
 
-            async def held() -> tuple[str, ...]:
-                where = Where(
-                    session_key="console:me:-", platform="console", chat="me", chat_kind="private", thread=None,
-                    agent=config.default_agent,
-                )  # fmt: skip
-                context = await memory.context(where, Who(platform="console", user_id="me", name=""))
-                return tuple(f"{one.key}: {one.value}" for one in await memory.memories(context, limit=1_000))
-
-            for text in dialogue["says"]:
-                await say(text)
-            if dialogue["new_session"]:
-                await say("/new")
-            before = await held()
-            replies = await say(dialogue["ask"])
-            if dialogue["kind"] == "request" and replies:
-                where = Where(
-                    session_key="console:me:-", platform="console", chat="me", chat_kind="private", thread=None,
-                    agent=config.default_agent,
-                )  # fmt: skip
-                if await memory.question(where, Who(platform="console", user_id="me", name="")) is not None:
-                    replies += await say("yes")
-            return Played(replies=tuple(replies), before=before, after=await held())
+async def play(dialogue: dict[str, Any], *, vectors: bool = False) -> Played:
+    """Plays one dialogue over a new store."""
+    async with talk(vectors=vectors) as person:
+        for text in dialogue["says"]:
+            await person.say(text)
+        if dialogue["new_session"]:
+            await person.say("/new")
+        before = await person.held()
+        replies = await person.say(dialogue["ask"])
+        if dialogue["kind"] == "request" and replies and await person.is_asked():
+            replies += await person.say("yes")
+        return Played(replies=tuple(replies), before=before, after=await person.held())
 
 
 def judged(dialogue: dict[str, Any], played: Played) -> bool:
