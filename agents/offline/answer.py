@@ -170,7 +170,12 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
             found.append(replace(one, share=share))
     if not found:
         return NOTHING
-    best = max(found, key=lambda one: (one.share, one.memory.at, one.memory.verbatim))
+
+    def introduces(one: _Found) -> bool:
+        """Returns whether something is the fact that says who the person is whose name is all that was asked."""
+        return one.memory.relation and question.words <= frozenset(tokens(one.memory.value))
+
+    best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
         best = best if question.before else _latest(best, quotes, needs, speech)
         if len(best.words) > _QUOTATION:

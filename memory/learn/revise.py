@@ -141,7 +141,7 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
     # The sort keeps the order of `live`: the newest first.
     for share, memory in sorted(shares, key=lambda each: -each[0])[:_NEAREST]:
         near = bool(share or back.new)
-        value = changed(_DAY.sub("", memory.value), said, near=near)
+        value = changed(_DAY.sub("", memory.value), said, near=near, slips=back.sure)
         if value is None and share and back.new and not _shares_value(memory, message.text):
             value = back.new
         elif value is None and back.new and not share and memory is live[0] and _is_named(memory):
@@ -203,7 +203,7 @@ def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: S
                 right = _substituted(nearest.text, wrong.what, wrong.new)
                 return extract.noted(right, message, scope=scope, timezone=timezone)
         near = bool(back.new or words & set(tokens(nearest.text)))
-        right = changed(nearest.text, said, near=near) or ""
+        right = changed(nearest.text, said, near=near, slips=back.sure) or ""
         if right:
             return extract.noted(right, message, scope=scope, timezone=timezone)
     said = back.rest or back.new

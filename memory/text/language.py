@@ -40,8 +40,8 @@ def language_of(text: str) -> str | None:
 def _scores(text: str) -> dict[str, int]:
     words, letters = _lists()
     said = _WORD.findall(text)
-    # A letter alone is an answer ("y"), and no word of any language.
-    said = [] if len("".join(said)) == 1 else said
+    # One or two letters alone are an answer ("y", "ok") or a call ("yo"), and no word of any one language.
+    said = [] if len("".join(said)) <= 2 else said
     return {
         code: sum(weights.get(word, 0) for word in said)
         + _LETTER * any(letter in text for letter in letters.get(code, ""))

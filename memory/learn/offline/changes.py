@@ -200,12 +200,13 @@ def changes(text: str) -> Changes:
     )
 
 
-def put_right(value: str, said: str, *, near: bool) -> str | None:
+def put_right(value: str, said: str, *, near: bool, slips: bool = True) -> str | None:
     """Returns `value` with its words replaced by those of the same kind in `said`; None if none fits.
 
-    With `near` the correction is known to be about the value.
+    With `near` the correction is known to be about the value. Without `slips` only numbers, days and names are put
+    right.
     """
-    return substitution.put_right(value, said, _kinds(), near=near)
+    return substitution.put_right(value, said, _kinds(), near=near, slips=slips)
 
 
 @cache

@@ -29,6 +29,9 @@ _NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'&.-]*")
 _NUMBER: Final = re.compile(r"[£$€]?\d[\d:.,/-]*\w{0,2}")
 _EDGES: Final = ".'*"
 _OWNERS: Final = re.compile(r"'s?$")
+#: A number that is a time of day, and one that is a place in an order: neither is put right by the other.
+_CLOCK: Final = re.compile(r"\d{1,2}(?:[:.]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d", re.IGNORECASE)
+_ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th|º|ª|er|ème|\.)", re.IGNORECASE)
 #: Longest name in a script without blanks, with what it is told from others by: 渡边老师.
 _LONGEST_NAME: Final = 6
 #: Longest abbreviated title before a name, as in "Dr. Lomas".
@@ -45,16 +48,19 @@ class _Part:
     end: int
 
 
-def put_right(value: str, said: str, kinds: Mapping[str, re.Pattern[str]], *, near: bool) -> str | None:
+def put_right(
+    value: str, said: str, kinds: Mapping[str, re.Pattern[str]], *, near: bool, slips: bool = True
+) -> str | None:
     """Returns `value` with its words replaced by those of the same kind in `said`; None if none fits.
 
     `kinds` are patterns for words of a kind beside digits. With `near` the correction is known to be about the value.
+    Without `slips` only numbers, days and names are put right, and no other words.
     """
     new = [part for part in _parts(said, kinds) if part.text.casefold() not in value.casefold()]
     result, shift = value, 0
     replaced = False
     for old in _parts(value, kinds):
-        chosen = _most_alike(old, new, near=near)
+        chosen = _most_alike(old, new, near=near) if slips or old.kind != "word" else None
         if chosen is None:
             continue
         result = f"{result[: old.start + shift]}{chosen.text}{result[old.end + shift :]}"
@@ -82,13 +88,22 @@ def _most_alike(old: _Part, new: list[_Part], *, near: bool) -> _Part | None:
     rivals = [
         (_alike(old.text, one.text), one)
         for one in new
-        if one.kind == old.kind and (old.kind != "word" or min(len(old.text), len(one.text)) >= _SHORTEST)
+        if one.kind == old.kind
+        and not _unlike(old.text, one.text)
+        and (old.kind != "word" or min(len(old.text), len(one.text)) >= _SHORTEST)
     ]
     best, chosen = max(rivals, key=lambda rival: rival[0], default=(0.0, None))
     enough = _ALIKE.get(old.kind, 0.0)
     if old.kind in _ALIKE and not near:
         enough = max(enough, _ALIKE_ALONE)
     return chosen if chosen is not None and best >= enough else None
+
+
+def _unlike(one: str, other: str) -> bool:
+    """Returns whether two words are a time of day and a place in an order."""
+    return any(
+        _CLOCK.fullmatch(a) is not None and _ORDINAL.fullmatch(b) is not None for a, b in ((one, other), (other, one))
+    )
 
 
 def _alike(one: str, other: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agents.llm import Remembered
 from agents.offline.answer import answer
 from agents.offline.question import asked
@@ -108,3 +110,9 @@ def test_a_long_quotation_is_cut_to_what_answers() -> None:
     story = ", ".join(["and then we walked on"] * 30 + ["the boat is called Petrel"] + ["and it rained"] * 30)
     told = answered("what is the boat called?", said(story))
     assert "the boat is called Petrel" in told and len(told) < 300
+
+
+def test_who_somebody_is_comes_before_what_they_said() -> None:
+    """The name is all that is asked, and both hold it."""
+    son = Remembered(said="your son: Piet", when="today", at=1, key="son", value="Piet", relation=True)
+    assert "son" in answered("who's piet", replace(said("Piet told me about the ferry"), at=2), son)

@@ -135,3 +135,13 @@ def test_what_holds_from_now_on_is_told(text: str, now: str, instead: str) -> No
 )
 def test_politeness_alone_puts_nothing_right(text: str, sure: bool) -> None:
     assert changes(text).sure is sure
+
+
+def test_a_time_of_day_is_no_correction_of_a_place_in_an_order() -> None:
+    assert put_right("the test is the 9th of May", "call me at 6pm", near=True) is None
+    assert put_right("the test is the 9th of May", "on the 11th", near=True) == "the test is the 11th of May"
+
+
+def test_a_word_is_put_right_only_by_a_clear_correction() -> None:
+    """ "Sorry" may be said of anything."""
+    assert put_right("they trampled all evening", "I trample", near=True, slips=False) is None
