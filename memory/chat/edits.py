@@ -20,6 +20,7 @@ from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import style
 from memory.learn import extract, keep
+from memory.recall.cues import cues
 from memory.store import (
     attachments,
     chats,
@@ -42,10 +43,12 @@ from memory.store.lineage import Source
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
-from memory.text.words import tokens
+from memory.text.words import query_terms, tokens
 
 #: The kinds of derived memories that are not rebuilt whenever their sources change.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
+#: Words of a text to be kept that were not read as facts, from which on the whole text is kept as a note as well.
+_MORE: Final = 3
 #: Builds the text that history keeps of a message, from its words and its attachments.
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
@@ -104,7 +107,9 @@ class Edits:
             drafts = [self._told(key=keys.normalise_key(key), value=text)]
         else:
             drafts = extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
-            drafts = [_as_told(draft) for draft in drafts] or [self._told(key="note", value=text)]
+            drafts = [_as_told(draft) for draft in drafts]
+            if _says_more(text, drafts):
+                drafts.append(self._told(key="note", value=text))
         kept = []
         for draft in drafts:
             if not extract.worth_keeping(draft):
@@ -405,6 +410,13 @@ def retract(
     for author in {message.author_id for message in deleted if message.author_id is not None}:
         erase.show_change(tx, chats.scope_of(tx, session, author), taught, now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
+
+
+def _says_more(text: str, drafts: Sequence[Draft]) -> bool:
+    """Returns whether a text that is to be kept says more than what was read from it: a number, or several words."""
+    read = {term for draft in drafts for term in tokens(f"{draft.key} {cues(draft.key)} {draft.value}")}
+    more = [term for term in query_terms(text) if term not in read]
+    return not drafts or len(more) >= _MORE or any(term.isdigit() for term in more)
 
 
 def _as_told(draft: Draft) -> Draft:

@@ -561,3 +561,14 @@ async def test_the_name_of_a_sister_is_asked_of_the_sister(memory: Service, cloc
     await learn(memory, turn)
     assert (await found(memory, turn.context, "what's my sister's name?"))[0] == "Ana"
     assert (await found(memory, turn.context, "what is my name?"))[0] == "Ada"
+
+
+async def test_what_is_to_be_kept_is_kept_whole(memory: Service, ada: Context) -> None:
+    """Patterns read a part of it as a fact; the rest must not be lost."""
+    await act(memory, ada, lambda edits: edits.remember("my ring size is 54 and I'm a vegetarian"))
+    await act(memory, ada, lambda edits: edits.remember("I live in Porto"))
+    assert await facts(memory, ada) == [
+        ("diet", "vegetarian"),
+        ("home", "Porto"),
+        ("note", "my ring size is 54 and I'm a vegetarian"),
+    ]

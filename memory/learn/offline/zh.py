@@ -193,6 +193,8 @@ def _look_around(simple: str, context: EarlierClauses) -> None:
     """Returns whether a clause without a fact speaks of somebody, whose name may come next: 我妹妹特别可爱，她叫…."""
     others = list(_SOMEBODY.finditer(simple))
     context.stranger = bool(others)
+    if others and others[0].start() == 0:
+        context.carried = False  # what follows without a subject is said of them: 女儿小名糯米，对花生过敏
     if len(others) == 1 and (relation := others[0]["r"]):
         context.nameless = Pair(_RELATIONS[relation], "", unnamed=True)
 

@@ -898,3 +898,9 @@ def test_talkative_sentences_are_read_as_meant(text: str, expected: list[tuple[s
 def test_turns_of_speech_are_not_taken_for_facts(text: str, expected: list[tuple[str, str]]) -> None:
     """Each was found wrongly in real talk; beside it stands what must still be found."""
     assert [(found.key, found.value) for found in extract(text, today=TODAY)] == expected
+
+
+def test_what_follows_a_relative_without_a_subject_is_not_the_speakers() -> None:
+    """女儿……对虾过敏 is the daughter's allergy."""
+    assert extract("女儿今年上小学，对虾过敏", today=date(2026, 9, 1)) == []
+    assert [one.value for one in extract("女儿叫小满，我对虾过敏", today=date(2026, 9, 1))] == ["小满", "虾"]
