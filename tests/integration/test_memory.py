@@ -9,7 +9,7 @@ import pytest
 
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
-from memory.service import AgentMemory, Budget, Memory, Outcome, Part, Said, Service, Triggers
+from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Triggers
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.talk import act, facts, found, group, known, learn, private, say
