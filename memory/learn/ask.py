@@ -117,7 +117,7 @@ def _within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]
 def known_fact(memory: Memory) -> str:
     """Returns a known fact as a line of material, with the short id by which an answer may name it."""
     about = memory.subject or memory.subject_name or ""
-    line = {"id": memory.short_id, "about": about, "category": memory.category, "key": memory.key}
+    line = {"id": memory.short_id, "about": about, "key": memory.key}
     since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
     return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 

@@ -487,7 +487,7 @@ def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
-    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_WEIGHTIEST}"
+    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_STEADY}"
     return _seen(reader, scope, chosen, (owner_id, kind))
 
 
@@ -624,6 +624,8 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+#: The order of what a profile is made of: using a fact must not make the profile anew.
+_STEADY: Final = "m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc"
 _WEIGHTIEST: Final = (
     f"m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
     " m.last_reinforced_at desc, m.id desc"

@@ -121,7 +121,7 @@ def test_a_fact_told_in_one_run_reaches_the_model_in_the_next(tmp_path: Path, ll
     shown = terminal.chat("/new", "How is the weather at my place?")
     assert "It is sunny in Lisbon." in shown
     known = _last_chat(llmock)["messages"][1]["content"]
-    assert re.search(r"- home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", known)
+    assert re.search(r"- \S+: home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", known)
     assert "I am Ada and I live in Lisbon" not in json.dumps(_last_chat(llmock))
 
 
@@ -134,7 +134,8 @@ def test_history_is_restored_after_a_restart(tmp_path: Path, llmock: LLMock) -> 
     terminal.chat("The second question")
     messages = _last_chat(llmock)["messages"]
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
-    assert [m["content"] for m in messages[1:3]] == ["The first question", "The first answer."]
+    assert messages[1]["content"].endswith("\nThe first question")  # behind the day
+    assert messages[2]["content"] == "The first answer."
 
 
 def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLMock) -> None:
@@ -195,7 +196,7 @@ def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Pat
         (b"\x01\x02\x7f", "nothing readable"),
         (b"\x00", "nothing readable"),
         (b"/frobnicate", "no command /frobnicate"),
-        (b"/memory show m_nosuch", "no memory m_nosuch"),
+        (b"/memory show m_nosuch", "no memory with the id m_nosuch"),
         (b"/forget", "/forget with an id"),
         (b"I live in Porto\x00! caf\xe9 \xed\xa0\x80", "Porto"),
     ],

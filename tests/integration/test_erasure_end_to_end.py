@@ -216,7 +216,7 @@ class World:
 
     def stand(self) -> Stand:
         return Stand(
-            memories=frozenset(row[0] for row in self.rows("select id from memories")),
+            memories=frozenset(row[0] for row in self.rows("select id from memories where kind <> 'profile'")),
             erased=frozenset(self.rows("select id, role = 'user' from messages where erased_at is not null")),
             files=frozenset(row[0] for row in self.rows("select id from attachments")),
         )

@@ -367,7 +367,7 @@ async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World,
 
 async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
     """What to do next differs."""
-    assert "wrong or no longer valid" in await world.tell("/link hello there", "bob")
+    assert "is not a code" in await world.tell("/link hello there", "bob")
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(f"/link {CODE}", "ada")
     clock.move(minutes=10)

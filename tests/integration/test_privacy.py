@@ -330,7 +330,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
     with closing(sqlite3.connect(path)) as connection, connection:
         for table, column in (
             ("identities", "named_at"), ("pairings", "tries"), ("link_codes", "tries"), ("forgotten", "key_id"),
-            ("sessions", "chosen_agent_id"),
+            ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
         connection.execute("drop index embedded_refused")

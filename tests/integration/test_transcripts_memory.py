@@ -225,8 +225,6 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
             Remora: Answer to: what do I like?
             Ada: /why all
             Remora: What my reply of (now) used:
-                From your profile:
-                  likes: tea
                 Always kept in mind:
                   m_1  you like tea (told today) · score …
                     From your message of today: “I like tea”

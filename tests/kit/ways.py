@@ -301,11 +301,18 @@ async def _by_id(world: World, spot: Spot) -> object:
 
 
 async def _offered(world: World, spot: Spot) -> object:
-    """What the model that reads for memory is shown."""
+    """What the model that reads for memory is shown of known facts: those that the messages may be about."""
     before = len(world.model.shown)
-    turn = await world.say(spot, "qaaaaq")
-    await world.service.flush(turn.context, "test")
-    return world.model.shown[before:]
+    told = [canary.word for canary in world.canaries if world.sees(canary, spot) and _replaceable(canary, spot)]
+    for few in batched(told or ["qaaaaq"]):
+        turn = await world.say(spot, " ".join(few))
+        await world.service.flush(turn.context, "test")
+    return [material.partition("EARLIER LINES")[0] for material in world.model.shown[before:]]
+
+
+def batched(words: Sequence[str], size: int = 4) -> list[Sequence[str]]:
+    """As few words at once as facts are offered for one message."""
+    return [words[start : start + size] for start in range(0, len(words), size)]
 
 
 async def _overseen(world: World, spot: Spot) -> object:

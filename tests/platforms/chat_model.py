@@ -53,10 +53,11 @@ def is_extraction(body: JSON) -> bool:
 
 
 def last_words(body: JSON) -> str:
-    """Returns the person's last words without the name before them (in a group) and the context behind."""
+    """Returns the person's last words without the day and the name before them (in a group) and the context behind."""
     said = [message for message in body.get("messages", ()) if message.get("role") == "user"]
     content = said[-1].get("content") if said else ""
     words, _, added = str(content or "").partition(_CONTEXT)
+    words = re.sub(r"\A\[day [^\]]*\]\n", "", words)
     speaker = re.search(r"^speaker: (.*)$", added, re.MULTILINE)
     if speaker is not None and words.startswith(f"{speaker[1]}: "):
         words = "\n".join(line.removeprefix(f"{speaker[1]}: ").removeprefix("| ") for line in words.splitlines())
