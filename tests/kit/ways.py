@@ -7,7 +7,7 @@ asked of `World.sees`, which knows nothing of SQL; what a way has to show is the
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
