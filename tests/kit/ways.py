@@ -307,6 +307,9 @@ async def _offered(world: World, spot: Spot) -> object:
     for few in batched(told or ["qaaaaq"]):
         turn = await world.say(spot, " ".join(few))
         await world.service.flush(turn.context, "test")
+        # Said again, a word that is forgotten would stand in what was said.
+        said = [message.platform_ref for message in turn.said if message.platform_ref is not None]
+        await world.service.retract("console", spot.address[0].session_key, said)
     return [material.partition("EARLIER LINES")[0] for material in world.model.shown[before:]]
 
 
