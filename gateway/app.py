@@ -17,7 +17,7 @@ import httpx
 from agents import budget
 from agents.budget import Gauge
 from agents.chain import Chain, Member
-from agents.llm import ChatMessage, Completion, ContextOverflow, ModelError, Request
+from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
 from agents.providers.connect import connect
 from agents.providers.quirks import Learned
@@ -42,7 +42,7 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
@@ -482,6 +482,8 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
             gauge.overflowed(request, tokens, str(exc))
             refused = True
             raise RequestTooLong(str(exc)) from exc
+        except (BadCompletion, ModelRefused) as exc:
+            raise RequestRefused(str(exc)) from exc
         except ModelError as exc:
             raise ModelFailed(str(exc)) from exc
         gauge.counted(request, completion)

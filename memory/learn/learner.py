@@ -23,7 +23,15 @@ from memory.learn import extract, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Answer, Unreadable, read_answer
 from memory.learn.ask import INSTRUCTIONS, Stretch, ask, fitting, shortened
-from memory.learn.model import ANSWER_TOKENS, BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, RequestTooLong
+from memory.learn.model import (
+    ANSWER_TOKENS,
+    BackgroundModel,
+    BudgetSpent,
+    ModelAnswer,
+    ModelFailed,
+    RequestRefused,
+    RequestTooLong,
+)
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
@@ -128,7 +136,11 @@ class Learner:
                 self._arm(session_id, max(0.0, (due - self._now()) / 1000), "again")
 
     async def take_up(self) -> None:
-        """Waits, at start, for quiet in every session that an earlier run left unread, then redoes broken-off work."""
+        """Waits, at start, for quiet in every session that an earlier run left unread, then redoes broken-off work.
+
+        What was set aside gets another chance with the new run, whose model may be another.
+        """
+        await self._database.write(extractions.retry_parked)
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
@@ -140,7 +152,8 @@ class Learner:
         return len(sessions)
 
     async def flush_all(self, agent_id: int) -> None:
-        """Reads the unread messages of every session of an agent now."""
+        """Reads the unread messages of every session of an agent now, also those that were set aside."""
+        await self._database.write(extractions.retry_parked)
         for session_id in await self._database.read(extractions.sessions_with_work):
             session = await self._database.read(partial(chats.session_by_id, session_id=session_id))
             if session.agent_id == agent_id:
@@ -205,11 +218,17 @@ class Learner:
                 log.warning("learn.failed", work=work.id, attempts=work.attempts + 1, code=code, error=str(exc))
             else:
                 log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
-            again = await self._database.write(lambda tx: extractions.failed(tx, work, code, now=self._now()))
+            away = isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
+            again = await self._database.write(
+                lambda tx: extractions.failed(tx, work, code, away=away, now=self._now())
+            )
             if again is not None:
                 self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
         else:
             log.info("learn.done", work=work.id, found=found)
+            if model is not None:
+                for session_id in await self._database.write(extractions.hasten):
+                    self._arm(session_id, 0.0, "the model answers again")
             if found:
                 self._learned(*await self._database.read(lambda reader: self._whose(reader, work)))
 

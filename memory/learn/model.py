@@ -28,7 +28,13 @@ class ModelFailed(MemoryFault):
     code = "model_failed"
 
 
-class RequestTooLong(ModelFailed):
+class RequestRefused(ModelFailed):
+    """The model can be reached, but gives no usable answer to this request."""
+
+    code = "model_refused"
+
+
+class RequestTooLong(RequestRefused):
     """The request was longer than the model can read. A shorter one may succeed at once."""
 
     code = "context_overflow"

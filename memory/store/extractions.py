@@ -3,7 +3,8 @@
 Invariants: The history itself is the buffer: a session's messages above `extracted_to` are unread. Pieces of work are
 made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends. Nothing
 is read from a chat that the bot has left until the bot is back. A backlog becomes several pieces, each small enough to
-be read at once. A piece ends as done, or parked after too many failures. A parked piece never holds up the next.
+be read at once. A piece ends as done, or parked after too many unreadable answers. A parked piece never holds up the
+next. While the model can't be reached, pieces wait for it as long as it takes.
 """
 
 from __future__ import annotations
@@ -226,12 +227,13 @@ def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
     return sorted(int(row["id"]) for row in rows)
 
 
-def failed(tx: Transaction, work: Work, error: str, *, now: int) -> int | None:
+def failed(tx: Transaction, work: Work, error: str, *, away: bool, now: int) -> int | None:
     """Notes a failure: the next try comes four times as late each time, and none by itself after `PARK_AFTER` failures.
 
-    Returns when to try again, in milliseconds UTC; None if the work is parked.
+    With `away` the model gave no answer, which says nothing of the work: it is never parked, and tried again after an
+    hour at the latest. Returns when to try again, in milliseconds UTC; None if the work is parked.
     """
-    attempts = work.attempts + 1
+    attempts = min(work.attempts + 1, PARK_AFTER - 1) if away else work.attempts + 1
     parked = attempts >= PARK_AFTER
     not_before = now + _FIRST_WAIT_MS * 4 ** (attempts - 1)
     tx.run(
@@ -247,6 +249,16 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
         "update extractions set not_before = max(not_before, ?), error = ? where session_id = ? and state = 'pending'",
         (until, _NO_BUDGET, session_id),
     )
+
+
+def hasten(tx: Transaction) -> list[int]:
+    """Makes all work due that waits after a failure, because the model answers again; returns its sessions."""
+    rows = tx.all(
+        "update extractions set not_before = 0 where state = 'pending' and attempts > 0 and not_before > 0"
+        " and error is not ? returning session_id",
+        (_NO_BUDGET,),
+    )
+    return sorted({int(row["session_id"]) for row in rows})
 
 
 def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 
 from agents.tokens import count_tokens
 from memory.learn.learner import Learner, Triggers
-from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestTooLong
+from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.service import AgentMemory, Service, Turn
 from memory.store import extractions
 from tests.kit.fakes import Clock, counting_ids, runtime
@@ -200,7 +200,7 @@ async def test_what_a_speaker_told_of_themselves_is_replaced_where_they_are_name
     assert await facts(memory, turn.context) == [("home", "Oslo"), ("home", "now in Lisbon")]
 
 
-@pytest.mark.parametrize("failure", [ModelFailed("down"), "I would rather not.", TimeoutError()])
+@pytest.mark.parametrize("failure", [RequestRefused("no"), "I would rather not."])
 async def test_a_failing_model_is_asked_again_later_and_then_left_alone(
     memory: Service, clock: Clock, failure: Answer
 ) -> None:
@@ -223,6 +223,46 @@ async def test_a_failing_model_is_asked_again_later_and_then_left_alone(
     await asyncio.gather(*reads._tasks)
     assert await facts(memory, turn.context) == [("likes", "jazz"), ("likes", "polka")]
     assert await standing(memory) == (0, 0)
+
+
+@pytest.mark.parametrize("failure", [ModelFailed("down"), TimeoutError()])
+async def test_what_was_said_while_the_model_was_away_is_read_when_it_answers_again(
+    memory: Service, clock: Clock, failure: Answer
+) -> None:
+    """However long that takes, and before its next try would be due."""
+    model = Model(*[failure] * 200)
+    reads = learner(memory, clock, model)
+    turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+    for _ in range(100):
+        await read(reads, turn)
+        clock.move(minutes=5)
+    assert await standing(memory) == (1, 0) and 8 <= len(model.asked) <= 14
+    model.answers[:] = [fact("polka"), fact("jazz")]
+    await read(reads, await say(memory, private("bob"), "I like polka", clock=clock))
+    while reads.due:
+        await asyncio.sleep(0.01)
+    await asyncio.gather(*reads._tasks)
+    assert await facts(memory, turn.context) == [("likes", "jazz")]
+    assert await standing(memory) == (0, 0)
+
+
+@pytest.mark.parametrize("again", ["a new start", "a night"])
+async def test_what_was_set_aside_gets_another_chance(memory: Service, clock: Clock, again: str) -> None:
+    """The model may be another by then."""
+    model = Model(*["I would rather not."] * extractions.PARK_AFTER)
+    reads = learner(memory, clock, model)
+    turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+    for _ in range(extractions.PARK_AFTER):
+        await read(reads, turn)
+        clock.move(days=1)
+    assert await standing(memory) == (0, 1)
+    model.answers.append(fact("jazz"))
+    if again == "a night":
+        await reads.flush_all(turn.context.session.agent_id)
+    else:
+        await reads.take_up()
+        await read(reads, turn)
+    assert await facts(memory, turn.context) == [("likes", "jazz")]
 
 
 async def test_one_failing_session_holds_up_no_other(memory: Service, clock: Clock) -> None:
