@@ -72,7 +72,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """What the person is to read."""
+        """Returns the text for the person."""
         return "".join(self._shown)
 
     def feed(self, piece: str) -> str:

@@ -397,7 +397,7 @@ def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Rer
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What the models of all agents share: connections, what is known of their servers, and what was learned."""
+    """Shared by the models of all agents: connections, the state of their servers, and the quirks learned of them."""
 
     client: httpx.AsyncClient
     servers: Servers

@@ -1,4 +1,4 @@
-"""What all adapters to model servers share: sending, reading a stream, learning quirks, and what can go wrong.
+"""The part that all adapters to model servers share: sending, reading a stream, learning quirks, translating errors.
 
 Invariants: every failure is raised as a `ModelError` that names the host and the model, and never the key. A silence
 longer than `timeout` ends a call; keepalives count as silence. The caller bounds the total time. The memory held for an

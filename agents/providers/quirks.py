@@ -35,7 +35,7 @@ ADVICE: Final[Mapping[Quirk, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sign:
-    """How a server says that it does not take something: a status, and words about a field that was sent."""
+    """A server's refusal of something that was sent: its status, and its words about the field."""
 
     quirk: Quirk
     field: str

@@ -1,4 +1,4 @@
-"""How far a long command is, said where its operator sees it."""
+"""Shows the progress of a long command to an operator at a terminal."""
 
 from __future__ import annotations
 

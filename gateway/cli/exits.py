@@ -1,4 +1,4 @@
-"""How a command ends in trouble: what went wrong, on stderr, and an exit code that scripts can tell it by."""
+"""Ends a command in trouble: the reason on stderr, and an exit code for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command begins: its configuration is found and read, and the logs are set up as that has them.
+"""Begins a command: finds and reads the configuration, and sets up the logs as it says.
 
 Invariant: what is wrong there ends the command before it has done anything, with all that is to be mended.
 """

@@ -109,7 +109,7 @@ async def _no_list() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrubbing:
-    """How the files are rid of traces: at once up to `at_once_bytes`, else in the background.
+    """Settings for ridding the files of traces: at once up to `at_once_bytes`, else in the background.
 
     `wait_seconds` limits the wait for readers. After that, scrubbing is tried every `again_seconds`.
     """

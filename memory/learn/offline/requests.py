@@ -22,7 +22,7 @@ _HAS_WORD: Final = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """How a language asks to forget.
+    """The words and forms by which a language asks to forget.
 
     `clauses` splits a sentence. `polite` and `trailing` are words at the beginning and at the end of a clause that
     mean nothing. `asks` fit a whole clause; their group "what", if it took part, is what is meant. `noise` is what

@@ -191,7 +191,7 @@ def still_nameless(context: EarlierClauses) -> Iterator[Pair]:
 
 
 def with_name(nameless: Pair, name: str) -> Pair:
-    """Who was kept waiting, with the `name` that came."""
+    """Returns the pair that waited for a name, with the `name` that came."""
     if nameless.key != "pet":
         return Pair(nameless.key, name)
     animal = _COUNTED.sub("", nameless.value)

@@ -45,7 +45,7 @@ def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """What a vendor issues, near its name: long, of digits and letters, and no hash that the text names."""
+    """A key near the name of its vendor: long, of digits and letters, and no hash that the text names."""
     for match in re.compile(r"(?<![\w/.=-])(?:[0-9a-f]{32,64}|[A-Za-z0-9_-]{24,80})(?![\w./-])").finditer(
         text, end, end + 160
     ):

@@ -1,4 +1,4 @@
-"""What can be a secret by its look, and what can only be one."""
+"""Tells by its look whether a value can be a secret, and whether it can be nothing else."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def stands_out(value: str, words: list[str]) -> bool:
 
 
 def classes(value: str) -> int:
-    """How many it mixes of small letters, capitals, digits and signs."""
+    """Returns how many of small letters, capitals, digits and signs a value mixes."""
     return sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit, _is_sign))
 
 
