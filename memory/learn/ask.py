@@ -61,7 +61,9 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
     messages = sum(_cost(message, longest) for message in stretch.messages)
     instructions = len(INSTRUCTIONS) // 4
     known = _within(
-        map(known_fact, stretch.known), min(int(tokens * _KNOWN), (instructions + messages) // 3), _line_tokens
+        (known_fact(memory, category=False) for memory in stretch.known),
+        min(int(tokens * _KNOWN), (instructions + messages) // 3),
+        _line_tokens,
     )
     before = _within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: _cost(message, longest))
     timezone = stretch.timezones[_last_author(stretch)]
@@ -114,10 +116,12 @@ def _within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]
     return kept
 
 
-def known_fact(memory: Memory) -> str:
+def known_fact(memory: Memory, *, category: bool = True) -> str:
     """Returns a known fact as a line of material, with the short id by which an answer may name it."""
     about = memory.subject or memory.subject_name or ""
     line = {"id": memory.short_id, "about": about, "key": memory.key}
+    if category:
+        line["category"] = memory.category
     since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
     return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 
