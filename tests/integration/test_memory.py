@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
 from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Triggers
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.talk import act, facts, found, group, known, learn, private, say
+
+
+async def refusing(_request: ModelRequest) -> ModelAnswer:
+    """A model that answers, but not to this."""
+    raise RequestRefused("the server refuses this")
 
 
 async def unreachable(_request: ModelRequest) -> ModelAnswer:
@@ -342,7 +347,7 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
     """One bad stretch must not stop a session, nor others, from being learned from."""
     service = await Service.open(
         tmp_path / "remora.db",
-        agents={"assistant": AgentMemory(), "lost": AgentMemory(model=BackgroundModel(complete=unreachable))},
+        agents={"assistant": AgentMemory(), "lost": AgentMemory(model=BackgroundModel(complete=refusing))},
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock),
     )
