@@ -31,14 +31,13 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
-# Files are run in order: the folders with the slowest tests come first, so that no core is left alone with them at the end.
 test: venv
 	@$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
+	$(BIN)/python -m pytest -q -n auto --dist loadfile $(foreach slow,attack crash e2e,--ignore tests/$(slow))
 
 lint:
 	$(BIN)/ruff check .
