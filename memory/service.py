@@ -19,6 +19,7 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
+from memory.chat.reminding import Reminding
 from memory.chat.stats import Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
@@ -53,6 +54,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
@@ -83,6 +85,8 @@ from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
+from memory.store.reminders import MOST as MOST_REMINDERS
+from memory.store.reminders import Due, Reminder
 from memory.store.usage import Spent, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
@@ -90,14 +94,14 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
-    "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
-    "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
-    "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses",
-    "excerpt",
+    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS", "TIERS", "Access",
+    "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Due", "Edits",
+    "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "ForgetPreview",
+    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory",
+    "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "Reminding", "Revision", "Runtime", "Said",
+    "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn",
+    "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses", "due_of", "excerpt",
     "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
@@ -179,6 +183,7 @@ class Service:
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
+        self.reminders = Reminders(database, self.mailbox, now=now)
         self.browse = Browse(database, runtime.now)
         self._identities = Identities(agents, now=now)
         self._embedding = (
@@ -370,7 +375,8 @@ class Service:
         await index.keep_up(self.database)
 
     def _changed(self, scope: Scope) -> None:
-        """Has the manner updated, because a style may have been told, corrected or switched in this scope."""
+        """Has the manner updated, and the clock of the reminders look: either may have been changed in this scope."""
+        self.reminders.stirred.set()
         self.style_updates.soon(scope.agent_id, scope.own or (scope.writes_to,))
 
     async def is_there(self, session_key: str) -> bool:
