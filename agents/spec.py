@@ -42,6 +42,7 @@ ToolName: TypeAlias = Literal[
     "forget_fact",
     "memory_stats",
     "get_entity_info",
+    "reminders",
 ]
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 

@@ -31,6 +31,7 @@ from gateway.cli.replay import Setup
 from gateway.config.loading import Config
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.ops.night_clock import Worker, timetables
+from gateway.ops.reminder_clock import ReminderClock, reminding
 from gateway.ops.rights import close_to_others
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
@@ -186,12 +187,12 @@ async def answering(
 
     `admission` says who may speak on which channel. None means the rules of `config`.
     """
-    limits = config.settings.limits
+    limits, access = config.settings.limits, parts.roster.stores[config.default_agent].memory.access
     router = Router(
         roster=parts.roster,
         channels=channels,
         speakers=Speakers(
-            access=parts.roster.stores[config.default_agent].memory.access,
+            access=access,
             policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
             buckets=Buckets(
                 per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
@@ -208,9 +209,11 @@ async def answering(
         ),
         now=now,
     )
+    clocks = [ReminderClock(store, channels, access=access, now=now) for store in parts.roster.each_store]
     try:
         await router.take_up()
-        yield router
+        async with reminding(clocks):
+            yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
 

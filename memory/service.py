@@ -19,6 +19,7 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
+from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.stats import Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
@@ -54,6 +55,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
 from memory.runtime import Runtime
 from memory.scope import Scope
@@ -94,15 +96,15 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS", "TIERS", "Access",
-    "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Due", "Edits",
-    "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "ForgetPreview",
-    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory",
+    "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS", "TIERS",
+    "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Due",
+    "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
+    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory",
     "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "Reminding", "Revision", "Runtime", "Said",
     "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn",
-    "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses", "due_of", "excerpt",
-    "language_of", "query_terms", "shares", "to_forget",
+    "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "asks_reminder", "cues", "discloses",
+    "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -150,7 +150,7 @@ def _amount(call: Call, kept: Kept) -> str:
         files=kept.said.files,
         since=since,
     )
-    return f"{said}\n{_kinds(call, kept)}"
+    return f"{said}\n{_kinds(call, kept)}\n{call.texts('privacy.reminders', count=kept.reminders)}"
 
 
 def _kinds(call: Call, kept: Kept) -> str:

@@ -22,6 +22,7 @@ from gateway.commands import (
     people,
     privacy,
     profile,
+    reminders,
     session,
     suggest,
 )
@@ -153,7 +154,7 @@ async def form(store: Service, context: Context, texts: Texts, name: str, argume
 
 async def press(call: Call, data: str) -> bool:
     """Handles a button that belongs to no question; False when the button is for something else."""
-    return await listing.press(call, data)
+    return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
@@ -230,6 +231,9 @@ TABLE: tuple[Command, ...] = (
         name="memory", usage=memory.USAGE, run=memory.look, forms=True,
         options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
     ),
+    Command(
+        name="remind", usage=reminders.USAGE, run=reminders.remind, shared=True, options=(_option("text"),),
+    ),
     Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
     Command(
         name="correct", usage="/correct <id> <new value>", run=memory.correct, forms=True,
@@ -289,4 +293,5 @@ _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     people.LINK: people.answer_link,
     people.UNLINK: people.answer_unlink,
     privacy.DELETE: privacy.answer_delete,
+    reminders.WHEN: reminders.answer_when,
 }

@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, table
+from gateway.commands import plain, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
 from gateway.commands.texts import Texts, spoken, told_by, written_in
@@ -26,7 +26,7 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
-from memory.service import Access, Context, Question
+from memory.service import Access, Context, Question, Service, asks_reminder
 
 log = structlog.get_logger(__name__)
 
@@ -120,40 +120,53 @@ class Dispatch:
         own = not (inbound.attachments or inbound.forwarded)
         asked = plain.requested(inbound.text, modelless=served.offline) if own and typed is None else None
         coded = typed is None and code_in(inbound.text) is not None
-        if typed is None and question is None and asked is None and not coded:
+        replied = own and typed is None and await self._replies_to_reminder(inbound, memory)
+        written = written_in(inbound.text, served.spec.language)
+        wished = own and typed is None and served.offline and asks_reminder(inbound.text, language=written)
+        if typed is None and question is None and asked is None and not (coded or replied or wished):
             return False
         if coded and await table.bare_code(await self._call(waiting)):
             return True
-        taken = self._typed_answer(question, inbound) if question is not None else None
+        taken = await self._typed_answer(waiting, question) if question is not None else None
         if question is not None and taken is None:
             # The question whether to link accounts comes unprompted, whatever the person is talking about.
             if question.purpose != LINK:
                 await memory.cancel(question)
             question = None
-        if typed is None and question is None and asked is None:
-            return False
-        call = await self._call(waiting, arguments=typed[1] if typed else "")
-        if typed is None and question is None:
-            # What is asked in plain words is answered in their language, as in a turn.
-            call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
-        if question is None and asked is not None:
-            return await plain.offer(call, asked)
-        if question is not None and taken is not None:
-            await table.answer(call, question, taken)
+        if typed is not None:
+            await table.run(await self._call(waiting, arguments=typed[1]), typed[0])
             return True
-        await table.run(call, typed[0] if typed is not None else "")
-        return True
+        if question is not None and taken is not None:
+            await table.answer(await self._call(waiting), question, taken)
+            return True
+        if asked is None and not (replied or wished):
+            return False
+        call = await self._call(waiting)
+        # What is asked in plain words is answered in their language, as in a turn.
+        call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
+        if replied and await reminders.replied(call):
+            return True
+        if wished and await reminders.wished(call):
+            return True
+        return asked is not None and await plain.offer(call, asked)
 
-    def _typed_answer(self, question: Question, inbound: Inbound) -> str | None:
+    async def _replies_to_reminder(self, inbound: Inbound, memory: Service) -> bool:
+        reply_to, key = inbound.reply_to, inbound.place.session_key
+        return reply_to is not None and await memory.reminders.is_shown(key, reply_to)
+
+    async def _typed_answer(self, waiting: Waiting, question: Question) -> str | None:
         """Returns the choice that a message makes, or None if it is no answer.
 
         A forwarded message is no answer, because somebody else said it. An unprompted question is answered only by its
         button, because a typed "yes" may be meant for something else.
         """
+        inbound = waiting.heard.inbound
         channel = self._channels.get(inbound.channel)
         by_button = question.purpose == LINK and channel is not None and channel.capabilities.buttons
         if inbound.forwarded or by_button:
             return None
+        if question.purpose == reminders.WHEN:
+            return await reminders.told_when(await self._call(waiting), question)
         taken = questions.typed(question, inbound.text)
         # What is unclear a second time, or beside an unprompted question, is talk of something else.
         is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose == LINK)

@@ -19,6 +19,7 @@ from agents import agent
 from agents.llm import ChatMessage, Completion, ModelError, OnText
 from agents.tools import Tool
 from channels.base import Button, Channel
+from gateway.commands import reminder_lines
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.pipeline.delivery import pieces
@@ -55,6 +56,8 @@ _LONGEST_PARTIAL = 8_000
 #: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
 #: asked than the search does.
 _LATELY = 400
+#: The tools of an agent that remembers nothing.
+_WITHOUT_MEMORY = frozenset({"now", "reminders"})
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -276,8 +279,15 @@ class TurnRunner:
         return await self._memory.turns.begin(where, who, said)
 
     def _toolbox(self, served: Agent, turn: Turn, texts: Texts) -> tuple[Toolbox, tuple[Tool, ...]]:
-        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now, agent=served.spec.name)
-        names = served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]
+        toolbox = Toolbox(
+            memory=self._memory,
+            turn=turn,
+            texts=texts,
+            now=self._now,
+            agent=served.spec.name,
+            harmless=lambda text: self._defang(text, False),
+        )
+        names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
         return toolbox, toolbox.tools(names)
 
     async def _view(self, served: Agent, turn: Turn, texts: Texts) -> TurnMaterial:
@@ -346,7 +356,8 @@ class TurnRunner:
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
         said = f"{_closed(reply.shown)}\n\n{texts('answer.cut')}" if reply.cut else reply.shown
-        shown = "\n".join([said, *toolbox.asked])
+        set_back = [reminder_lines.set_back(texts, one, self._now()) for one in toolbox.told_back]
+        shown = "\n".join([said, *toolbox.asked, *set_back])
         if not (served.offline or appended):
             shown = self._defang(shown, False)
         longest = max(len(message.text) for message in turn.said)
@@ -362,7 +373,10 @@ class TurnRunner:
                 channel,
                 shown,
                 markdown=not served.offline,  # an offline answer shows quotations exactly as they were said
-                buttons=buttons(question, texts) if question is not None else (),
+                buttons=(
+                    *(buttons(question, texts) if question is not None else ()),
+                    *(reminder_lines.cancel_button(texts, one, numbered=True) for one in toolbox.told_back),
+                ),
             ),
             utterances=tuple(
                 self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))

@@ -12,7 +12,7 @@ from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.store import reminders
 from memory.store.database import Transaction
-from memory.store.reminders import Due, Reminder, ReminderKind
+from memory.store.reminders import Due, NewReminder, Reminder, ReminderKind
 
 #: The longest text of a reminder, in characters.
 LONGEST: Final = 500
@@ -61,18 +61,15 @@ class Reminding:
             raise TooManyReminders(f"One person can have {reminders.MOST} open reminders.")
         # A time that was asked for before and never told is not told any more.
         reminders.drop(self._tx, [one.id for one in everywhere if not one.first])
-        made = reminders.add(
-            self._tx,
-            self._context.session,
-            self._reach,
+        wanted = NewReminder(
             identity_id=self._context.speaker.id,
-            kind=kind,
             text=text[:LONGEST],
             language=language,
             asked_ref=asked_ref,
             private=private,
-            now=self.now,
+            kind=kind,
         )
+        made = reminders.add(self._tx, self._context.session, self._reach, wanted, now=self.now)
         return made if due is None else reminders.set_due(self._tx, made.id, due)
 
     def change(self, reminder: Reminder, due: Due) -> Reminder:

@@ -75,8 +75,8 @@ class Receipt:
     """The result of a forget for which `what` was asked.
 
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
-    `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back; `keep_source`
-    memories stay though one of their sources is erased. Without `words`, messages and replies stay in history. Unless
+    `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
+    `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay in history. Unless
     `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until` (milliseconds
     UTC; None if there are none).
     """
@@ -96,9 +96,7 @@ class Receipt:
 
     @property
     def is_empty(self) -> bool:
-        return not (
-            self.memories or self.derived or self.messages or self.replies or self.files or self.reminders
-        )
+        return not (self.memories or self.derived or self.messages or self.replies or self.files or self.reminders)
 
 
 async def no_backups() -> int | None:

@@ -37,7 +37,8 @@ Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", 
 #: Rows of each kind that go in one transaction, with everything that depends on them. Searchable rows go in small
 #: portions: the word index takes up to 1 ms to overwrite what it held of one row.
 _TOGETHER: Final[dict[Rows, int]] = {
-    "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "reminders": 500, "inbox": 500, "outbox": 500,
+    "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "reminders": 500, "inbox": 500,
+    "outbox": 500,
 }  # fmt: skip
 #: Stored as the error of a turn or message that will never be answered.
 _LEFT: Final = "left"

@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, writes
 from memory.recall import index
-from memory.store import audit, chats, held_counts, links, mailbox, memories, opt_outs, people, questions, reminders, scopes
+from memory.store import (
+    audit,
+    chats,
+    held_counts,
+    links,
+    mailbox,
+    memories,
+    opt_outs,
+    people,
+    questions,
+    reminders,
+    scopes,
+)
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
@@ -31,9 +43,9 @@ class Kept:
     """The data kept about a person or, when asked in a group, about that group.
 
     `since` is the time of the oldest item, in milliseconds UTC (None: nothing yet). `kinds` counts live memories,
-    `past` counts those no longer live, `said` what the asker has said, and `reminders` the asker's reminders. `all_looks` is how many times admins
-    looked at what belongs to this person or group; `looks` holds some of these, newest first. `accounts` holds all
-    accounts of the person; it is empty in a group.
+    `past` counts those no longer live, `said` what the asker has said, and `reminders` the asker's reminders.
+    `all_looks` is how many times admins looked at what belongs to this person or group; `looks` holds some of these,
+    newest first. `accounts` holds all accounts of the person; it is empty in a group.
     """
 
     kinds: dict[str, int]

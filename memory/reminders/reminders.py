@@ -36,6 +36,14 @@ _LATE_MS: Final = 120_000
 #: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
 _BACK: Final = (timedelta(hours=2), timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=370))
 
+#: The frequencies of rules that name days, at an hour.
+_BY_DAYS: Final = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
+#: How a request begins, for words behind a command that need not say it.
+_ASKING: Final = {
+    "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
+    "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
@@ -67,9 +75,56 @@ class Reminders:
         """Returns what a request in plain words asks for; None if it asks for no reminder."""
         return phrases.read(text, language=language, now=self._local(context))
 
+    def read_bare(self, context: Context, text: str, *, language: str) -> Reading | Unclear:
+        """Returns what is asked for by words that are known to ask for a reminder, though they need not say so."""
+        now, (exact, _, rest) = self._local(context), text.partition(" ")
+        if (at := self.at(context, exact)) is not None:
+            return replace(at, what=rest.strip())
+        read = phrases.read(text, language=language, now=now)
+        for asking in (_ASKING.get(language, _ASKING["en"]), _ASKING["en"]):
+            read = read or phrases.read(asking.format(text), language=language, now=now)
+        return read or Unclear(what=text, reason="none")
+
     def read_time(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
         """Returns the time that a text names; None if it names none."""
         return phrases.read_time(text, language=language, now=self._local(context))
+
+    def at(self, context: Context, written: str) -> Reading | Unclear | None:
+        """Returns the time of a text that is a local time such as 2026-11-30T09:00; None for any other text."""
+        now = self._local(context)
+        try:
+            moment = datetime.fromisoformat(written)
+        except ValueError:
+            return None
+        if "T" not in written.upper() and ":" not in written:
+            return None  # a day alone, which is read as words
+        moment = moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment.astimezone(now.tzinfo)
+        # A time that the clock skips falls equally far after the gap.
+        moment = moment.astimezone(UTC).astimezone(now.tzinfo)
+        if moment <= now:
+            return Unclear(what="", reason="past")
+        if moment - now > rules.HORIZON:
+            return Unclear(what="", reason="vague")
+        return Reading(what="", first=moment, rule=None, until=None, hour_given=True)
+
+    def retimed(self, reminder: Reminder, reading: Reading) -> Due:
+        """Returns when a reminder is due after a time was named for it.
+
+        One that repeats goes on as it did, at the new hour, if no more than an hour of the next day was named.
+        """
+        now = datetime.fromtimestamp(self._now() / 1000, UTC)
+        parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
+        by_hour = reading.hour_given and reading.first - now <= timedelta(days=1)
+        several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
+        if reading.rule or not by_hour or several or parts.get("FREQ") not in _BY_DAYS:
+            return due_of(reading)
+        hour, minute = reading.first.hour, reading.first.minute
+        parts |= {"BYHOUR": str(hour), "BYMINUTE": str(minute)}
+        rule = rules.RRULE + ";".join(f"{name}={value}" for name, value in parts.items())
+        first = datetime.fromisoformat(reminder.first).replace(hour=hour, minute=minute, tzinfo=ZoneInfo(reminder.zone))
+        following = rules.following(rule, after=now, first=first)
+        until = date.fromisoformat(reminder.until) if reminder.until else None
+        return due_of(reading) if following is None else due(following, rule=rule, until=until)
 
     def by_rule(self, context: Context, rule: str) -> Due | None:
         """Returns when a rule that was typed is due; None if never. Raises `ValueError`, which says what is wrong."""
@@ -89,6 +144,11 @@ class Reminders:
             return [one for one in reminders.of_reach(reader, reminders.reach(scope, context.session)) if one.first]
 
         return await self._database.read(act)
+
+    async def is_shown(self, session_key: str, platform_ref: str) -> bool:
+        """Returns whether a message that was shown in a session is about a reminder, anybody's."""
+        found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
+        return found is not None
 
     async def meant(self, context: Context, platform_ref: str) -> Reminder | None:
         """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
@@ -139,7 +199,7 @@ class Reminders:
 def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> Due:
     """Returns when a reminder is due that begins at `first`, an aware time in the person's zone."""
     return Due(
-        first=first.replace(tzinfo=None).isoformat(timespec="minutes"),
+        first=first.replace(tzinfo=None).isoformat(timespec="seconds"),
         zone=str(first.tzinfo),
         at=_ms(first),
         rule=rule or "",

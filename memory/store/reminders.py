@@ -36,6 +36,18 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewReminder:
+    """What a new reminder says, for whom, in which language; its other attributes are those of `Reminder`."""
+
+    identity_id: int
+    text: str
+    language: str
+    asked_ref: str | None = None
+    private: bool = False
+    kind: ReminderKind = "reminder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reminder:
     """A reminder. `number` is what its person calls it.
 
@@ -82,19 +94,7 @@ def reach(scope: Scope, session: Session) -> Reach:
     return Reach(scope.speakers, None if scope.private else session.id)
 
 
-def add(
-    tx: Transaction,
-    session: Session,
-    within: Reach,
-    *,
-    identity_id: int,
-    kind: ReminderKind,
-    text: str,
-    language: str,
-    asked_ref: str | None,
-    private: bool,
-    now: int,
-) -> Reminder:
+def add(tx: Transaction, session: Session, within: Reach, wanted: NewReminder, *, now: int) -> Reminder:
     """Adds a reminder without a time, under the smallest number that is free among the person's."""
     taken = {one.number for one in of_reach(tx, within._replace(session_id=None))}
     number = next(n for n in range(1, len(taken) + 2) if n not in taken)
@@ -102,7 +102,8 @@ def add(
         "insert into reminders (number, kind, identity_id, agent_id, session_id, private, text, language, zone, first,"
         " asked_ref, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)",
         (
-            number, kind, identity_id, session.agent_id, session.id, int(private), text, language, asked_ref, now,
+            number, wanted.kind, wanted.identity_id, session.agent_id, session.id, int(wanted.private), wanted.text,
+            wanted.language, wanted.asked_ref, now,
         ),
     )  # fmt: skip
     return _of_id(tx, reminder_id)
@@ -139,14 +140,13 @@ def count_failures(tx: Transaction, reminder_id: int, failures: int) -> None:
 
 def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
     """Deletes reminders. Returns how many there were."""
-    return len(tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,)))
+    gone = tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,))
+    return len(gone)
 
 
 def drop_made_until(tx: Transaction, reminder_ids: Collection[int], at: int) -> None:
     """Deletes those of the reminders that were made up to a time: later ones are others under the same ids."""
-    tx.run(
-        "delete from reminders where id in (select value from json_each(?)) and created_at <= ?", (reminder_ids, at)
-    )
+    tx.run("delete from reminders where id in (select value from json_each(?)) and created_at <= ?", (reminder_ids, at))
 
 
 def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
