@@ -24,7 +24,7 @@ FLOORS = (
     ("learn",),
     ("recall",),
     ("context", "profile"),
-    ("store",),
+    ("store", "reminders"),
     ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "errors", "runtime"),
 )
 #: Files that may use a room beside theirs, and which.
@@ -64,8 +64,8 @@ VENDORS = {
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {
         "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py",
-        "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/text/language.py",
-        "memory/text/secrets/vocabulary.py",
+        "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/reminders/tables.py",
+        "memory/text/language.py", "memory/text/secrets/vocabulary.py",
     },
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
@@ -86,6 +86,7 @@ VENDORS = {
     },
     "filelock": {"memory/store/database.py"},
     "sqlite_vec": {"memory/store/driver.py"},
+    "dateutil": {"memory/reminders/pieces.py", "memory/reminders/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 
