@@ -96,15 +96,15 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS", "TIERS",
-    "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Due",
-    "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
-    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory",
-    "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
-    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "Reminding", "Revision", "Runtime", "Said",
-    "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn",
-    "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
+    "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS",
+    "TIERS", "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context",
+    "Draft", "Due", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters",
+    "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage",
+    "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "Reminding", "Revision",
+    "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status", "StoreHealth",
+    "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "asks_reminder",
+    "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
