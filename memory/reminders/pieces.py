@@ -22,6 +22,10 @@ from memory.reminders.tables import DATES, Table
 Part: TypeAlias = str
 
 
+class NotATime(Exception):
+    """The words only look like a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """A time of day in minutes, up to 24:00. A `bare` one may be meant of either half of the day."""
@@ -48,12 +52,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length of time: so many units, one after another. A month and a half has two."""
+    """A length of time; a `short` one has hours and minutes only and is exact."""
 
     steps: relativedelta
     short: bool
-    unit: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +331,9 @@ class Reader:
         return Until(self._date(match["date"]))
 
     def _read_for(self, key: str, match: re.Match[str]) -> For:
-        return For(self._length(match["length"]))
+        if match.groupdict().get("length"):
+            return For(self._length(match["length"]))
+        return For(_length(self._number(match["n"]), self._table.value("unit", match["unit"])))
 
     def _read_past(self, key: str, match: re.Match[str]) -> Word:
         return Word("past")
@@ -386,23 +390,18 @@ class Reader:
 
     def _one_length(self, key: str, match: re.Match[str]) -> Length:
         groups = match.groupdict()
-        unit = key.split()[1] if " " in key else self._table.value("unit", groups["unit"])
-        key = key.split()[0] if key else key
+        if key == "hours and minutes":
+            return _length(self._number(groups["n"]) * 60 + self._number(groups["n2"]), "minute")
+        key, _, unit = key.partition(" ")
+        unit = unit or self._table.value("unit", groups["unit"])
+        count = self._number(groups.get("n") or ("0" if key in _MINUTES else "1"))
         if key in _MINUTES or key == ".5":
-            whole = self._number(groups.get("n") or "1") if key == ".5" else 0
-            if unit == "hour":
-                return _length(whole * 60 + _MINUTES.get(key, 30), "minute")
-            return _half_length(whole, unit)
-        count = self._number(groups["n"]) if groups.get("n") else 1
+            return _broken(count, _MINUTES.get(key, 30), unit)
         first = _length(count, unit)
         if key != "and":
             return first
-        second = _length(self._number(groups["n2"]), groups["unit2"] and self._table.value("unit", groups["unit2"]))
-        return Length(first.steps + second.steps, first.short and second.short, first.unit, first.count)
-
-
-class NotATime(Exception):
-    """The words only look like a time."""
+        second = _length(self._number(groups["n2"]), self._table.value("unit", groups["unit2"]))
+        return Length(first.steps + second.steps, first.short and second.short)
 
 
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
@@ -424,15 +423,17 @@ def yearly(day: date) -> Every:
 def _length(count: int, unit: str) -> Length:
     name, factor = {"fortnight": ("week", 2), "quarter": ("month", 3)}.get(unit, (unit, 1))
     amounts: dict[str, Any] = {f"{name}s": count * factor}
-    return Length(relativedelta(**amounts), name in ("minute", "hour"), name, count * factor)
+    return Length(relativedelta(**amounts), name in {"minute", "hour"})
 
 
-def _half_length(whole: int, unit: str) -> Length:
-    smaller = {"day": ("hour", 24), "year": ("month", 12), "month": ("day", 30), "minute": ("minute", 1)}.get(unit)
-    if smaller is None or (unit == "minute"):
+def _broken(whole: int, sixtieths: int, unit: str) -> Length:
+    """Returns so many units and a broken part of one; there is no half week."""
+    name, count = {"hour": ("minute", 60), "day": ("hour", 24), "month": ("day", 30), "year": ("month", 12)}.get(
+        unit, ("", 0)
+    )
+    if not count:
         raise NotATime
-    name, count = smaller
-    return _length(whole * count + count // 2, name)
+    return _length(whole * count + count * sixtieths // 60, name)
 
 
 def _holiday(name: str, year: int) -> date:

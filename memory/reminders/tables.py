@@ -1,7 +1,8 @@
 """What a language says for times: its table of words and patterns, and where those stand in a text.
 
 A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
-regular expressions in which `{unit}` is any word for a unit and `{weekday2}` a second weekday. `{date}` and
+regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of the words
+of that list, which belongs to `weekday`. `{date}` and
 `{length}` are anything that the table reads as a date or a length of time.
 
 Invariants: pure. `fold` keeps the length of a text, so that what is found can be cut from the text as it was written.
@@ -12,8 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import resources
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -26,8 +29,8 @@ LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
 DATES: Final = (
     "near", "weekday", "week_day", "date", "month_day", "month_step_day", "month_end", "holiday", "weekend", "day_ahead",
 )  # fmt: skip
-#: Meanings of which no more is read than that they are there.
-WORDS: Final = ("past", "vague")
+#: Meanings whose slots aren't read one by one.
+WORDS: Final = ("past", "vague", "every_weekday")
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Words that are numbers wherever they stand, by the slot's name.
@@ -86,7 +89,10 @@ class Table:
             return int(digits.group())
         if not self.spaced and re.fullmatch(_NUMERALS, text):
             return number_zh(text)
-        return int(self.value("n", text))
+        for name in ("n", "h", "m", "d"):
+            with suppress(ValueError):
+                return int(self.value(name, text))
+        raise ValueError(f"not a number: {text!r}")
 
     def alone(self, text: str) -> str | None:
         """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
@@ -111,17 +117,10 @@ class Table:
         found = []
         for meaning, keyed in self._meanings.items():
             for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items():
-                for template in templates:
+                for template in chain.from_iterable(map(_alternatives, templates)):
+                    whole = self._expand(_folded_pattern(template), named=meaning not in WORDS)
                     try:
-                        found.append(
-                            (
-                                meaning,
-                                str(key),
-                                re.compile(
-                                    self._bounded(self._expand(_folded_pattern(template), named=meaning not in WORDS))
-                                ),
-                            )
-                        )
+                        found.append((meaning, str(key), re.compile(self._bounded(whole))))
                     except re.error as error:
                         raise ValueError(f"{meaning}: {template}: {error}") from error
         return found
@@ -132,7 +131,14 @@ class Table:
 
     @cache  # noqa: B019 - tables live as long as the process
     def _values(self, name: str) -> list[tuple[Any, re.Pattern[str]]]:
-        return [(value, re.compile(_folded_pattern(words))) for value, words in self._words[name].items()]
+        edge = r"\w" if self.spaced else r"\d"
+        return [
+            (value, re.compile(rf"(?<!{edge})(?:{_folded_pattern(words)})(?!{edge})"))
+            for listed in self._words
+            if listed == name or listed.startswith(f"{name}_")
+            if isinstance(self._words[listed], dict)
+            for value, words in self._words[listed].items()
+        ]
 
     def _expand(self, template: str, *, named: bool = False) -> str:
         def slot(match: re.Match[str]) -> str:
@@ -140,7 +146,7 @@ class Table:
             inner = self._slot(name)
             if isinstance(self._words.get(name), str):
                 return f"(?:{inner})"
-            return f"(?P<{name}{again}>{inner})" if named else f"(?:{inner})"
+            return f"(?P<{name.partition('_')[0]}{again}>{inner})" if named else f"(?:{inner})"
 
         return _SLOT.sub(slot, template)
 
@@ -155,15 +161,15 @@ class Table:
         words = self._words[name]
         if isinstance(words, str):
             return self._expand(_folded_pattern(words))
-        return self._alternatives(words.values())
+        return self._any_word(words.values())
 
     def _number_slot(self, name: str) -> str:
         own = self._words.get(name, self._words["n"] if name in ("h", "m", "d") else {})
         digits = _DIGITS[name] + (_folded_pattern(self._texts.get("ordinal_suffix", "")) if name == "d" else "")
         words = [digits] if self.spaced or name == "y" or name == "mm" else [digits, _NUMERALS]
-        return "|".join([*words, *([self._alternatives(own.values())] if own else [])])
+        return "|".join([*words, *([self._any_word(own.values())] if own else [])])
 
-    def _alternatives(self, words: Any) -> str:
+    def _any_word(self, words: Any) -> str:
         return "|".join(sorted((_folded_pattern(word) for word in words), key=len, reverse=True))
 
     def _any_of(self, meanings: tuple[str, ...]) -> str:
@@ -181,6 +187,17 @@ class Table:
 def fold(text: str) -> str:
     """Returns `text` in lower case, in simplified characters, without accents on Latin letters; as long as before."""
     return simplified("".join(map(_folded, text)))
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yields the patterns that stand beside each other in one, so that each may use the same slot."""
+    depth, start = 0, 0
+    for at, char in enumerate(pattern):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "|" and not depth:
+            yield pattern[start:at]
+            start = at + 1
+    yield pattern[start:]
 
 
 def _folded_pattern(pattern: str) -> str:
