@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
-from memory.reminders.pieces import Piece, Reader, Word
+from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, Reader, Word
 from memory.reminders.readings import Reading, Unclear
 from memory.reminders.tables import LANGUAGES, Table, fold, table
 from memory.reminders.together import together
@@ -97,9 +97,7 @@ def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
 
 def _read(text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime) -> Reading | Unclear:
     reader = Reader(words, now.date(), month_first=_is_month_first(now.tzinfo))
-    pieces = reader.pieces(_without(folded, request))
-    firm = [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason == "vague")]
-    used = firm if firm and not all(isinstance(piece.value, Word) for piece in firm) else pieces
+    used = _meant(reader.pieces(_without(folded, request)))
     what = _what(text, words, [*request, *((piece.start, piece.end) for piece in used)])
     found = together([piece.value for piece in used], now, twelve=words.twelve)
     if isinstance(found, str):
@@ -107,6 +105,15 @@ def _read(text: str, folded: str, words: Table, request: list[tuple[int, int]], 
     if words.text("leftover").search(_without(folded, _taken(used, request))):
         return Unclear(what=what, reason="vague")
     return Reading(what=what, first=found.first, rule=found.rule, until=found.until, hour_given=found.hour_given)
+
+
+def _meant(pieces: list[Piece]) -> list[Piece]:
+    """Returns the pieces without vague words that stand beside a time: they belong to what to be reminded of."""
+    known = {type(piece.value) for piece in pieces}
+    idle = {"soon"} if known - {Word, PartOfDay} else set()
+    if known & {Day, Every, Ahead}:
+        idle.add("period")
+    return [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason in idle)]
 
 
 def _taken(used: list[Piece], request: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -91,7 +91,11 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that names no time that can be set: `past`, `vague` or `impossible`."""
+    """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
+
+    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside a
+    day.
+    """
 
     reason: str
 
@@ -117,7 +121,7 @@ _FIXED_HOLIDAYS: Final = {
     "christmas_eve": (12, 24), "christmas": (12, 25), "boxing": (12, 26), "new_year": (1, 1), "new_years_eve": (12, 31),
     "valentine": (2, 14), "halloween": (10, 31), "epiphany": (1, 6), "labour": (5, 1), "all_saints": (11, 1),
     "nikolaus": (12, 6), "bastille": (7, 14), "national_cn": (10, 1), "unity_de": (10, 3), "children_cn": (6, 1),
-    "singles": (11, 11), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
+    "singles": (11, 11), "teachers_cn": (9, 10), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
 }  # fmt: skip
 _EASTER: Final = {"easter": 0, "good_friday": -2, "easter_monday": 1, "ascension": 39, "pentecost": 49}
 
@@ -163,16 +167,12 @@ class Reader:
         total = hour * 60 + int(shift[1]) + {"-m": -minute, "+m": minute, None: minute}[shift[2]]
         half = self._half(groups.get("ampm"))
         written = match.group()
-        if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and not 1 <= hour <= 12):
+        if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and hour > 12):
             raise ValueError("no such time of day")
         if half:
-            return Clock(
-                total % 720 + (720 if half == "pm" else 0)
-                if hour == 12
-                else (total + (720 if half == "pm" else 0)) % 1440
-            )
+            return Clock((total % 720 + (720 if half == "pm" else 0)) % 1440)
         sure = re.search(r"\b0\d", written) or hour > 12 or not hour or groups.get("sure") is not None
-        return Clock(total % 1440 if total != 1440 else 1440, bare=not sure)
+        return Clock(total % 1440 if total != 1440 else total, bare=not sure)
 
     def _half(self, text: str | None) -> str | None:
         return self._table.value("ampm", text) if text else None  # type: ignore[no-any-return]
@@ -337,6 +337,12 @@ class Reader:
 
     def _read_past(self, key: str, match: re.Match[str]) -> Word:
         return Word("past")
+
+    def _read_soon(self, key: str, match: re.Match[str]) -> Word:
+        return Word("soon")
+
+    def _read_period(self, key: str, match: re.Match[str]) -> Word:
+        return Word("period")
 
     def _read_vague(self, key: str, match: re.Match[str]) -> Word:
         return Word("vague")

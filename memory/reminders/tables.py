@@ -30,7 +30,7 @@ DATES: Final = (
     "near", "weekday", "week_day", "date", "month_day", "month_step_day", "month_end", "holiday", "weekend", "day_ahead",
 )  # fmt: skip
 #: Meanings whose slots aren't read one by one.
-WORDS: Final = ("past", "vague", "every_weekday")
+WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Words that are numbers wherever they stand, by the slot's name.
@@ -54,6 +54,7 @@ class Table:
         self._words: dict[str, Any] = data["words"]
         self._meanings: dict[str, Any] = data["meanings"]
         self._texts: dict[str, str] = data["texts"]
+        self._affixes: dict[str, tuple[str, str]] = data.get("affixes", {})
 
     def find(self, text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
         """Yields every place of `text` (folded) that a pattern fits: its meaning, the meaning's key, the match."""
@@ -81,7 +82,13 @@ class Table:
             for match in pattern.finditer(text):
                 if match.end() > found.get(match.start(), (0, None))[0]:
                     found[match.start()] = match.end(), value
-        return [value for _, (_, value) in sorted(found.items())]
+        values: list[Any] = []
+        done = 0
+        for start, (end, value) in sorted(found.items()):
+            if start >= done:
+                values.append(value)
+                done = end
+        return values
 
     def number(self, text: str) -> int:
         """Reads digits, a number word of the language, or Chinese numerals."""
@@ -118,16 +125,23 @@ class Table:
         for meaning, keyed in self._meanings.items():
             for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items():
                 for template in chain.from_iterable(map(_alternatives, templates)):
-                    whole = self._expand(_folded_pattern(template), named=meaning not in WORDS)
+                    whole = self._expand(self._around(meaning, template), named=meaning not in WORDS)
                     try:
                         found.append((meaning, str(key), re.compile(self._bounded(whole))))
                     except re.error as error:
                         raise ValueError(f"{meaning}: {template}: {error}") from error
         return found
 
+    def _around(self, meaning: str, template: str) -> str:
+        """Returns a pattern with the small words that may stand before and behind it."""
+        before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
+        return _folded_pattern(f"{before}(?:{template}){behind}")
+
     def _bounded(self, pattern: str) -> str:
-        edge = r"\w" if self.spaced else r"\d"
-        return rf"(?<!{edge})(?<!\d[.:/,-])(?:{pattern})(?!{edge}|[:/]\d|[.,]\d)"
+        if self.spaced:
+            return rf"(?<!\w)(?<!\d[.:/,-])(?:{pattern})(?!\w|[:/]\d|[.,]\d)"
+        # Where words aren't spaced, only a number has edges.
+        return rf"(?:(?!\d)|(?<!\d)(?<!\d[.:/,-]))(?:{pattern})(?:(?<!\d)|(?!\d|[:/]\d|[.,]\d))"
 
     @cache  # noqa: B019 - tables live as long as the process
     def _values(self, name: str) -> list[tuple[Any, re.Pattern[str]]]:
@@ -210,7 +224,7 @@ def _folded(char: str) -> str:
     if len(plain) != 1:
         return char
     base = unicodedata.normalize("NFD", plain)[0]
-    return {"’": "'", "`": "'", "–": "-", "—": "-", "　": " ", "\n": " ", "~": "~"}.get(
+    return {"’": "'", "`": "'", "–": "-", "—": "-", "　": " ", "〜": "~", "\n": " ", "~": "~"}.get(
         base if base.isascii() else plain, base if base.isascii() else plain
     )
 

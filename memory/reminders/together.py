@@ -238,6 +238,8 @@ class _Pieces:
             raise Doubt("vague")  # every month, but on which day?
         if every.frequency == "WEEKLY":
             return Every("WEEKLY", every.interval, (("BYDAY", DAYS[day.day.weekday()]),)), day.day
+        if day.kind == "weekday":
+            raise Doubt("vague")  # every month on a Monday, but on which?
         if every.frequency == "MONTHLY":
             return Every("MONTHLY", every.interval, month_day(day.day.day)), day.day
         return Every("YEARLY", every.interval, yearly(day.day).by), day.day
