@@ -7,7 +7,7 @@ piece that names what doesn't exist (31 February, 25:00) says so instead of bein
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -43,11 +43,12 @@ class PartOfDay:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day. One with a `weekday` names no more than that; a `rolled` one named no year; a `near` one is exact."""
+    """A day, and the kind of words that named it; it `begins` a repetition if they say so ("from Monday")."""
 
     day: date
     kind: str
     part: Part | None = None
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,14 @@ class Reader:
         if meaning == "length":
             return None
         try:
-            return getattr(self, f"_read_{meaning}")(key, match)  # type: ignore[no-any-return]
+            value: Value | None = getattr(self, f"_read_{meaning}")(key, match)
         except NotATime:
             return None
         except (ValueError, OverflowError):
             return Word("impossible")
+        if isinstance(value, Day) and self._table.text("begins").search(match.group()):
+            return replace(value, begins=True)
+        return value
 
     # Times of day.
 
@@ -241,6 +245,9 @@ class Reader:
     def _read_month_end(self, key: str, match: re.Match[str]) -> Day:
         if key.startswith("year"):
             return Day(date(self._today.year + int(key.removeprefix("year") or 0), 12, 31), "date")
+        if key == "named":
+            month = self._table.value("month", match["month"]) if "month" in match.groupdict() else self._number(match["mo"])
+            return Day(month_at(date(self._today.year + (month < self._today.month), month, 1), 0)[1], "date")
         if key.startswith("first"):
             return Day(month_at(self._today, int(key.split()[1]))[0], "date")
         return Day(month_at(self._today, int(key))[1], "date")
@@ -461,7 +468,9 @@ def _best(found: list[Piece]) -> list[Piece]:
     for piece in ordered:
         before = max(index for index, end in enumerate(ends) if end <= piece.start)
         covered, fewer, pieces = best[before]
-        taken = (covered + piece.end - piece.start, fewer - 1, [*pieces, piece])
+        # An hour says more than a part of the day in the same words ("at noon").
+        cost = 3 if isinstance(piece.value, PartOfDay) else 2
+        taken = (covered + piece.end - piece.start, fewer - cost, [*pieces, piece])
         best.append(max(taken, best[-1], key=lambda choice: choice[:2]))
         ends.append(piece.end)
     return best[-1][2]

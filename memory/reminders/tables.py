@@ -25,9 +25,9 @@ from memory.dates import number_zh
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
-#: Meanings that name a day and may stand for it in another pattern.
+#: Meanings that name a day and may stand for it in another pattern, the more exact first.
 DATES: Final = (
-    "near", "weekday", "week_day", "date", "month_day", "month_step_day", "month_end", "holiday", "weekend", "day_ahead",
+    "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday", "month_day",
 )  # fmt: skip
 #: Meanings whose slots aren't read one by one.
 WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
@@ -190,9 +190,10 @@ class Table:
         templates: list[str] = []
         for meaning in meanings:
             keyed = self._meanings.get(meaning, [])
-            for group in keyed.values() if isinstance(keyed, dict) else [keyed]:
-                templates += group
-        templates.sort(key=len, reverse=True)
+            # Longer patterns first, and what has a plain key last: of alternatives the first that fits is taken.
+            groups = sorted(keyed.items(), key=lambda group: not group[0]) if isinstance(keyed, dict) else [("", keyed)]
+            for _, group in groups:
+                templates += sorted(group, key=len, reverse=True)
         return "|".join(
             f"(?:{re.sub(r'[(][?]P<[a-z_0-9]+>', '(?:', self._expand(_folded_pattern(text)))})" for text in templates
         )
