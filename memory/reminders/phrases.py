@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
-from memory.reminders.pieces import Piece, Reader, Word
+from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, Reader, Word
 from memory.reminders.readings import Reading, Unclear
 from memory.reminders.tables import LANGUAGES, Table, fold, table
 from memory.reminders.together import together
@@ -34,12 +34,12 @@ def is_request(text: str, *, language: str) -> bool:
 
 def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
     """Reads a request for a reminder; returns None for a text that is none. `now` is aware and local."""
-    readings: list[Reading | Unclear] = []
+    readings = []
     for code in _languages(text, language):
         folded, words = fold(text), table(code)
         if request := _request(folded, words):
             readings.append(_read(text, folded, words, request, now))
-    return _clearest(readings)
+    return _most_explained(readings)
 
 
 def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
@@ -47,12 +47,12 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
 
     What else the text says is `what`, so "friday 4pm submit timesheet" can be read too.
     """
-    readings: list[Reading | Unclear] = []
+    readings = []
     for code in _languages(text, language):
         folded, words = fold(text), table(code)
         alone = words.alone(folded.strip())
         readings.append(_read(text if alone is None else alone, alone or folded, words, _request(folded, words), now))
-    found = _clearest(readings)
+    found = _most_explained(readings)
     return None if isinstance(found, Unclear) and found.reason == "none" else found
 
 
@@ -68,13 +68,9 @@ def _languages(text: str, language: str) -> Iterator[str]:
     yield from dict.fromkeys([*found, "en"])
 
 
-def _clearest(readings: list[Reading | Unclear]) -> Reading | Unclear | None:
-    """Returns the first that names a time, or the first that tried to."""
-    for reading in readings:
-        if isinstance(reading, Reading):
-            return reading
-    tried = [reading for reading in readings if reading.reason != "none"] if readings else []  # type: ignore[union-attr]
-    return (tried or readings or [None])[0]
+def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | Unclear | None:
+    """Returns the reading that explains the most of the text: a time of which a language knows only half is no time."""
+    return max(readings, key=lambda explained: explained[0])[1] if readings else None
 
 
 def _request(folded: str, words: Table) -> list[tuple[int, int]]:
@@ -95,22 +91,32 @@ def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
     return groups or [match.span()]
 
 
-def _read(text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime) -> Reading | Unclear:
+def _read(
+    text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
+) -> tuple[int, Reading | Unclear]:
+    """Returns how many characters the language explains, and its reading."""
     reader = Reader(words, now.date(), month_first=_is_month_first(now.tzinfo))
     pieces = reader.pieces(_without(folded, request))
-    firm = [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason == "vague")]
-    used = firm if firm and not all(isinstance(piece.value, Word) for piece in firm) else pieces
-    what = _what(text, words, [*request, *((piece.start, piece.end) for piece in used)])
+    used = _meant(pieces)
+    spans = [*request, *((piece.start, piece.end) for piece in used)]
+    what = _what(text, words, spans)
+    explained = sum(end - start for start, end in request) + sum(piece.end - piece.start for piece in pieces)
     found = together([piece.value for piece in used], now, twelve=words.twelve)
     if isinstance(found, str):
-        return Unclear(what=what, reason=found)
-    if words.text("leftover").search(_without(folded, _taken(used, request))):
-        return Unclear(what=what, reason="vague")
-    return Reading(what=what, first=found.first, rule=found.rule, until=found.until, hour_given=found.hour_given)
+        return explained, Unclear(what=what, reason=found)
+    if words.text("leftover").search(_without(folded, spans)):
+        return explained, Unclear(what=what, reason="vague")
+    time = Reading(what=what, first=found.first, rule=found.rule, until=found.until, hour_given=found.hour_given)
+    return explained, time
 
 
-def _taken(used: list[Piece], request: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [*request, *((piece.start, piece.end) for piece in used)]
+def _meant(pieces: list[Piece]) -> list[Piece]:
+    """Returns the pieces without vague words that stand beside a time: they belong to what to be reminded of."""
+    known = {type(piece.value) for piece in pieces}
+    idle = {"soon"} if known - {Word, PartOfDay} else set()
+    if known & {Day, Every, Ahead}:
+        idle.add("period")
+    return [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason in idle)]
 
 
 def _without(folded: str, spans: list[tuple[int, int]]) -> str:

@@ -7,7 +7,7 @@ piece that names what doesn't exist (31 February, 25:00) says so instead of bein
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -20,6 +20,10 @@ from memory.reminders.rules import DAYS
 from memory.reminders.tables import DATES, Table
 
 Part: TypeAlias = str
+
+
+class NotATime(Exception):
+    """The words only look like a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +43,20 @@ class PartOfDay:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day. One with a `weekday` names no more than that; a `rolled` one named no year; a `near` one is exact."""
+    """A day, and the kind of words that named it; it `begins` a repetition if they say so ("from Monday")."""
 
     day: date
     kind: str
     part: Part | None = None
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length of time: so many units, one after another. A month and a half has two."""
+    """A length of time; a `short` one has hours and minutes only and is exact."""
 
     steps: relativedelta
     short: bool
-    unit: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,11 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that names no time that can be set: `past`, `vague` or `impossible`."""
+    """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
+
+    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside a
+    day.
+    """
 
     reason: str
 
@@ -115,7 +122,7 @@ _FIXED_HOLIDAYS: Final = {
     "christmas_eve": (12, 24), "christmas": (12, 25), "boxing": (12, 26), "new_year": (1, 1), "new_years_eve": (12, 31),
     "valentine": (2, 14), "halloween": (10, 31), "epiphany": (1, 6), "labour": (5, 1), "all_saints": (11, 1),
     "nikolaus": (12, 6), "bastille": (7, 14), "national_cn": (10, 1), "unity_de": (10, 3), "children_cn": (6, 1),
-    "singles": (11, 11), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
+    "singles": (11, 11), "teachers_cn": (9, 10), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
 }  # fmt: skip
 _EASTER: Final = {"easter": 0, "good_friday": -2, "easter_monday": 1, "ascension": 39, "pentecost": 49}
 
@@ -143,11 +150,14 @@ class Reader:
         if meaning == "length":
             return None
         try:
-            return getattr(self, f"_read_{meaning}")(key, match)  # type: ignore[no-any-return]
+            value: Value | None = getattr(self, f"_read_{meaning}")(key, match)
         except NotATime:
             return None
         except (ValueError, OverflowError):
             return Word("impossible")
+        if isinstance(value, Day) and self._table.text("begins").search(match.group()):
+            return replace(value, begins=True)
+        return value
 
     # Times of day.
 
@@ -161,16 +171,12 @@ class Reader:
         total = hour * 60 + int(shift[1]) + {"-m": -minute, "+m": minute, None: minute}[shift[2]]
         half = self._half(groups.get("ampm"))
         written = match.group()
-        if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and not 1 <= hour <= 12):
+        if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and hour > 12):
             raise ValueError("no such time of day")
         if half:
-            return Clock(
-                total % 720 + (720 if half == "pm" else 0)
-                if hour == 12
-                else (total + (720 if half == "pm" else 0)) % 1440
-            )
+            return Clock((total % 720 + (720 if half == "pm" else 0)) % 1440)
         sure = re.search(r"\b0\d", written) or hour > 12 or not hour or groups.get("sure") is not None
-        return Clock(total % 1440 if total != 1440 else 1440, bare=not sure)
+        return Clock(total % 1440 if total != 1440 else total, bare=not sure)
 
     def _half(self, text: str | None) -> str | None:
         return self._table.value("ampm", text) if text else None  # type: ignore[no-any-return]
@@ -239,6 +245,9 @@ class Reader:
     def _read_month_end(self, key: str, match: re.Match[str]) -> Day:
         if key.startswith("year"):
             return Day(date(self._today.year + int(key.removeprefix("year") or 0), 12, 31), "date")
+        if key == "named":
+            month = self._table.value("month", match["month"]) if "month" in match.groupdict() else self._number(match["mo"])
+            return Day(month_at(date(self._today.year + (month < self._today.month), month, 1), 0)[1], "date")
         if key.startswith("first"):
             return Day(month_at(self._today, int(key.split()[1]))[0], "date")
         return Day(month_at(self._today, int(key))[1], "date")
@@ -329,10 +338,18 @@ class Reader:
         return Until(self._date(match["date"]))
 
     def _read_for(self, key: str, match: re.Match[str]) -> For:
-        return For(self._length(match["length"]))
+        if match.groupdict().get("length"):
+            return For(self._length(match["length"]))
+        return For(_length(self._number(match["n"]), self._table.value("unit", match["unit"])))
 
     def _read_past(self, key: str, match: re.Match[str]) -> Word:
         return Word("past")
+
+    def _read_soon(self, key: str, match: re.Match[str]) -> Word:
+        return Word("soon")
+
+    def _read_period(self, key: str, match: re.Match[str]) -> Word:
+        return Word("period")
 
     def _read_vague(self, key: str, match: re.Match[str]) -> Word:
         return Word("vague")
@@ -386,23 +403,18 @@ class Reader:
 
     def _one_length(self, key: str, match: re.Match[str]) -> Length:
         groups = match.groupdict()
-        unit = key.split()[1] if " " in key else self._table.value("unit", groups["unit"])
-        key = key.split()[0] if key else key
+        if key == "hours and minutes":
+            return _length(self._number(groups["n"]) * 60 + self._number(groups["n2"]), "minute")
+        key, _, unit = key.partition(" ")
+        unit = unit or self._table.value("unit", groups["unit"])
+        count = self._number(groups.get("n") or ("0" if key in _MINUTES else "1"))
         if key in _MINUTES or key == ".5":
-            whole = self._number(groups.get("n") or "1") if key == ".5" else 0
-            if unit == "hour":
-                return _length(whole * 60 + _MINUTES.get(key, 30), "minute")
-            return _half_length(whole, unit)
-        count = self._number(groups["n"]) if groups.get("n") else 1
+            return _broken(count, _MINUTES.get(key, 30), unit)
         first = _length(count, unit)
         if key != "and":
             return first
-        second = _length(self._number(groups["n2"]), groups["unit2"] and self._table.value("unit", groups["unit2"]))
-        return Length(first.steps + second.steps, first.short and second.short, first.unit, first.count)
-
-
-class NotATime(Exception):
-    """The words only look like a time."""
+        second = _length(self._number(groups["n2"]), self._table.value("unit", groups["unit2"]))
+        return Length(first.steps + second.steps, first.short and second.short)
 
 
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
@@ -424,15 +436,17 @@ def yearly(day: date) -> Every:
 def _length(count: int, unit: str) -> Length:
     name, factor = {"fortnight": ("week", 2), "quarter": ("month", 3)}.get(unit, (unit, 1))
     amounts: dict[str, Any] = {f"{name}s": count * factor}
-    return Length(relativedelta(**amounts), name in ("minute", "hour"), name, count * factor)
+    return Length(relativedelta(**amounts), name in {"minute", "hour"})
 
 
-def _half_length(whole: int, unit: str) -> Length:
-    smaller = {"day": ("hour", 24), "year": ("month", 12), "month": ("day", 30), "minute": ("minute", 1)}.get(unit)
-    if smaller is None or (unit == "minute"):
+def _broken(whole: int, sixtieths: int, unit: str) -> Length:
+    """Returns so many units and a broken part of one; there is no half week."""
+    name, count = {"hour": ("minute", 60), "day": ("hour", 24), "month": ("day", 30), "year": ("month", 12)}.get(
+        unit, ("", 0)
+    )
+    if not count:
         raise NotATime
-    name, count = smaller
-    return _length(whole * count + count // 2, name)
+    return _length(whole * count + count * sixtieths // 60, name)
 
 
 def _holiday(name: str, year: int) -> date:
@@ -454,7 +468,9 @@ def _best(found: list[Piece]) -> list[Piece]:
     for piece in ordered:
         before = max(index for index, end in enumerate(ends) if end <= piece.start)
         covered, fewer, pieces = best[before]
-        taken = (covered + piece.end - piece.start, fewer - 1, [*pieces, piece])
+        # An hour says more than a part of the day in the same words ("at noon").
+        cost = 3 if isinstance(piece.value, PartOfDay) else 2
+        taken = (covered + piece.end - piece.start, fewer - cost, [*pieces, piece])
         best.append(max(taken, best[-1], key=lambda choice: choice[:2]))
         ends.append(piece.end)
     return best[-1][2]

@@ -1,7 +1,8 @@
 """What a language says for times: its table of words and patterns, and where those stand in a text.
 
 A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
-regular expressions in which `{unit}` is any word for a unit and `{weekday2}` a second weekday. `{date}` and
+regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of the words
+of that list, which belongs to `weekday`. `{date}` and
 `{length}` are anything that the table reads as a date or a length of time.
 
 Invariants: pure. `fold` keeps the length of a text, so that what is found can be cut from the text as it was written.
@@ -12,8 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import resources
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -22,12 +25,12 @@ from memory.dates import number_zh
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
-#: Meanings that name a day and may stand for it in another pattern.
+#: Meanings that name a day and may stand for it in another pattern, the more exact first.
 DATES: Final = (
-    "near", "weekday", "week_day", "date", "month_day", "month_step_day", "month_end", "holiday", "weekend", "day_ahead",
+    "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday", "month_day",
 )  # fmt: skip
-#: Meanings of which no more is read than that they are there.
-WORDS: Final = ("past", "vague")
+#: Meanings whose slots aren't read one by one.
+WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Words that are numbers wherever they stand, by the slot's name.
@@ -51,6 +54,7 @@ class Table:
         self._words: dict[str, Any] = data["words"]
         self._meanings: dict[str, Any] = data["meanings"]
         self._texts: dict[str, str] = data["texts"]
+        self._affixes: dict[str, tuple[str, str]] = data.get("affixes", {})
 
     def find(self, text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
         """Yields every place of `text` (folded) that a pattern fits: its meaning, the meaning's key, the match."""
@@ -78,7 +82,13 @@ class Table:
             for match in pattern.finditer(text):
                 if match.end() > found.get(match.start(), (0, None))[0]:
                     found[match.start()] = match.end(), value
-        return [value for _, (_, value) in sorted(found.items())]
+        values: list[Any] = []
+        done = 0
+        for start, (end, value) in sorted(found.items()):
+            if start >= done:
+                values.append(value)
+                done = end
+        return values
 
     def number(self, text: str) -> int:
         """Reads digits, a number word of the language, or Chinese numerals."""
@@ -86,7 +96,10 @@ class Table:
             return int(digits.group())
         if not self.spaced and re.fullmatch(_NUMERALS, text):
             return number_zh(text)
-        return int(self.value("n", text))
+        for name in ("n", "h", "m", "d"):
+            with suppress(ValueError):
+                return int(self.value(name, text))
+        raise ValueError(f"not a number: {text!r}")
 
     def alone(self, text: str) -> str | None:
         """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
@@ -111,28 +124,35 @@ class Table:
         found = []
         for meaning, keyed in self._meanings.items():
             for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items():
-                for template in templates:
+                for template in chain.from_iterable(map(_alternatives, templates)):
+                    whole = self._expand(self._around(meaning, template), named=meaning not in WORDS)
                     try:
-                        found.append(
-                            (
-                                meaning,
-                                str(key),
-                                re.compile(
-                                    self._bounded(self._expand(_folded_pattern(template), named=meaning not in WORDS))
-                                ),
-                            )
-                        )
+                        found.append((meaning, str(key), re.compile(self._bounded(whole))))
                     except re.error as error:
                         raise ValueError(f"{meaning}: {template}: {error}") from error
         return found
 
+    def _around(self, meaning: str, template: str) -> str:
+        """Returns a pattern with the small words that may stand before and behind it."""
+        before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
+        return _folded_pattern(f"{before}(?:{template}){behind}")
+
     def _bounded(self, pattern: str) -> str:
-        edge = r"\w" if self.spaced else r"\d"
-        return rf"(?<!{edge})(?<!\d[.:/,-])(?:{pattern})(?!{edge}|[:/]\d|[.,]\d)"
+        if self.spaced:
+            return rf"(?<!\w)(?<!\d[.:/,-])(?:{pattern})(?!\w|[:/]\d|[.,]\d)"
+        # Where words aren't spaced, only a number has edges.
+        return rf"(?:(?!\d)|(?<!\d)(?<!\d[.:/,-]))(?:{pattern})(?:(?<!\d)|(?!\d|[:/]\d|[.,]\d))"
 
     @cache  # noqa: B019 - tables live as long as the process
     def _values(self, name: str) -> list[tuple[Any, re.Pattern[str]]]:
-        return [(value, re.compile(_folded_pattern(words))) for value, words in self._words[name].items()]
+        edge = r"\w" if self.spaced else r"\d"
+        return [
+            (value, re.compile(rf"(?<!{edge})(?:{_folded_pattern(words)})(?!{edge})"))
+            for listed in self._words
+            if listed == name or listed.startswith(f"{name}_")
+            if isinstance(self._words[listed], dict)
+            for value, words in self._words[listed].items()
+        ]
 
     def _expand(self, template: str, *, named: bool = False) -> str:
         def slot(match: re.Match[str]) -> str:
@@ -140,7 +160,7 @@ class Table:
             inner = self._slot(name)
             if isinstance(self._words.get(name), str):
                 return f"(?:{inner})"
-            return f"(?P<{name}{again}>{inner})" if named else f"(?:{inner})"
+            return f"(?P<{name.partition('_')[0]}{again}>{inner})" if named else f"(?:{inner})"
 
         return _SLOT.sub(slot, template)
 
@@ -155,24 +175,25 @@ class Table:
         words = self._words[name]
         if isinstance(words, str):
             return self._expand(_folded_pattern(words))
-        return self._alternatives(words.values())
+        return self._any_word(words.values())
 
     def _number_slot(self, name: str) -> str:
         own = self._words.get(name, self._words["n"] if name in ("h", "m", "d") else {})
         digits = _DIGITS[name] + (_folded_pattern(self._texts.get("ordinal_suffix", "")) if name == "d" else "")
         words = [digits] if self.spaced or name == "y" or name == "mm" else [digits, _NUMERALS]
-        return "|".join([*words, *([self._alternatives(own.values())] if own else [])])
+        return "|".join([*words, *([self._any_word(own.values())] if own else [])])
 
-    def _alternatives(self, words: Any) -> str:
+    def _any_word(self, words: Any) -> str:
         return "|".join(sorted((_folded_pattern(word) for word in words), key=len, reverse=True))
 
     def _any_of(self, meanings: tuple[str, ...]) -> str:
         templates: list[str] = []
         for meaning in meanings:
             keyed = self._meanings.get(meaning, [])
-            for group in keyed.values() if isinstance(keyed, dict) else [keyed]:
-                templates += group
-        templates.sort(key=len, reverse=True)
+            # Longer patterns first, and what has a plain key last: of alternatives the first that fits is taken.
+            groups = sorted(keyed.items(), key=lambda group: not group[0]) if isinstance(keyed, dict) else [("", keyed)]
+            for _, group in groups:
+                templates += sorted(group, key=len, reverse=True)
         return "|".join(
             f"(?:{re.sub(r'[(][?]P<[a-z_0-9]+>', '(?:', self._expand(_folded_pattern(text)))})" for text in templates
         )
@@ -181,6 +202,17 @@ class Table:
 def fold(text: str) -> str:
     """Returns `text` in lower case, in simplified characters, without accents on Latin letters; as long as before."""
     return simplified("".join(map(_folded, text)))
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yields the patterns that stand beside each other in one, so that each may use the same slot."""
+    depth, start = 0, 0
+    for at, char in enumerate(pattern):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "|" and not depth:
+            yield pattern[start:at]
+            start = at + 1
+    yield pattern[start:]
 
 
 def _folded_pattern(pattern: str) -> str:
@@ -193,7 +225,7 @@ def _folded(char: str) -> str:
     if len(plain) != 1:
         return char
     base = unicodedata.normalize("NFD", plain)[0]
-    return {"’": "'", "`": "'", "–": "-", "—": "-", "　": " ", "\n": " ", "~": "~"}.get(
+    return {"’": "'", "`": "'", "–": "-", "—": "-", "　": " ", "〜": "~", "\n": " ", "~": "~"}.get(
         base if base.isascii() else plain, base if base.isascii() else plain
     )
 

@@ -28,6 +28,10 @@ from memory.reminders.readings import Reason
 from memory.reminders.rules import CLOSEST, DAYS, HORIZON, RRULE, following
 
 _HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
+#: Between which hours a part of the day can lie; those after 24 are of the next day.
+_SPANS: Final = {
+    "dawn": (0, 9), "morning": (0, 12), "noon": (10, 15), "afternoon": (12, 20), "evening": (15, 24), "night": (15, 30),
+}  # fmt: skip
 _NINE: Final = 9 * 60
 _DAY: Final = 24 * 60
 _SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
@@ -178,7 +182,11 @@ class _Pieces:
     def _clock_minutes(self, clock: Clock, *, spoken_day: bool) -> list[int]:
         minutes = clock.minutes
         if self._part:
-            return [_in_part(minutes, self._part)] if clock.bare or minutes == 0 else [minutes]
+            meant = _in_part(minutes, self._part) if clock.bare or minutes == 0 else minutes
+            first, last = _SPANS[self._part]
+            if not first * 60 <= meant <= last * 60:
+                raise Doubt("vague")
+            return [meant]
         if clock.bare and self._twelve and 60 <= minutes < 8 * 60:
             return [time for time in (minutes, minutes + 720) if 7 * 60 <= time <= 22 * 60]
         if clock.bare and spoken_day and minutes < 720:
@@ -224,6 +232,8 @@ class _Pieces:
         first = following(f"{RRULE}FREQ={every.frequency}{tail}", after=begin, first=begin)
         if first is None:
             raise Doubt("impossible")
+        if start and not self._days[0].begins and first.date() != start:
+            raise Doubt("vague")
         interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
         return Time(first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks))
 
@@ -238,6 +248,8 @@ class _Pieces:
             raise Doubt("vague")  # every month, but on which day?
         if every.frequency == "WEEKLY":
             return Every("WEEKLY", every.interval, (("BYDAY", DAYS[day.day.weekday()]),)), day.day
+        if day.kind == "weekday":
+            raise Doubt("vague")  # every month on a Monday, but on which?
         if every.frequency == "MONTHLY":
             return Every("MONTHLY", every.interval, month_day(day.day.day)), day.day
         return Every("YEARLY", every.interval, yearly(day.day).by), day.day
