@@ -18,13 +18,13 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 #: `BESIDE`.
 FLOORS = (
     ("service",),
-    ("people",),
+    ("people", "reminders"),
     ("chat", "jobs", "transfer"),
     ("forgetting",),
     ("learn",),
     ("recall",),
     ("context", "profile"),
-    ("store", "reminders"),
+    ("store",),
     ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "errors", "runtime"),
 )
 #: Files that may use a room beside theirs, and which.

@@ -269,7 +269,7 @@ def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: in
 
 async def _list(call: Call, page: int) -> None:
     """Shows one page of the reminders that can be reached from here, each with a button that cancels it."""
-    every = await call.memory.reminders.every(call.context)
+    every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
     if not every:
         await call.say(call.texts("remind.none"))
         return

@@ -113,40 +113,38 @@ class Dispatch:
     async def _said(self, waiting: Waiting) -> bool:
         """Handles a typed message. Returns False for ordinary talk."""
         inbound, memory = waiting.heard.inbound, waiting.store.memory
-        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
         typed = table.given(inbound)
-        question = None if typed is not None else await memory.question(where, who)
-        served = self._roster.agents[waiting.agent]
-        own = not (inbound.attachments or inbound.forwarded)
-        asked = plain.requested(inbound.text, modelless=served.offline) if own and typed is None else None
-        coded = typed is None and code_in(inbound.text) is not None
-        replied = own and typed is None and await self._replies_to_reminder(inbound, memory)
-        written = written_in(inbound.text, served.spec.language)
-        wished = own and typed is None and served.offline and asks_reminder(inbound.text, language=written)
-        if typed is None and question is None and asked is None and not (coded or replied or wished):
-            return False
-        if coded and await table.bare_code(await self._call(waiting)):
-            return True
-        taken = await self._typed_answer(waiting, question) if question is not None else None
-        if question is not None and taken is None:
-            # The question whether to link accounts comes unprompted, whatever the person is talking about.
-            if question.purpose != LINK:
-                await memory.cancel(question)
-            question = None
         if typed is not None:
             await table.run(await self._call(waiting, arguments=typed[1]), typed[0])
             return True
-        if question is not None and taken is not None:
+        if code_in(inbound.text) is not None and await table.bare_code(await self._call(waiting)):
+            return True
+        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
+        question = await memory.question(where, who)
+        if question is not None and (taken := await self._typed_answer(waiting, question)) is not None:
             await table.answer(await self._call(waiting), question, taken)
             return True
+        # The question whether to link accounts comes unprompted, whatever the person is talking about.
+        if question is not None and question.purpose != LINK:
+            await memory.cancel(question)
+        return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
+
+    async def _asked_plainly(self, waiting: Waiting) -> bool:
+        """Does what a message asks for in plain words; returns False if it is ordinary talk.
+
+        Reminders are read here only for an agent without a model: a model has a tool for them.
+        """
+        inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
+        asked = plain.requested(inbound.text, modelless=served.offline)
+        replied = await self._replies_to_reminder(inbound, waiting.store.memory)
+        written = written_in(inbound.text, served.spec.language)
+        wished = served.offline and asks_reminder(inbound.text, language=written)
         if asked is None and not (replied or wished):
             return False
         call = await self._call(waiting)
         # What is asked in plain words is answered in their language, as in a turn.
         call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
-        if replied and await reminders.replied(call):
-            return True
-        if wished and await reminders.wished(call):
+        if (replied and await reminders.replied(call)) or (wished and await reminders.wished(call)):
             return True
         return asked is not None and await plain.offer(call, asked)
 

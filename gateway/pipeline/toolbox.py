@@ -106,8 +106,8 @@ class RemindersArguments(BaseModel):
 class Toolbox:
     """The tools of one turn, for the agent of this name.
 
-    `asked` collects the questions that must reach the person with the reply, and `told_back` the reminders to be said back.
-    `harmless` takes addresses that carry data out of a text of the model's.
+    `asked` collects the questions that must reach the person with the reply, `told_back` the reminders to be said back
+    with it. `harmless` takes addresses that carry data out of a text of the model's.
     """
 
     memory: Service
@@ -257,7 +257,8 @@ class Toolbox:
     async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
         if arguments.action == "list":
             every = await self.memory.reminders.every(self.turn.context)
-            return "\n".join(self._due(one) for one in every) or "There are no reminders here."
+            lines = [self._due(one) for one in every if one.next_at is not None]
+            return "\n".join(lines) or "There are no reminders here."
         due = self._named_time(arguments) if arguments.action in ("set", "change") else None
         number = await self._numbered(n, i, arguments, due)
         if number is None:

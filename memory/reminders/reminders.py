@@ -168,10 +168,6 @@ class Reminders:
         """Returns whose a reminder is, and the session in which it is to be shown."""
         return await self._database.read(lambda reader: _whose(reader, reminder))
 
-    async def drop(self, reminder: Reminder) -> None:
-        """Deletes a reminder that must not be shown, because its person may not speak any more."""
-        await self._database.write(lambda tx: reminders.drop(tx, [reminder.id]))
-
     async def fire(self, reminder: Reminder, show: Callable[[Firing], Sequence[Part]]) -> str | None:
         """Queues what `show` returns for a reminder whose time has come, and moves it on, as one transaction.
 
