@@ -209,13 +209,28 @@ async def answering(
         ),
         now=now,
     )
-    clocks = [ReminderClock(store, channels, access=access, now=now) for store in parts.roster.each_store]
+    clocks = [
+        ReminderClock(
+            store,
+            channels,
+            access=access,
+            answer=router.begin_task,
+            tokens_per_day=config.agents[agent].background.tokens_per_day,
+            now=now,
+        )
+        for agent, store in _first_agents(parts.roster)
+    ]
     try:
         await router.take_up()
         async with reminding(clocks):
             yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
+
+
+def _first_agents(roster: Roster) -> list[tuple[str, Store]]:
+    """Returns each store with the name of its first agent."""
+    return list({id(store): (name, store) for name, store in reversed(roster.stores.items())}.values())
 
 
 def rules(config: Config) -> dict[str, Rules]:

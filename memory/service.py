@@ -82,13 +82,14 @@ from memory.store.entities import Entity
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
 from memory.store.lineage import Source
+from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
-from memory.store.reminders import Due, Reminder
+from memory.store.reminders import Due, Reminder, ReminderKind
 from memory.store.usage import Spent, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
@@ -97,14 +98,15 @@ from memory.transfer.transfers import Transfer
 
 __all__ = [
     "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS",
-    "TIERS", "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context",
-    "Draft", "Due", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters",
-    "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage",
-    "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "Reminding", "Revision",
-    "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status", "StoreHealth",
-    "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why", "asks_reminder",
-    "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
+    "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget",
+    "Context", "Draft", "Due", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName",
+    "Filters", "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking",
+    "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party",
+    "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
+    "Reminding", "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent",
+    "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who",
+    "Why", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares",
+    "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

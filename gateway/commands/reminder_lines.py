@@ -69,7 +69,12 @@ def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> s
 
 def set_back(texts: Texts, reminder: Reminder, now: int) -> str:
     """Returns what was understood, said back."""
-    return texts("remind.set", n=reminder.number, when=due(texts, reminder, now), text=reminder.text)
+    return texts("remind.set", n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
+
+
+def words(texts: Texts, reminder: Reminder) -> str:
+    """Returns the words of a reminder, of a task as such."""
+    return texts("remind.task", text=reminder.text) if reminder.kind == "task" else reminder.text
 
 
 def shown(firing: Firing) -> str:
@@ -84,6 +89,11 @@ def shown(firing: Firing) -> str:
     at, now = local(firing.at, reminder.zone), local(firing.now, reminder.zone)
     due_at = f"{at:%H:%M}" if at.date() == now.date() else when(texts, firing.at, reminder.zone, firing.now)
     return f"{said}\n{texts('remind.late', when=due_at)}"
+
+
+def switched_off(task: Reminder) -> str:
+    """Returns the message that a task was switched off."""
+    return texts_of(task)("remind.task.off", n=task.number, text=task.text)
 
 
 def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:

@@ -17,11 +17,22 @@ from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
 from memory.errors import NotFound, TooManyReminders
-from memory.service import LONGEST_REMINDER, MOST_REMINDERS, Due, Edits, Question, Reading, Reminder, Unclear, due_of
+from memory.service import (
+    LONGEST_REMINDER,
+    MOST_REMINDERS,
+    Due,
+    Edits,
+    Question,
+    Reading,
+    Reminder,
+    ReminderKind,
+    Unclear,
+    due_of,
+)
 
 USAGE: Final = (
     "/remind [<text with a time>|cancel <n>|change <n> <time>|snooze <n> [time]|done <n>|private <text>"
-    "|cron <rule> <text>]"
+    "|task <text with a time>|cron <rule> <text>]"
 )
 #: The purpose of the question for the time of a reminder, and the choice that a typed time stands for.
 WHEN: Final = "remind_when"
@@ -36,6 +47,7 @@ _CHANGE: Final = re.compile(r"(cancel|change|snooze|done)\s+#?(\d{1,6})\b\s*([\s
 _LIST: Final = re.compile(r"list(?:\s+(\d{1,3}))?", re.IGNORECASE)
 _CRON: Final = re.compile(r"cron\s+((?:\S+\s+){5})([\s\S]+)", re.IGNORECASE)
 _PRIVATE: Final = re.compile(r"private\s+([\s\S]+)", re.IGNORECASE)
+_TASK: Final = re.compile(r"task\s+([\s\S]+)", re.IGNORECASE)
 _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{{1,5}}))?")
 
 
@@ -48,6 +60,8 @@ async def remind(call: Call) -> None:
         await _change(call, changed[1].lower(), int(changed[2]), changed[3].strip())
     elif (exact := _CRON.fullmatch(said)) is not None:
         await _set_by_rule(call, exact[1].strip(), exact[2].strip())
+    elif (task := _TASK.fullmatch(said)) is not None:
+        await _set_task(call, task[1])
     elif (alone := _PRIVATE.fullmatch(said)) is not None:
         await _set(call, alone[1], private=True)
     else:
@@ -164,6 +178,21 @@ async def _set(call: Call, said: str, *, private: bool = False) -> None:
     await requested(call, reading, private=private)
 
 
+async def _set_task(call: Call, said: str) -> None:
+    """Sets a task, which the agent answers at its time. Nothing is asked back: a task waits for no person."""
+    reading = call.memory.reminders.read_bare(call.context, said, language=call.texts.language)
+    if call.agent.offline:
+        await call.say(call.texts("remind.task.no_model"))
+    elif isinstance(reading, Unclear):
+        await call.say(call.texts(f"remind.time.{reading.reason}"))
+    elif not reading.what.strip():
+        await call.say(call.texts("remind.what"))
+    elif len(reading.what) > LONGEST_REMINDER:
+        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    else:
+        await _add(call, reading.what, due_of(reading), kind="task")
+
+
 async def _set_by_rule(call: Call, rule: str, text: str) -> None:
     try:
         due = call.memory.reminders.by_rule(call.context, rule)
@@ -178,11 +207,16 @@ async def _set_by_rule(call: Call, rule: str, text: str) -> None:
         await _add(call, text, due)
 
 
-async def _add(call: Call, text: str, due: Due, *, private: bool = False) -> None:
+async def _add(call: Call, text: str, due: Due, *, private: bool = False, kind: ReminderKind = "reminder") -> None:
     def act(edits: Edits) -> str | Asking:
         try:
             made = edits.reminding.add(
-                text, due, language=call.texts.language, asked_ref=call.inbound.message_id or None, private=private
+                text,
+                due,
+                language=call.texts.language,
+                asked_ref=call.inbound.message_id or None,
+                private=private,
+                kind=kind,
             )
         except TooManyReminders:
             return call.texts("remind.full", most=MOST_REMINDERS)
@@ -219,7 +253,7 @@ def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> As
 def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
     """Returns what was read, said back, with a button that takes it back."""
     at = reminder_lines.due(call.texts, reminder, edits.reminding.now)
-    text = call.texts(key, n=reminder.number, when=at, text=reminder.text)
+    text = call.texts(key, n=reminder.number, when=at, text=reminder_lines.words(call.texts, reminder))
     return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
 
 
@@ -288,4 +322,6 @@ async def _list(call: Call, page: int) -> None:
 
 def _line(call: Call, reminder: Reminder, now: int) -> str:
     at = reminder_lines.due(call.texts, reminder, now)
-    return call.texts("remind.line", n=reminder.number, when=at, text=excerpt(reminder.text, _LINE))
+    return call.texts(
+        "remind.line", n=reminder.number, when=at, text=excerpt(reminder_lines.words(call.texts, reminder), _LINE)
+    )

@@ -11,7 +11,7 @@ from memory.service import Edits, Status, Used
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
-_TALK = frozenset({"chat", "extract"})
+_TALK = frozenset({"chat", "extract", "task"})
 #: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
 #: Words that end a task when typed after the command, in either language.

@@ -71,6 +71,8 @@ def given(inbound: Inbound) -> tuple[str, str] | None:
 
     A forwarded command does not count: somebody else typed it, if anybody did.
     """
+    if inbound.task is not None:
+        return None
     if inbound.pressed is not None:
         return parse(inbound.pressed.removeprefix(RUN)) if inbound.pressed.startswith(RUN) else None
     return None if inbound.forwarded else parse(inbound.text)

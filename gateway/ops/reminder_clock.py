@@ -14,31 +14,45 @@ from typing import Final
 
 import structlog
 
-from channels.base import Channel, Place
+from channels.base import Channel, Inbound, Place
 from gateway.commands import reminder_lines
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
 from memory.errors import StorageError
-from memory.service import Access, Firing, Part, Reminder
+from memory.service import TASK_BOT, Access, Firing, InboxRow, Part, Reminder
 
 log = structlog.get_logger(__name__)
 
 #: Seconds after which the clock looks by itself, and those after which it tries a store again that has failed.
 _LOOKS: Final = 60.0
 _AGAIN: Final = 30.0
+#: What the model is told of a task.
+_TASK: Final = "(Scheduled task. If there is nothing to tell, answer just NOTHING.) {}"
 
 
 class ReminderClock:
     """Shows the reminders of one store when they are due. `work` is its main loop."""
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], *, access: Access, now: Callable[[], int]
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        *,
+        access: Access,
+        answer: Callable[[Store, InboxRow], None],
+        tokens_per_day: int | None,
+        now: Callable[[], int],
     ) -> None:
-        """`access` knows who was shut out in chats; `now` gives milliseconds UTC."""
+        """`access` knows who was shut out in chats; `answer` has a task answered; `now` gives milliseconds UTC.
+
+        Tasks are left out once an agent's work in the background has taken `tokens_per_day` on a day.
+        """
         self._store = store
         self._reminders = store.memory.reminders
         self._channels = channels
         self._access = access
+        self._answer = answer
+        self._tokens_per_day = tokens_per_day
         self._now = now
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -72,9 +86,43 @@ class ReminderClock:
             buttons = reminder_lines.shown_buttons(firing.reminder)
             return pieces(channel, reminder_lines.shown(firing), buttons=buttons)
 
+        if reminder.kind == "task" and allowed:
+            await self._begin_task(reminder)
+            return
         session_key = await self._reminders.fire(reminder, show)
         if session_key is not None:
             self._store.delivery.wake(session_key)
+
+    async def _begin_task(self, reminder: Reminder) -> None:
+        """Has a task answered. Where today's tokens are used up, it is left out until its next time."""
+
+        def message(firing: Firing) -> str:
+            place = Place.from_session_key(firing.session.key)
+            return Inbound(
+                channel=place.channel,
+                platform=firing.whose.platform,
+                bot_id=TASK_BOT,
+                update_key=f"{firing.reminder.id}:{firing.at}",
+                chat=place.chat,
+                chat_kind="private" if firing.session.private else "group",
+                author_id=firing.whose.user_id,
+                author_name=firing.whose.name,
+                message_id="",
+                text=_TASK.format(firing.reminder.text),
+                sent_at=firing.now,
+                thread=place.thread,
+                reply_to=firing.reminder.asked_ref,
+                language=firing.reminder.language,
+                task=firing.reminder.id,
+            ).to_json()
+
+        if not await self._reminders.may_spend(reminder, self._tokens_per_day):
+            log.warning("task.left_out", reminder=reminder.id, because="today's tokens are used up")
+            await self._reminders.fire(reminder, lambda _: ())
+            return
+        row = await self._reminders.begin_task(reminder, message)
+        if row is not None:
+            self._answer(self._store, row)
 
     async def _may_read(self, reminder: Reminder) -> bool:
         """Returns whether nobody has shut out the reminder's person, or the group where it is to be shown."""

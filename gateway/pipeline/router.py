@@ -100,6 +100,10 @@ class Router:
             for row in rows:
                 self._queue_row(store, row)
 
+    def begin_task(self, store: Store, row: InboxRow) -> None:
+        """Has a task whose time has come answered, in its turn among the messages of its session."""
+        self._queue_row(store, row)
+
     # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:
@@ -359,7 +363,7 @@ class Router:
         """Answers a command or an answer to a question by its handler, and other words by a turn."""
         first = batch[0]
         inbound = first.heard.inbound
-        if first.turn_id is None and await self._dispatch.answered(first):
+        if first.turn_id is None and inbound.task is None and await self._dispatch.answered(first):
             if len(batch) > 1:
                 await self._answer_said(store, served, batch[1:], texts)
             return

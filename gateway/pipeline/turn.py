@@ -56,6 +56,8 @@ _LONGEST_PARTIAL = 8_000
 #: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
 #: asked than the search does.
 _LATELY = 400
+#: The answers to a task that has nothing to tell. They are not shown.
+_NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
 #: The tools of an agent that remembers nothing.
 _WITHOUT_MEMORY = frozenset({"now", "reminders"})
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
@@ -170,7 +172,16 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
+        task = heard[-1].inbound.task
+        if task is not None and (outcome.error is not None or _is_nothing(outcome)):
+            outcome = replace(outcome, pieces=())
         await self._memory.turns.finish(turn, view, outcome)
+        if task is not None:
+            await self._memory.reminders.end_task(
+                task,
+                failed=outcome.error is not None,
+                told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
+            )
 
     def was_stopped(self, session_key: str) -> bool:
         """Returns whether the person stopped the session's turn. Reports each stop only once."""
@@ -201,7 +212,8 @@ class TurnRunner:
         place = heard[0].inbound.place
         secret = any(one.original is not None for one in heard)
         appends = channel is not None and channel.capabilities.stream == "append"
-        if channel is None or not channel.reachable(place) or (appends and secret):
+        task = heard[0].inbound.task is not None  # it may have nothing to say
+        if channel is None or not channel.reachable(place) or (appends and secret) or task:
             yield None
         elif appends:
 
@@ -269,9 +281,9 @@ class TurnRunner:
                 text=text,
                 tokens=self._count_tokens(text),
                 said_at=one.inbound.sent_at,
-                platform_ref=one.inbound.message_id,
+                platform_ref=one.inbound.message_id or None,
                 reply_to=one.inbound.reply_to,
-                learn=served.spec.memory.enabled and not one.inbound.forwarded,
+                learn=served.spec.memory.enabled and not one.inbound.forwarded and one.inbound.task is None,
                 recall=served.spec.memory.enabled,
             )
             for one, text in zip(heard, words, strict=True)
@@ -402,10 +414,16 @@ class _GivenUp(Exception):
     """Raised when a turn has ended the process too often."""
 
 
+def _is_nothing(outcome: Outcome) -> bool:
+    """Returns whether the answer to a task says that there is nothing to tell."""
+    said = outcome.utterances[-1].text.strip(' \n.!*_`"“”。！').casefold() if outcome.utterances else ""
+    return said in _NOTHING
+
+
 def _reply_to(heard: Sequence[Heard]) -> str | None:
     """Returns the id of the message that an answer in a group points to; None in private."""
     last = heard[-1].inbound
-    return last.message_id if last.chat_kind == "group" else None
+    return (last.message_id or last.reply_to) if last.chat_kind == "group" else None
 
 
 class _Course:

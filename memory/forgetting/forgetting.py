@@ -77,8 +77,8 @@ class Receipt:
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
     `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
     `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay.
-    Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until` (milliseconds
-    UTC; None if there are none).
+    Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until`
+    (milliseconds UTC; None if there are none).
     """
 
     what: What

@@ -20,10 +20,10 @@ from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew
 from memory.reminders import phrases, rules
 from memory.reminders.phrases import Reading, Unclear
-from memory.store import chats, mailbox, people, reminders, scopes
+from memory.store import chats, extractions, mailbox, people, reminders, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import Outgoing, Part
+from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
 from memory.store.reminders import Due, Reminder
 
@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 #: Milliseconds after which a reminder is shown as late.
 _LATE_MS: Final = 120_000
+#: Failures in a row after which a task is switched off.
+_FAILURES: Final = 3
 #: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
 _BACK: Final = (timedelta(hours=2), timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=370))
 
@@ -182,11 +184,59 @@ class Reminders:
             reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
             parts = [replace(part, reminder_id=still.id) for part in show(firing)]
             self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
-            later = still.snoozed_to if still.snoozed_to is not None and still.snoozed_to > now else None
-            reminders.shown(tx, still.id, due_at=firing.next_at, snoozed_to=later, now=now)
+            _move_on(tx, still, firing)
             return firing.session.key
 
         return await self._database.write(act)
+
+    async def begin_task(self, reminder: Reminder, message: Callable[[Firing], str]) -> InboxRow | None:
+        """Takes in a task whose time has come, as the message that `message` returns, and moves it on.
+
+        That is one transaction. Returns None if the task is not due any more.
+        """
+
+        def act(tx: Transaction) -> InboxRow | None:
+            now, still = self._now(), reminders.of_id(tx, reminder.id)
+            if still is None or still.next_at is None or still.next_at > now:
+                return None
+            firing = _firing(tx, still, now)
+            key, payload = firing.session.key, message(firing)
+            inbox_id = mailbox.receive(
+                tx,
+                platform=firing.whose.platform,
+                bot_id=mailbox.TASK,
+                update_key=f"{still.id}:{firing.at}",
+                session_key=key,
+                payload=payload,
+                now=now,
+            )
+            _move_on(tx, still, firing)
+            return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
+
+        return await self._database.write(act)
+
+    async def end_task(self, reminder_id: int, *, failed: bool, told: Callable[[Reminder], Sequence[Part]]) -> None:
+        """Notes how a task's turn has ended. One that fails too often in a row is switched off, and `told` is shown."""
+
+        def act(tx: Transaction) -> None:
+            task = reminders.of_id(tx, reminder_id)
+            if task is None or reminders.end_task(tx, reminder_id, failed=failed) < _FAILURES:
+                return
+            reminders.shown(tx, task.id, due_at=None, snoozed_to=None, now=self._now())
+            _, session = _whose(tx, task)
+            parts = [replace(part, reminder_id=task.id) for part in told(task)]
+            self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts, kind="notice"))
+
+        await self._database.write(act)
+
+    async def may_spend(self, reminder: Reminder, limit: int | None) -> bool:
+        """Returns whether the agent's work in the background has tokens left of `limit` for this day."""
+        if limit is None:
+            return True
+        today = datetime.fromtimestamp(self._now() / 1000, ZoneInfo(reminder.zone))
+        midnight = _ms(today.replace(hour=0, minute=0, second=0, microsecond=0))
+        spent = await self._database.read(lambda r: extractions.spent_since(r, reminder.agent_id, midnight))
+        return spent < limit
 
     def _local(self, context: Context) -> datetime:
         return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))
@@ -206,6 +256,11 @@ def due(first: datetime, *, rule: str | None = None, until: date | None = None) 
 def due_of(reading: Reading) -> Due:
     """Returns when what was read is due."""
     return due(reading.first, rule=reading.rule, until=reading.until)
+
+
+def _move_on(tx: Transaction, reminder: Reminder, firing: Firing) -> None:
+    later = reminder.snoozed_to if reminder.snoozed_to is not None and reminder.snoozed_to > firing.now else None
+    reminders.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=later, now=firing.now)
 
 
 def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:

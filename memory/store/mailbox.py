@@ -11,9 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from memory.store import attachments, erasure
 from memory.store.database import Reader, Row, Transaction
+
+
+#: Stands in place of the bot's id in the inbox rows of tasks, which no platform has delivered.
+TASK: Final = "task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +126,11 @@ def receive(
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
     return None if row is None else int(row["id"])
+
+
+def is_task(reader: Reader, inbox_id: int) -> bool:
+    """Returns whether an inbox row is a task whose time has come, and no message."""
+    return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
 
 
 def unanswered(reader: Reader) -> list[InboxRow]:

@@ -112,8 +112,8 @@ def add(tx: Transaction, session: Session, within: Reach, wanted: NewReminder, *
 def set_due(tx: Transaction, reminder_id: int, due: Due) -> Reminder:
     """Sets when a reminder is due, in the place of what was set before."""
     tx.run(
-        "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null"
-        " where id = ?",
+        "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null,"
+        " failures = 0 where id = ?",
         (due.first, due.zone, due.rule, due.until, due.at, reminder_id),
     )
     return _of_id(tx, reminder_id)
@@ -133,9 +133,12 @@ def shown(tx: Transaction, reminder_id: int, *, due_at: int | None, snoozed_to: 
     )
 
 
-def count_failures(tx: Transaction, reminder_id: int, failures: int) -> None:
-    """Notes how often a task has failed in a row."""
-    tx.run("update reminders set failures = ? where id = ?", (failures, reminder_id))
+def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
+    """Notes whether a task's turn has failed. Returns how often it failed in a row."""
+    return tx.number(
+        "update reminders set failures = iif(?, failures + 1, 0) where id = ? returning failures as n",
+        (int(failed), reminder_id),
+    )
 
 
 def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
