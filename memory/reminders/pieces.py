@@ -414,11 +414,7 @@ class Reader:
         count = self._number(groups.get("n") or ("0" if key in _MINUTES else "1"))
         if key in _MINUTES or key == ".5":
             return _broken(count, _MINUTES.get(key, 30), unit)
-        first = _length(count, unit)
-        if key != "and":
-            return first
-        second = _length(self._number(groups["n2"]), self._table.value("unit", groups["unit2"]))
-        return Length(first.steps + second.steps, first.short and second.short)
+        return _length(count, unit)
 
 
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
