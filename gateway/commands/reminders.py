@@ -20,12 +20,12 @@ from memory.errors import NotFound, TooManyReminders
 from memory.service import (
     LONGEST_REMINDER,
     MOST_REMINDERS,
-    Due,
     Edits,
     Question,
     Reading,
     Reminder,
     ReminderKind,
+    ReminderTimes,
     Unclear,
     due_of,
 )
@@ -207,7 +207,9 @@ async def _set_by_rule(call: Call, rule: str, text: str) -> None:
         await _add(call, text, due)
 
 
-async def _add(call: Call, text: str, due: Due, *, private: bool = False, kind: ReminderKind = "reminder") -> None:
+async def _add(
+    call: Call, text: str, due: ReminderTimes, *, private: bool = False, kind: ReminderKind = "reminder"
+) -> None:
     def act(edits: Edits) -> str | Asking:
         try:
             made = edits.reminding.add(

@@ -21,7 +21,6 @@ from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
 from memory.service import (
     LISTED,
     LONGEST_REMINDER,
-    Due,
     Edits,
     Entity,
     FilterName,
@@ -30,6 +29,7 @@ from memory.service import (
     Memory,
     Reading,
     Reminder,
+    ReminderTimes,
     Selection,
     Service,
     Turn,
@@ -268,7 +268,7 @@ class Toolbox:
         self.told_back.append(made)
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 
-    async def _numbered(self, n: int, i: int, arguments: RemindersArguments, due: Due | None) -> int | None:
+    async def _numbered(self, n: int, i: int, arguments: RemindersArguments, due: ReminderTimes | None) -> int | None:
         """Does what is asked and returns the number of the reminder; None for one that was cancelled."""
 
         def act(edits: Edits) -> str:
@@ -291,7 +291,7 @@ class Toolbox:
             raise ToolError(str(exc)) from exc
         return int(result) if result else None
 
-    def _named_time(self, arguments: RemindersArguments) -> Due:
+    def _named_time(self, arguments: RemindersArguments) -> ReminderTimes:
         """Returns when a reminder is to come. Tells the model if that can't be read surely."""
         if arguments.action == "set" and not arguments.text.strip():
             raise ToolError("Say what to remind the person of.")

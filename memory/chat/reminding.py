@@ -12,7 +12,7 @@ from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.store import reminders
 from memory.store.database import Transaction
-from memory.store.reminders import Due, NewReminder, Reminder, ReminderKind
+from memory.store.reminders import NewReminder, Reminder, ReminderKind, ReminderTimes
 
 #: The longest text of a reminder, in characters.
 LONGEST: Final = 500
@@ -48,7 +48,7 @@ class Reminding:
     def add(
         self,
         text: str,
-        due: Due | None,
+        due: ReminderTimes | None,
         *,
         language: str,
         asked_ref: str | None = None,
@@ -72,7 +72,7 @@ class Reminding:
         made = reminders.add(self._tx, self._context.session, self._reach, wanted, now=self.now)
         return made if due is None else reminders.set_due(self._tx, made.id, due)
 
-    def change(self, reminder: Reminder, due: Due) -> Reminder:
+    def change(self, reminder: Reminder, due: ReminderTimes) -> Reminder:
         """Gives a reminder another time, in the place of the one it had."""
         return reminders.set_due(self._tx, reminder.id, due)
 

@@ -233,7 +233,7 @@ def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> lis
                 return reminders.of_reach(reader, within)
             every = reminders.of_chat(reader, asker.session.chat_id)
         case "me":
-            return reminders.of_reach(reader, reminders.Reach(identities(reader, asker), None))
+            return reminders.of_reach(reader, reminders.ReminderReach(identities(reader, asker), None))
     return [one for one in every if asker.may_all or one.identity_id in asker.selves]
 
 

@@ -25,7 +25,7 @@ from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
-from memory.store.reminders import Due, Reminder
+from memory.store.reminders import Reminder, ReminderTimes
 
 __all__ = ["Firing", "Reading", "Reminders", "Unclear"]
 
@@ -109,7 +109,7 @@ class Reminders:
             return Unclear(what="", reason="vague")
         return Reading(what="", first=moment, rule=None, until=None, hour_given=True)
 
-    def retimed(self, reminder: Reminder, reading: Reading) -> Due:
+    def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
         """Returns when a reminder is due after a time was named for it.
 
         One that repeats goes on as it did, at the new hour, if no more than an hour of the next day was named.
@@ -128,7 +128,7 @@ class Reminders:
         until = date.fromisoformat(reminder.until) if reminder.until else None
         return due_of(reading) if following is None else due(following, rule=rule, until=until)
 
-    def by_rule(self, context: Context, rule: str) -> Due | None:
+    def by_rule(self, context: Context, rule: str) -> ReminderTimes | None:
         """Returns when a rule that was typed is due; None if never. Raises `ValueError`, which says what is wrong."""
         parsed, now = rules.parse_rule(rule), self._local(context)
         first = rules.following(parsed, after=now, first=now.replace(second=0, microsecond=0))
@@ -242,9 +242,9 @@ class Reminders:
         return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))
 
 
-def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> Due:
+def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> ReminderTimes:
     """Returns when a reminder is due that begins at `first`, an aware time in the person's zone."""
-    return Due(
+    return ReminderTimes(
         first=first.replace(tzinfo=None).isoformat(timespec="seconds"),
         zone=str(first.tzinfo),
         at=_ms(first),
@@ -253,7 +253,7 @@ def due(first: datetime, *, rule: str | None = None, until: date | None = None) 
     )
 
 
-def due_of(reading: Reading) -> Due:
+def due_of(reading: Reading) -> ReminderTimes:
     """Returns when what was read is due."""
     return due(reading.first, rule=reading.rule, until=reading.until)
 

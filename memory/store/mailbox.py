@@ -16,7 +16,6 @@ from typing import Final
 from memory.store import attachments, erasure
 from memory.store.database import Reader, Row, Transaction
 
-
 #: Stands in place of the bot's id in the inbox rows of tasks, which no platform has delivered.
 TASK: Final = "task"
 

@@ -1,6 +1,6 @@
 """Reminders: words of a person that are shown, or a task that is answered, at a time.
 
-Invariants: A reminder belongs to the identity that asked for it. `Reach` is the only way to somebody's reminders: in
+Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to somebody's reminders: in
 private all of a person's, in a group those that the person asked for in that very place. A row is deleted when it is
 done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock in `zone`.
 """
@@ -22,7 +22,7 @@ MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class ReminderTimes:
     """When a reminder is due: first at `first` (local wall clock, ISO 8601) in `zone`, which is `at` in UTC.
 
     `rule` says how it repeats, and `until` is its last local day; both are empty where there is none.
@@ -82,19 +82,19 @@ class Reminder:
         return min((at for at in (self.due_at, self.snoozed_to) if at is not None), default=None)
 
 
-class Reach(NamedTuple):
+class ReminderReach(NamedTuple):
     """The reminders that somebody can reach: those of `identities`, in a group only those of the place `session_id`."""
 
     identities: Sequence[int]
     session_id: int | None
 
 
-def reach(scope: Scope, session: Session) -> Reach:
+def reach(scope: Scope, session: Session) -> ReminderReach:
     """Returns what the speaker of a scope can reach in a session."""
-    return Reach(scope.speakers, None if scope.private else session.id)
+    return ReminderReach(scope.speakers, None if scope.private else session.id)
 
 
-def add(tx: Transaction, session: Session, within: Reach, wanted: NewReminder, *, now: int) -> Reminder:
+def add(tx: Transaction, session: Session, within: ReminderReach, wanted: NewReminder, *, now: int) -> Reminder:
     """Adds a reminder without a time, under the smallest number that is free among the person's."""
     taken = {one.number for one in of_reach(tx, within._replace(session_id=None))}
     number = next(n for n in range(1, len(taken) + 2) if n not in taken)
@@ -109,7 +109,7 @@ def add(tx: Transaction, session: Session, within: Reach, wanted: NewReminder, *
     return _of_id(tx, reminder_id)
 
 
-def set_due(tx: Transaction, reminder_id: int, due: Due) -> Reminder:
+def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
     """Sets when a reminder is due, in the place of what was set before."""
     tx.run(
         "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null,"
@@ -175,7 +175,7 @@ def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
     return None if row is None else _reminder(row)
 
 
-def of_reach(reader: Reader, within: Reach) -> list[Reminder]:
+def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
     """Returns all reminders within reach, the next first, then those without a next time."""
     rows = reader.all(
         f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"

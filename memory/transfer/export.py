@@ -49,7 +49,11 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
     said = [_message(row, numbers[row["id"]], scope) for row in messages]
     of = _of(reader, scope, shared=shared)
     # A group's reminders belong to the people who asked for them.
-    held = reminders.of_reach(reader, reminders.Reach(scope.speakers, None)) if scope.private and not shared else []
+    held = (
+        reminders.of_reach(reader, reminders.ReminderReach(scope.speakers, None))
+        if scope.private and not shared
+        else []
+    )
     due = [_reminder(one) for one in held if one.first]
     return Exported(
         data=remora.write(of=of, exported_at=now, memories=memories, messages=said, reminders=due),

@@ -75,7 +75,7 @@ class RemindersWorld(TelegramWorld):
     async def press(self, *, most: int, old: bool = False) -> int:
         """People press so many of the buttons "show again" whose reminder stands nowhere; returns how many."""
         state = await self.platform.state()
-        chats, (_, _, came) = self.read(state), await self._stands()
+        chats, (said, _, came) = self.read(state), await self._stands()
         pressed = 0
         for chat, message_id, data, _ in chats.offers:
             with self._autopsy() as database:
@@ -83,7 +83,7 @@ class RemindersWorld(TelegramWorld):
                     "select text from outbox where id = ? and state = 'unknown'", (data.rpartition(":")[2],)
                 ).fetchone()
             thing = _THING.search(found[0]) if found is not None else None
-            is_shown = thing is not None and found[0].startswith("⏰") and came[thing[0]]
+            is_shown = thing is not None and (came if found[0].startswith("⏰") else said)[thing[0]]
             if pressed == most or thing is None or is_shown:
                 continue
             await self.click(message_id, data, chat=chat, user=chat)

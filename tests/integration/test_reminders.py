@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import NotFound, TooManyReminders
-from memory.service import MOST_REMINDERS, Context, Due, Firing, Part, Reminder, Selection, Service
+from memory.service import MOST_REMINDERS, Context, Firing, Part, Reminder, ReminderTimes, Selection, Service
 from memory.store import reminders
 from memory.transfer import backups
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
@@ -26,11 +26,11 @@ def ms(text: str, zone: str = BERLIN) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000)
 
 
-def on(text: str, rule: str = "", zone: str = BERLIN) -> Due:
-    return Due(first=text, zone=zone, at=ms(text, zone), rule=rule)
+def on(text: str, rule: str = "", zone: str = BERLIN) -> ReminderTimes:
+    return ReminderTimes(first=text, zone=zone, at=ms(text, zone), rule=rule)
 
 
-async def asked(memory: Service, context: Context, text: str, due: Due, *, private: bool = False) -> Reminder:
+async def asked(memory: Service, context: Context, text: str, due: ReminderTimes, *, private: bool = False) -> Reminder:
     return await act(memory, context, lambda e: e.reminding.add(text, due, language="en", private=private))
 
 
@@ -82,7 +82,7 @@ async def test_of_the_missed_times_only_the_latest_is_shown(memory: Service, ada
 
 async def test_a_repetition_ends_with_its_last_day(memory: Service, ada: Context, clock: Clock) -> None:
     """Until Friday means that nothing comes on Saturday."""
-    due = Due(
+    due = ReminderTimes(
         first="2026-11-23T09:00", zone="UTC", at=ms("2026-11-23T09:00", "UTC"), until="2026-11-24",
         rule="RRULE:FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
     )  # fmt: skip
@@ -204,7 +204,9 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
     clock.set(NOON + DAY + MINUTE)
     await fired(memory, clock)
     await memory.housekeeping.tidy()
-    every = await memory.database.read(lambda r: reminders.of_reach(r, reminders.Reach((ada.speaker.id,), None)))
+    every = await memory.database.read(
+        lambda r: reminders.of_reach(r, reminders.ReminderReach((ada.speaker.id,), None))
+    )
     assert [one.text for one in every] == ["shown"]
     clock.move(days=31)
     await memory.housekeeping.tidy()
