@@ -89,7 +89,7 @@ from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
-from memory.store.reminders import ReminderTimes, Reminder, ReminderKind
+from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
 from memory.store.usage import Spent, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
@@ -99,14 +99,14 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "RELATIONS",
     "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget",
-    "Context", "Draft", "ReminderTimes", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName",
-    "Filters", "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking",
-    "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party",
-    "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
-    "Reminding", "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent",
-    "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who",
-    "Why", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares",
-    "to_forget",
+    "Context", "Draft", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters",
+    "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage",
+    "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
+    "ReminderTimes", "Reminding", "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown",
+    "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
+    "Where", "Who", "Why", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms",
+    "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -1,8 +1,9 @@
 """Reminders: words of a person that are shown, or a task that is answered, at a time.
 
-Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to somebody's reminders: in
-private all of a person's, in a group those that the person asked for in that very place. A row is deleted when it is
-done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock in `zone`.
+Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to somebody's
+reminders: in private all of a person's, in a group those that the person asked for in that very place. A row is deleted
+when it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock
+in `zone`.
 """
 
 from __future__ import annotations
