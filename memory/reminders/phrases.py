@@ -80,9 +80,14 @@ def _request(folded: str, words: Table) -> list[tuple[int, int]]:
     if found := words.text("request").search(folded):
         return _spans(found)
     weak = words.text("request_weak").search(folded)
-    if weak and any(True for _ in words.find(_without(folded, _spans(weak)))):
+    if weak and any(_is_moment(meaning) for meaning, _, _ in words.find(_without(folded, _spans(weak)))):
         return _spans(weak)
     return []
+
+
+def _is_moment(meaning: str) -> bool:
+    """Tells whether words name when to speak, and not only the day that a question is about."""
+    return meaning in {"clock", "fixed", "in"} or meaning.startswith("every")
 
 
 def _spans(match: re.Match[str]) -> list[tuple[int, int]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from dateutil.easter import easter
@@ -246,7 +245,11 @@ class Reader:
         if key.startswith("year"):
             return Day(date(self._today.year + int(key.removeprefix("year") or 0), 12, 31), "date")
         if key == "named":
-            month = self._table.value("month", match["month"]) if "month" in match.groupdict() else self._number(match["mo"])
+            month = (
+                self._table.value("month", match["month"])
+                if "month" in match.groupdict()
+                else self._number(match["mo"])
+            )
             return Day(month_at(date(self._today.year + (month < self._today.month), month, 1), 0)[1], "date")
         if key.startswith("first"):
             return Day(month_at(self._today, int(key.split()[1]))[0], "date")
