@@ -50,8 +50,10 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
     readings = []
     for code in _languages(text, language):
         folded, words = fold(text), table(code)
-        alone = words.alone(folded.strip())
-        readings.append(_read(text if alone is None else alone, alone or folded, words, _request(folded, words), now))
+        if (alone := words.alone(folded.strip())) is not None:
+            readings.append((len(text), _read(alone, alone, words, [], now)[1]))
+        else:
+            readings.append(_read(text, folded, words, _request(folded, words), now))
     found = _most_explained(readings)
     return None if isinstance(found, Unclear) and found.reason == "none" else found
 

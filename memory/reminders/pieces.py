@@ -93,8 +93,8 @@ class For:
 class Word:
     """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
 
-    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside a
-    day.
+    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside
+    a day.
     """
 
     reason: str

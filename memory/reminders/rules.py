@@ -56,6 +56,7 @@ def parse_rule(text: str) -> str:
     if "FREQ=" in line:
         rule = RRULE + line.removeprefix(RRULE).strip().rstrip(";")
         _check_parts(_parts(rule))
+        rule = re.sub(r"(UNTIL=\d{8})(?=;|$)", r"\1T235959", rule)  # the whole last day, as people mean it
     else:
         rule = CRON + line.removeprefix(CRON).strip()
         _cron_fields(rule)

@@ -83,6 +83,7 @@ def test_nothing_comes_before_the_first_time() -> None:
 def test_a_rule_ends_with_its_count_or_its_last_day() -> None:
     first = datetime(2026, 6, 8, 9, tzinfo=BERLIN)
     assert times("RRULE:FREQ=DAILY;COUNT=3", first, 9) == ["2026-06-09 09:00", "2026-06-10 09:00"]
+    assert times(parse_rule("FREQ=DAILY;UNTIL=20260610"), first, 9) == ["2026-06-09 09:00", "2026-06-10 09:00"]
     assert times("RRULE:FREQ=HOURLY;COUNT=3", first, 9) == ["2026-06-08 10:00", "2026-06-08 11:00"]
     assert times("RRULE:FREQ=HOURLY;INTERVAL=9;UNTIL=20260608", first, 9) == ["2026-06-08 18:00"]
 
