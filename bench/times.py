@@ -1,8 +1,8 @@
 """Measures how surely requests for reminders are read: right, asked back, or set to a wrong time.
 
 Invariants: a line is right if its first time, the two after it and its last day are those of the label, or if it is
-asked back where the label asks. A text without a request for a reminder is read as the argument of /remind. No clock, no
-randomness.
+asked back where the label asks. A text without a request for a reminder is read as a time with what it is for. No
+clock, no randomness.
 
     python -m bench.times FILE…             the figures by language
     python -m bench.times FILE… --json      one JSON object

@@ -94,7 +94,7 @@ class ReminderClock:
             self._store.delivery.wake(session_key)
 
     async def _begin_task(self, reminder: Reminder) -> None:
-        """Has a task answered. Where today's tokens are used up, it is left out until its next time."""
+        """Has a task answered. Where today's tokens are used up, it is put off."""
 
         def message(firing: Firing) -> str:
             place = Place.from_session_key(firing.session.key)
@@ -117,8 +117,8 @@ class ReminderClock:
             ).to_json()
 
         if not await self._reminders.may_spend(reminder, self._tokens_per_day):
-            log.warning("task.left_out", reminder=reminder.id, because="today's tokens are used up")
-            await self._reminders.fire(reminder, lambda _: ())
+            log.warning("task.put_off", reminder=reminder.id, because="today's tokens are used up")
+            await self._reminders.put_off(reminder)
             return
         row = await self._reminders.begin_task(reminder, message)
         if row is not None:

@@ -50,8 +50,10 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
     readings = []
     for code in _languages(text, language):
         folded, words = fold(text), table(code)
-        alone = words.alone(folded.strip())
-        readings.append(_read(text if alone is None else alone, alone or folded, words, _request(folded, words), now))
+        if (alone := words.alone(folded.strip())) is not None:
+            readings.append((len(text), _read(alone, alone, words, [], now)[1]))
+        else:
+            readings.append(_read(text, folded, words, _request(folded, words), now))
     found = _most_explained(readings)
     return None if isinstance(found, Unclear) and found.reason == "none" else found
 
@@ -80,9 +82,14 @@ def _request(folded: str, words: Table) -> list[tuple[int, int]]:
     if found := words.text("request").search(folded):
         return _spans(found)
     weak = words.text("request_weak").search(folded)
-    if weak and any(True for _ in words.find(_without(folded, _spans(weak)))):
+    if weak and any(_is_moment(meaning) for meaning, _, _ in words.find(_without(folded, _spans(weak)))):
         return _spans(weak)
     return []
+
+
+def _is_moment(meaning: str) -> bool:
+    """Tells whether words name when to speak, and not only the day that a question is about."""
+    return meaning in {"clock", "fixed", "in"} or meaning.startswith("every")
 
 
 def _spans(match: re.Match[str]) -> list[tuple[int, int]]:

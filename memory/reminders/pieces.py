@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from dateutil.easter import easter
@@ -94,8 +93,8 @@ class For:
 class Word:
     """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
 
-    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside a
-    day.
+    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside
+    a day.
     """
 
     reason: str

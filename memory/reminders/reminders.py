@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 #: Milliseconds after which a reminder is shown as late.
 _LATE_MS: Final = 120_000
+#: Milliseconds after which a task without another time is tried again.
+_AGAIN_MS: Final = 3_600_000
 #: Failures in a row after which a task is switched off.
 _FAILURES: Final = 3
 #: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
@@ -44,6 +46,10 @@ _BY_DAYS: Final = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
 _ASKING: Final = {
     "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
     "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
+}  # fmt: skip
+#: How a request goes on behind the command, and how it then begins: "/remind me to call mum".
+_ASKING_ON: Final = {
+    "en": ("me ", "remind {}"), "zh": ("我", "提醒{}"), "de": ("mich ", "erinnere {}"), "fr": ("moi ", "rappelle-{}"),
 }  # fmt: skip
 
 
@@ -83,7 +89,9 @@ class Reminders:
         if (at := self.at(context, exact)) is not None:
             return replace(at, what=rest.strip())
         read = phrases.read(text, language=language, now=now)
-        for asking in (_ASKING.get(language, _ASKING["en"]), _ASKING["en"]):
+        for code in (language, "en"):
+            begun, asking = _ASKING_ON.get(code, _ASKING_ON["en"])
+            asking = asking if text.casefold().startswith(begun) else _ASKING.get(code, _ASKING["en"])
             read = read or phrases.read(asking.format(text), language=language, now=now)
         return read or Unclear(what=text, reason="none")
 
@@ -214,6 +222,19 @@ class Reminders:
             return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
 
         return await self._database.write(act)
+
+    async def put_off(self, reminder: Reminder) -> None:
+        """Leaves a task out until its next time; one that has none is tried again an hour later."""
+
+        def act(tx: Transaction) -> None:
+            now, still = self._now(), reminders.of_id(tx, reminder.id)
+            if still is None or still.next_at is None or still.next_at > now:
+                return
+            next_at = _firing(tx, still, now).next_at
+            again = None if next_at is not None else now + _AGAIN_MS
+            reminders.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
+
+        await self._database.write(act)
 
     async def end_task(self, reminder_id: int, *, failed: bool, told: Callable[[Reminder], Sequence[Part]]) -> None:
         """Notes how a task's turn has ended. One that fails too often in a row is switched off, and `told` is shown."""

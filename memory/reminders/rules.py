@@ -1,7 +1,7 @@
 """When a repeated reminder is due: rules of repetition, by RRULE or as a cron line of five fields.
 
-Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and of two
-equal readings the first counts, as for the jobs of the night (`gateway/ops/schedule.py`). "Every two hours" and
+Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and of
+two equal readings the first counts, as for the jobs of the night (`gateway/ops/schedule.py`). "Every two hours" and
 "every ten minutes" are lengths of time instead, which no change of clocks stretches. Nothing here reads a clock.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Final
 
 from dateutil.rrule import DAILY, rrule, rruleset, rrulestr
@@ -48,11 +48,15 @@ _TRIAL = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall clock's reading
 
 
 def parse_rule(text: str) -> str:
-    """Returns a rule that was typed, a cron line of five fields or an RRULE; raises `ValueError` that says what is wrong."""
+    """Returns a rule that was typed, as a cron line of five fields or an RRULE.
+
+    Raises `ValueError` that says what is wrong.
+    """
     line = " ".join(text.upper().split())
     if "FREQ=" in line:
         rule = RRULE + line.removeprefix(RRULE).strip().rstrip(";")
         _check_parts(_parts(rule))
+        rule = re.sub(r"(UNTIL=\d{8})(?=;|$)", r"\1T235959", rule)  # the whole last day, as people mean it
     else:
         rule = CRON + line.removeprefix(CRON).strip()
         _cron_fields(rule)
@@ -88,7 +92,7 @@ def _next_length(parts: dict[str, str], moment: datetime, first: datetime) -> da
 
 
 def _earliest(walls: Iterator[datetime], moment: datetime, zone: tzinfo) -> datetime | None:
-    """Returns the earliest time after `moment`. Where the clock skips, a later reading can come before an earlier one."""
+    """Returns the earliest time after `moment`: where the clock skips, a later reading can come before an earlier."""
     best: datetime | None = None
     for wall in walls:
         if best is not None and wall >= best.replace(tzinfo=None):
@@ -126,7 +130,7 @@ def _parts(rule: str) -> dict[str, str]:
 
 
 def _check_parts(parts: dict[str, str]) -> None:
-    frequency = parts["FREQ"] if "FREQ" in parts else ""
+    frequency = parts.get("FREQ", "")
     if frequency not in _PARTS:
         raise ValueError(f"FREQ={frequency}; it is one of {', '.join(_PARTS)}")
     if strange := sorted(set(parts) - _PARTS[frequency]):
@@ -151,7 +155,7 @@ def _try_out(rule: str) -> None:
         raise ValueError(f"“{rule.partition(':')[2]}” is no rule: {error}") from None
     if not times:
         raise ValueError(f"“{rule.partition(':')[2]}” never comes")
-    if any(later - earlier < CLOSEST for earlier, later in zip(times, times[1:], strict=False)):
+    if any(later - earlier < CLOSEST for earlier, later in pairwise(times)):
         raise ValueError("a reminder may come every 5 minutes at most")
 
 

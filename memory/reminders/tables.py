@@ -1,9 +1,9 @@
 """What a language says for times: its table of words and patterns, and where those stand in a text.
 
 A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
-regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of the words
-of that list, which belongs to `weekday`. `{date}` and
-`{length}` are anything that the table reads as a date or a length of time.
+regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of
+the words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date
+or a length of time.
 
 Invariants: pure. `fold` keeps the length of a text, so that what is found can be cut from the text as it was written.
 """
@@ -27,7 +27,8 @@ from memory.text.simplified import simplified
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
 #: Meanings that name a day and may stand for it in another pattern, the more exact first.
 DATES: Final = (
-    "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday", "month_day",
+    "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday",
+    "month_day",
 )  # fmt: skip
 #: Meanings whose slots aren't read one by one.
 WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
@@ -103,11 +104,15 @@ class Table:
 
     def alone(self, text: str) -> str | None:
         """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
+        spoken = None
         if any(True for _ in self.whole(text, ("length",))):
-            return self._texts["in"].format(text)
+            spoken = self._texts["in"]
         if re.fullmatch(r"\d{1,2}", text):
-            return self._texts["at"].format(text)
-        return None
+            spoken = self._texts["at"]
+        # "18h" is six o'clock to those who write hours so, "2h" two hours.
+        if re.fullmatch(r"(?:[789]|1\d|2[0-4]) ?h", text) and any(True for _ in self.whole(text, ("clock",))):
+            return None
+        return fold(spoken.format(text)) if spoken else None
 
     def text(self, name: str) -> re.Pattern[str]:
         """Returns a pattern by its name: how a request begins, which words are left at an edge."""
@@ -180,7 +185,7 @@ class Table:
     def _number_slot(self, name: str) -> str:
         own = self._words.get(name, self._words["n"] if name in ("h", "m", "d") else {})
         digits = _DIGITS[name] + (_folded_pattern(self._texts.get("ordinal_suffix", "")) if name == "d" else "")
-        words = [digits] if self.spaced or name == "y" or name == "mm" else [digits, _NUMERALS]
+        words = [digits] if self.spaced or name in {"y", "mm"} else [digits, _NUMERALS]
         return "|".join([*words, *([self._any_word(own.values())] if own else [])])
 
     def _any_word(self, words: Any) -> str:

@@ -201,10 +201,7 @@ class _Pieces:
     # Again and again.
 
     def _repeated(self, every: Every) -> Time:
-        if every.frequency in _SHORT:
-            found = self._by_length(every)
-        else:
-            found = self._by_days(every)
+        found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
         return Time(first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given)
 
     def _by_length(self, every: Every) -> Time:

@@ -138,6 +138,7 @@ NOT_READING = {
     "Reminders.whose": "the account and the session of that person, for the clock",
     "Reminders.begin_task": "the row of its own person's task, to be answered where they asked for it",
     "Reminders.end_task": _OWN,
+    "Reminders.put_off": _OWN,
     "Reminders.may_spend": "whether tokens are left",
     "Reminders.fire": "the key of the session in which its own person is shown it",
     "Access.allow": _OWN,
