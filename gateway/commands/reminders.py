@@ -87,17 +87,20 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 
     def act(edits: Edits) -> str | Asking:
-        if taken == "no" or reading is None:
-            edits.settle(question, "no")
-            return call.texts("remind.not_set")
         try:
             asked = edits.reminding.of_id(reminder_id)
         except NotFound:
             return call.texts("remind.gone")
+        if taken == "no" or reading is None:
+            edits.settle(question, "no")
+            if asked.first:  # it keeps the time that it had
+                return _set_back(call, edits, asked, "remind.set")
+            edits.reminding.cancel(asked)
+            return call.texts("remind.not_set")
         if isinstance(reading, Unclear):
             return _when_again(call, edits, asked, reading.reason)
         edits.settle(question, TIME)
-        return _set_back(call, edits, edits.reminding.change(asked, due_of(reading)), "remind.set")
+        return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
 
     await call.do(act)
 
@@ -146,11 +149,13 @@ async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) ->
             return call.texts("remind.gone")
         if isinstance(reading, Unclear):
             return _when_again(call, edits, meant, reading.reason)
-        return _set_back(
-            call, edits, edits.reminding.change(meant, call.memory.reminders.retimed(meant, reading)), "remind.moved"
-        )
+        return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
 
     await call.do(act)
+
+
+def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> Reminder:
+    return edits.reminding.change(reminder, call.memory.reminders.retimed(reminder, reading))
 
 
 async def press(call: Call, data: str) -> bool:
@@ -274,12 +279,7 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         if not isinstance(reading, Reading):
             return _done(call, edits, meant, action, _SNOOZE)
         if action == "change":
-            return _set_back(
-                call,
-                edits,
-                edits.reminding.change(meant, call.memory.reminders.retimed(meant, reading)),
-                "remind.moved",
-            )
+            return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
         if action == "snooze":
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()

@@ -29,7 +29,6 @@ from memory.service import (
     Memory,
     Reading,
     Reminder,
-    ReminderTimes,
     Selection,
     Service,
     Turn,
@@ -259,8 +258,8 @@ class Toolbox:
             every = await self.memory.reminders.every(self.turn.context)
             lines = [self._due(one) for one in every if one.next_at is not None]
             return "\n".join(lines) or "There are no reminders here."
-        due = self._named_time(arguments) if arguments.action in ("set", "change") else None
-        number = await self._numbered(n, i, arguments, due)
+        reading = self._named_time(arguments) if arguments.action in ("set", "change") else None
+        number = await self._numbered(n, i, arguments, reading)
         if number is None:
             return f"Cancelled: reminder {arguments.number}."
         # Said back even if the call already ran before a crash, as the person has not seen it yet.
@@ -268,20 +267,21 @@ class Toolbox:
         self.told_back.append(made)
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 
-    async def _numbered(self, n: int, i: int, arguments: RemindersArguments, due: ReminderTimes | None) -> int | None:
+    async def _numbered(self, n: int, i: int, arguments: RemindersArguments, reading: Reading | None) -> int | None:
         """Does what is asked and returns the number of the reminder; None for one that was cancelled."""
 
         def act(edits: Edits) -> str:
             reminding = edits.reminding
+            due = None if reading is None else due_of(reading)
             if arguments.action == "set":
                 text = self.harmless(arguments.text.strip())
                 ref = self.turn.said[-1].platform_ref
                 return str(reminding.add(text, due, language=self.texts.language, asked_ref=ref).number)
             meant = reminding.numbered(arguments.number)
-            if due is None:
+            if reading is None:
                 reminding.cancel(meant)
                 return ""
-            return str(reminding.change(meant, due).number)
+            return str(reminding.change(meant, self.memory.reminders.retimed(meant, reading)).number)
 
         try:
             result = await self.memory.turns.act(self.turn, n, i, "reminders", act)
@@ -291,8 +291,8 @@ class Toolbox:
             raise ToolError(str(exc)) from exc
         return int(result) if result else None
 
-    def _named_time(self, arguments: RemindersArguments) -> ReminderTimes:
-        """Returns when a reminder is to come. Tells the model if that can't be read surely."""
+    def _named_time(self, arguments: RemindersArguments) -> Reading:
+        """Returns the time that a reminder is to have. Tells the model if that can't be read surely."""
         if arguments.action == "set" and not arguments.text.strip():
             raise ToolError("Say what to remind the person of.")
         reminders, context = self.memory.reminders, self.turn.context
@@ -300,7 +300,7 @@ class Toolbox:
         reading = reminders.at(context, named) or reminders.read_time(context, named, language=self.texts.language)
         if not isinstance(reading, Reading):
             raise ToolError(_UNREAD["none" if reading is None else reading.reason])
-        return due_of(reading)
+        return reading
 
     def _due(self, reminder: Reminder) -> str:
         return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"

@@ -90,6 +90,22 @@ async def test_a_model_is_told_to_ask_for_a_time_that_can_not_be_read(world: Wor
     assert "no reminders" in (await world.say("/remind", author=BOB))[0]
 
 
+async def test_a_change_keeps_the_repetition_and_no_keeps_the_reminder(world: World, model: ScriptedModel) -> None:
+    """Another hour is no other habit; whoever is asked "when?" about a reminder that stands may leave it as it is."""
+    await world.say("/remind every weekday at 8:30 stand-up", author=BOB)
+    model.answers = [calls(("reminders", '{"action": "change", "number": 1, "when": "at 10"}')), "Done."]
+    (answer,) = await world.say("make the stand-up at ten", author=BOB)
+    assert "Monday to Friday, next Monday 23 November, 10:00 UTC: stand-up" in answer
+    assert "time is over" in (await world.say("/remind change 1 yesterday at 9", author=BOB))[0]
+    assert await world.rows("select substr(rule, 1, 17), due_at is not null from reminders") == [
+        ("RRULE:FREQ=WEEKLY", 1)
+    ]
+    asked = await world.say("/remind buy milk", author=BOB)
+    assert asked == ["When shall I remind you: buy milk?"]
+    assert await world.say("no", author=BOB) == ["All right, no reminder."]
+    assert await world.rows("select text from reminders") == [("stand-up",)]
+
+
 async def test_a_task_is_answered_by_the_agent_and_silent_where_there_is_nothing(
     world: World, model: ScriptedModel
 ) -> None:
