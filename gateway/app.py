@@ -230,7 +230,7 @@ async def answering(
 
 def _first_agents(roster: Roster) -> list[tuple[str, Store]]:
     """Returns each store with the name of its first agent."""
-    return list({id(store): (name, store) for name, store in reversed(roster.stores.items())}.values())
+    return list({id(store): (name, store) for name, store in reversed(list(roster.stores.items()))}.values())
 
 
 def rules(config: Config) -> dict[str, Rules]:
