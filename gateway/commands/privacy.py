@@ -150,7 +150,8 @@ def _amount(call: Call, kept: Kept) -> str:
         files=kept.said.files,
         since=since,
     )
-    return f"{said}\n{_kinds(call, kept)}\n{call.texts('privacy.reminders', count=kept.reminders)}"
+    reminders = [call.texts("privacy.reminders", count=kept.reminders)] if kept.reminders else []
+    return "\n".join([said, _kinds(call, kept), *reminders])
 
 
 def _kinds(call: Call, kept: Kept) -> str:
