@@ -19,7 +19,7 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
-from memory.chat.stats import Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
 from memory.context import Context, anew
@@ -83,7 +83,7 @@ from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
-from memory.store.usage import Spent, Used
+from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
 from memory.transfer.backups import Backups, Retention
@@ -95,10 +95,9 @@ __all__ = [
     "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
     "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
     "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses",
-    "excerpt",
-    "language_of", "query_terms", "shares", "to_forget",
+    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spending", "Spent",
+    "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why",
+    "cues", "discloses", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -85,6 +85,10 @@ class Policy:
         rules = self._rules.get(channel)
         return rules is not None and rules.open_to_all
 
+    def is_privileged(self, inbound: Inbound) -> bool:
+        """Returns whether the author is an admin, or speaks where everybody is trusted like one."""
+        return self.is_admin(inbound) or self.trusts(inbound.channel)
+
     def lists_admin(self, channel: str, user_id: str) -> bool:
         """Returns whether this is an admin's id; an admin can't be blocked."""
         rules = self._rules.get(channel)

@@ -373,7 +373,8 @@ class Router:
             await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
             return
         channel = self._channels.get(inbound.channel)
-        await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id)
+        exempt = self._policy.is_privileged(inbound)
+        await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id, exempt=exempt)
 
     async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
         """Stops the running answer in a place and the person's waiting messages there. Returns False without any.

@@ -21,6 +21,7 @@ from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
@@ -126,8 +127,12 @@ class TurnRunner:
         channel: Channel | None,
         *,
         turn_id: int | None,
+        exempt: bool = False,
     ) -> None:
-        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume."""
+        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
+
+        No allowance holds for somebody who is `exempt`.
+        """
         attached = [await self._memory.mailbox.attached(one.inbox_id) for one in heard]
         try:
             turn = await self._open(served, where, who, heard, attached, turn_id)
@@ -140,6 +145,8 @@ class TurnRunner:
         view: TurnMaterial | None = None
         course = _Course()
         try:
+            if told := await self._refusal(served, turn, texts, exempt=exempt):
+                raise _NothingLeft(told)
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
@@ -159,6 +166,8 @@ class TurnRunner:
                 log.error("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
                 outcome = self._cut_off(served, heard, channel, course, told, "deadline", retry=_retry(turn, texts))
+        except _NothingLeft as exc:
+            outcome = self._cut_off(served, heard, channel, course, str(exc), "allowance")
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = self._cut_off(served, heard, channel, course, texts("error.internal"), "given_up")
@@ -168,6 +177,18 @@ class TurnRunner:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
         await self._memory.turns.finish(turn, view, outcome)
+
+    async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
+        """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.
+
+        A turn that was interrupted after it had begun to cost something is finished.
+        """
+        allowance = served.spec.allowance
+        free = served.offline or (exempt and not allowance.admins)
+        if free or turn.steps or not allowance.portions:
+            return ""
+        spending = await self._memory.stats.spending(turn.context, served.spec.timezone)
+        return refusal(allowance, spending, texts)
 
     def was_stopped(self, session_key: str) -> bool:
         """Returns whether the person stopped the session's turn. Reports each stop only once."""
@@ -382,6 +403,10 @@ class TurnRunner:
             tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
             tool_call_id=message.tool_call_id,
         )
+
+
+class _NothingLeft(Exception):
+    """Raised when a portion of the day is used up, with the words for the person."""
 
 
 class _GivenUp(Exception):

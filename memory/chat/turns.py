@@ -381,6 +381,7 @@ class Turns:
             turn_id=turn.id,
             session_id=turn.context.session.id,
             agent_id=turn.context.session.agent_id,
+            identity_id=turn.context.speaker.id,
             purpose="chat",
             now=self._now(),
         )

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
@@ -76,6 +77,7 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.spec: dict[str, Any] = {}
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -102,7 +104,10 @@ class Bench:
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name, models=self.models, context=self.reads) for name in self.databases},
+            {
+                name: agent(self.model, name, models=self.models, context=self.reads, **self.spec)
+                for name in self.databases
+            },
             stores,
             {self.screen.id: self.screen},
             self.clock,
