@@ -204,6 +204,7 @@ class Dispatch:
             access=self._access,
             admin=self._policy.is_admin(inbound),
             trusted=self._policy.is_privileged(inbound),
+            observes=self._policy.observes(inbound),
             stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),

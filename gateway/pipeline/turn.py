@@ -23,6 +23,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
@@ -346,6 +347,7 @@ class TurnRunner:
             now=self._now(),
             fence=self._new_id(),
             on_aborted=course.aborted.append,
+            overheard=await self._overheard(turn, heard),
         )
 
         async def keep_step(n: int, completion: Completion) -> None:
@@ -376,7 +378,8 @@ class TurnRunner:
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if turn.first and channel is not None and channel.capabilities.introduces:
-            shown += "\n\n" + texts("first.private" if turn.context.session.private else "first.group")
+            group = "first.group" if heard[-1].overheard is None else "first.group_observed"
+            shown += "\n\n" + texts("first.private" if turn.context.session.private else group)
         question = await self._memory.open_question(turn.context) if toolbox.asked else None
         outcome = Outcome(
             pieces=pieces(
@@ -393,6 +396,20 @@ class TurnRunner:
             recall=rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
         )
         return outcome, request.entered
+
+    async def _overheard(self, turn: Turn, heard: Sequence[Heard]) -> list[tuple[int, Overheard]]:
+        """Returns what people said to others before these messages, each with their identity, or a negative number.
+
+        Left out are people who have opted out of learning, and a chat in which learning is off.
+        """
+        lines = heard[-1].overheard or ()
+        if not lines or not turn.context.session.learning:
+            return []
+        users = list(dict.fromkeys(line.user_id for line in lines))
+        known = await self._memory.privacy.speakers(heard[-1].inbound.platform, users)
+        numbers = {user: known[user].id if user in known else -1 - n for n, user in enumerate(users)}
+        silent = {user for user, speaker in known.items() if not speaker.learning}
+        return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     def _utterance(self, message: ChatMessage) -> Utterance:
         return Utterance(
