@@ -37,6 +37,7 @@ from gateway.config import loading
 
 CONTEXTS: Final = (2_048, 4_096, 8_192)
 _READ_EVERY: Final = 10  # turns between two readings for memories
+_ANSWER: Final = 256  # tokens: a model this small may never come to an end
 _START_SECONDS: Final = 120
 _RAW: Final = re.compile(
     r"<[|｜][^<>\n]{0,40}[|｜]>|</?(?:think|thinking|tool_calls?|function_calls?|start_of_turn|end_of_turn|s)>"
@@ -145,7 +146,7 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"
-        f" context: {context}, timeout: 600}}]\nmemory: {{patterns_while_down: true}}\n",
+        f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\nmemory: {{patterns_while_down: true}}\n",
         "utf-8",
     )
     path = folder / "config.yaml"

@@ -1,8 +1,8 @@
 """Keeps what was learned of model servers between runs, in a file beside the stores.
 
-Invariants: the file names servers, models and what they don't take, and holds nothing that anybody said. What was learned
-is forgotten after thirty days, because servers change. A file that is missing or can't be read costs one refusal for each
-thing learned, and no start.
+Invariants: the file names servers, models and what they don't take, and holds nothing that anybody said. What was
+learned is forgotten after thirty days, because servers change. A file that is missing or can't be read costs one
+refusal for each thing learned, and no start.
 """
 
 from __future__ import annotations

@@ -25,9 +25,13 @@ def test_the_next_run_knows_what_this_one_has_learned(tmp_path: Path, clock: Clo
 
 
 def test_it_is_kept_although_the_run_fails(tmp_path: Path, clock: Clock) -> None:
-    with pytest.raises(RuntimeError), remembered(tmp_path, clock) as learned:
-        learned[SERVER] = {"tools"}
-        raise RuntimeError
+    def fails() -> None:
+        with remembered(tmp_path, clock) as learned:
+            learned[SERVER] = {"tools"}
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
     with remembered(tmp_path, clock) as learned:
         assert learned == {SERVER: {"tools"}}
 
