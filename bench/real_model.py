@@ -37,7 +37,8 @@ from gateway.config import loading
 
 CONTEXTS: Final = (2_048, 4_096, 8_192)
 _READ_EVERY: Final = 10  # turns between two readings for memories
-_ANSWER: Final = 256  # tokens: a model this small may never come to an end
+_ANSWER: Final = 160  # tokens: a model this small may never come to an end
+_READING: Final = 60  # seconds, after which patterns read in the model's place
 _START_SECONDS: Final = 120
 _RAW: Final = re.compile(
     r"<[|｜][^<>\n]{0,40}[|｜]>|</?(?:think|thinking|tool_calls?|function_calls?|start_of_turn|end_of_turn|s)>"
@@ -125,6 +126,7 @@ async def talked(folder: Path, model: Path, context: int, turns: int, screen: Sc
                     said = inbound(text, next(numbers), app.now())
                     await router.on_inbound(said)
                     await router.settled(said.place)
+                    print(f"\r{context}: turn {n} of {turns}", end="", file=sys.stderr, flush=True)
                     if n % _READ_EVERY == 0 or n == turns:
                         await memory.flush(await memory.context(*whereabouts()), "bench")
                 kinds = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds
@@ -146,7 +148,8 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"
-        f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\nmemory: {{patterns_while_down: true}}\n",
+        f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\n"
+        f"background: {{timeout: {_READING}}}\nmemory: {{patterns_while_down: true}}\n",
         "utf-8",
     )
     path = folder / "config.yaml"
@@ -170,7 +173,9 @@ def main(arguments: Sequence[str]) -> None:
     for context in wanted.contexts:
         screen = Screen()
         with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(asyncio.run(talked(Path(folder), model, context, wanted.turns, screen))), flush=True)
+            figures = asyncio.run(talked(Path(folder), model, context, wanted.turns, screen))
+        print(file=sys.stderr)
+        print(json.dumps(figures), flush=True)
         for text in screen.shown:
             if wanted.shown or (wanted.raw and _RAW.search(text)):
                 print(f"--- {text}", file=sys.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.config.loading import Config
-from memory.transfer.formats import markdown
+from memory.transfer.transfers import markdown
 
 _MEMORY: Final = ("MEMORY.md", "USER.md")
 #: The folder of daily notes beside them.
