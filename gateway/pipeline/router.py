@@ -285,7 +285,7 @@ class Router:
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
         """Queues an unanswered row of a store."""
-        heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload))
+        heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
         waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
         if _is_aside(heard.inbound):
             self._start(row.session_key, self._handle(row.session_key, [waiting]))

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gateway.pipeline.policy import Rules
 from tests.kit.fakes import ScriptedModel
 from tests.kit.pipeline import World, pipeline
+from tests.kit.talk import Place, group
 
 ROOM = "-100"
 RULES = Rules(admins=frozenset({"1"}), groups=frozenset({ROOM}), observe=True)
@@ -21,7 +23,7 @@ async def watching(folder: Path, model: ScriptedModel, rules: Rules = RULES) -> 
         yield world
 
 
-async def aside(world: World, text: str, author: str, **more: object) -> str:
+async def aside(world: World, text: str, author: str, **more: Any) -> str:
     """Something that is not said to the bot. Returns its id."""
     inbound = world.inbound(text, author=author, chat=ROOM, addressed=False, **more)
     assert await world.hear(inbound) == []
@@ -132,9 +134,7 @@ async def test_the_group_can_know_that_somebody_listens(tmp_path: Path) -> None:
         assert "not said to me I read the latest lines" in told
 
 
-def _there(author: str):  # type: ignore[no-untyped-def]
-    from tests.kit.talk import group
-
+def _there(author: str) -> Place:
     where, who = group(ROOM, author)
     return (
         replace(where, session_key=f"telegram:{ROOM}:-", platform="telegram"),

@@ -642,6 +642,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "observe": "none",
         "stream": "edit",
         "webhook": None,
     }
