@@ -88,7 +88,9 @@ async def serving(model: Path, context: int) -> AsyncIterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = ("-m", "llama_cpp.server", "--model", str(model), "--n_ctx", str(context), "--port", str(port))
+    command = ["-m", "llama_cpp.server", "--model", str(model), "--n_ctx", str(context), "--port", str(port)]
+    # On a busy machine, threads of llama.cpp that wait for each other stand still.
+    command += ["--n_threads", "1", "--n_threads_batch", "1"]
     process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=DEVNULL, stderr=DEVNULL)
     base_url = f"http://127.0.0.1:{port}/v1"
     try:

@@ -124,8 +124,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
-        learned = stack.enter_context(remembered(config.data_dir, now))
-        models = Models(client, Servers(time.monotonic), learned)
+        models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
