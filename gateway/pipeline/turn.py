@@ -345,7 +345,8 @@ class TurnRunner:
             learned=learned or Revision(),
             limits=self._limits,
             now=self._now(),
-            fence=self._new_id(),
+            # With a digit, by which `agents.output` tells a copy of the mark from a person's words in brackets.
+            fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
             overheard=await self._overheard(turn, heard),
         )
