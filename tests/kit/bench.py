@@ -78,13 +78,14 @@ class Bench:
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
         self.spec: dict[str, Any] = {}
+        self.ids: Callable[[], Callable[[], str]] = counting_ids
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Router]:
-        ids = counting_ids()
+        ids = self.ids()
         stores = self.stores = {}
         self.memories = {}
         for database in dict.fromkeys(self.databases.values()):
