@@ -52,7 +52,8 @@ class Voice:
 class Tail:
     """The facts of this turn only. `fence` is random, `now` is in the person's timezone with its offset.
 
-    `newer` begins with the newest, `recalled` with the best. `steering` are wishes for this answer only.
+    `overheard` are lines that people said to others, the latest last. `newer` begins with the newest, `recalled` with
+    the best. `steering` are wishes for this answer only.
     """
 
     now: str
@@ -61,6 +62,7 @@ class Tail:
     model: str
     fence: str
     active_task: str | None = None
+    overheard: tuple[str, ...] = ()
     newer: tuple[MemoryLine, ...] = ()
     recalled: tuple[MemoryLine, ...] = ()
     notes: tuple[str, ...] = ()
@@ -126,6 +128,7 @@ def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Pro
         summary=summary or None,
         tail=replace(
             prompt.tail,
+            overheard=_last(prompt.tail.overheard, shares.window // 10, count),
             newer=_within(prompt.tail.newer, shares.newer, count),
             recalled=_within(prompt.tail.recalled, shares.recall, count),
         ),
@@ -167,6 +170,14 @@ def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[Mem
             kept.append(line)
             left -= cost
     return tuple(kept)
+
+
+def _last(lines: Sequence[str], tokens: int, count: Count) -> tuple[str, ...]:
+    """Returns the last lines that fit."""
+    start, left = len(lines), tokens
+    while start and (left := left - count(lines[start - 1]) - PER_MESSAGE) >= 0:
+        start -= 1
+    return tuple(lines[start:])
 
 
 def _dated(history: Iterable[Uttered]) -> list[ChatMessage]:
@@ -227,6 +238,10 @@ def _tail(tail: Tail) -> str:
         lines.append(f"active task: {one_line(tail.active_task)}")
     lines += [f"note: {note}" for note in tail.notes]
     lines += [f"for this answer only, and not to be mentioned: {one_line(wish)}" for wish in tail.steering]
+    if tail.overheard:
+        lines.append(
+            "said here before, to others and not to you, the latest last:\n" + _list(map(one_line, tail.overheard))
+        )
     if tail.newer:
         lines.append("learned since, the newest first:\n" + _memories(tail.newer))
     if tail.recalled:
@@ -247,5 +262,5 @@ def _memories(lines: Sequence[MemoryLine]) -> str:
     )
 
 
-def _list(items: Sequence[str]) -> str:
+def _list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)

@@ -164,13 +164,13 @@ async def played(folder: Path, context: int, turns: int, ratio: float) -> Mappin
         ):
             memory = next(iter(parts.roster.each_store)).memory
             for n, text in enumerate(sayings(turns)):
-                inbound = _inbound(text, next(numbers), now())
-                await router.on_inbound(inbound)
-                await router.settled(inbound.place)
+                said = inbound(text, next(numbers), now())
+                await router.on_inbound(said)
+                await router.settled(said.place)
                 moment[0] += (18 * 60 if n % 12 == 11 else 3) * _MINUTE
                 if n % _READ_EVERY == _READ_EVERY - 1:
-                    await memory.flush(await memory.context(*_whereabouts()), "bench")
-            facts = (await memory.stats.stats(await memory.context(*_whereabouts()))).kinds.get("fact", 0)
+                    await memory.flush(await memory.context(*whereabouts()), "bench")
+            facts = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds.get("fact", 0)
     return {
         "context": context,
         "turns": turns,
@@ -241,7 +241,7 @@ def _found(material: str) -> str:
     )
 
 
-def _whereabouts() -> tuple[Where, Who]:
+def whereabouts() -> tuple[Where, Who]:
     where = Where(
         session_key="console:ada:-",
         platform="console",
@@ -253,7 +253,7 @@ def _whereabouts() -> tuple[Where, Who]:
     return where, Who(platform="console", user_id="ada", name="Ada")
 
 
-def _inbound(text: str, number: int, at: int) -> Inbound:
+def inbound(text: str, number: int, at: int) -> Inbound:
     return Inbound(
         channel="console", platform="console", bot_id="local", update_key=str(number), chat="ada",
         chat_kind="private", author_id="ada", author_name="Ada", message_id=str(number), text=text, sent_at=at,

@@ -30,6 +30,7 @@ from channels.ids import FORMATS
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reminder_clock import ReminderClock, reminding
 from gateway.ops.rights import close_to_others
@@ -124,7 +125,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
-        models = Models(client, Servers(time.monotonic))
+        models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -242,6 +243,7 @@ def rules(config: Config) -> dict[str, Rules]:
             groups=frozenset(bot.groups),
             servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
             group_members=bot.group_members,
+            observe=bot.observe == "context",
             ids=FORMATS[bot.platform],
         )
         for bot in config.settings.channels.bots

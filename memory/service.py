@@ -21,7 +21,7 @@ from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
-from memory.chat.stats import Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
 from memory.context import Context, anew
@@ -90,7 +90,7 @@ from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
-from memory.store.usage import Spent, Used
+from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
 from memory.transfer.backups import Backups, Retention
@@ -104,9 +104,9 @@ __all__ = [
     "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage",
     "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
     "ReminderTimes", "Reminding", "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown",
-    "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
-    "Where", "Who", "Why", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms",
-    "shares", "to_forget",
+    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
+    "Used", "Utterance", "Where", "Who", "Why", "asks_reminder", "cues", "discloses", "due_of", "excerpt",
+    "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

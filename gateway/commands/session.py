@@ -6,6 +6,7 @@ from gateway.commands import jobs, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
+from gateway.pipeline import allowance
 from memory.service import Edits, Status, Used
 
 #: Longest task, in characters: it stands in every prompt.
@@ -154,8 +155,12 @@ async def agent(call: Call) -> None:
 
 
 async def usage(call: Call) -> None:
-    """Shows what model calls took here, and to admins also what they took with this agent everywhere."""
+    """Shows what is left of the day, and what model calls took here; to admins also what they took everywhere."""
+    spec = call.agent.spec
     lines = []
+    if spec.allowance.portions and not call.agent.offline:
+        spending = await call.memory.stats.spending(call.context, spec.timezone)
+        lines += allowance.lines(spec.allowance, spending, call.texts)
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")

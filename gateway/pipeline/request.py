@@ -35,6 +35,7 @@ from channels.base import Inbound
 from gateway.commands import phrases
 from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
+from gateway.pipeline.observed import Overheard
 from memory.service import (
     Attached,
     Memory,
@@ -134,17 +135,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """An inbound message and its inbox row. `original` is its text before secrets were masked, kept in RAM only."""
+    """An inbound message and its inbox row.
+
+    `original` is its text before secrets were masked, `overheard` what people said to others before it; both are kept
+    in RAM only. `overheard` is None where nobody listens.
+    """
 
     inbox_id: int
     inbound: Inbound
     original: str | None = None
+    overheard: tuple[Overheard, ...] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnRequest:
     """All that a turn's requests are made of. `sent` is the prompt of the last one, `cut` tells if it lost words.
 
+    `overheard` is what people said to others, with their identities, or negative numbers for those who have none.
     `learned` is what the turn itself stores, `now` the time in milliseconds UTC, `fence` random. `on_aborted` is told
     what a call without an answer has cost.
     """
@@ -160,6 +167,7 @@ class TurnRequest:
     now: int
     fence: str
     on_aborted: Callable[[Completion], None]
+    overheard: Sequence[tuple[int, Overheard]] = ()
     sent: Prompt | None = None
     cut: bool = False
 
@@ -257,6 +265,7 @@ class TurnRequest:
                 model=self.served.provider.name,
                 fence=self.fence,
                 active_task=turn.context.session.active_task,
+                overheard=tuple(marks.spoken(names[who], line.text) for who, line in self.overheard),
                 newer=tuple(self._line(memory, names) for memory in snapshot.newer),
                 recalled=tuple(
                     self._recalled(item, names) for item in self.view.recall.items if item.placed == "recalled"
@@ -373,6 +382,7 @@ class TurnRequest:
         memories = (*snapshot.profile, *snapshot.known, *snapshot.newer, *found)
         people = dict(self.view.members) | {speaker.id: speaker.name}
         people |= {m.subject_id: m.subject_name for m in memories if m.subject_id is not None and m.subject_name}
+        people |= {who: line.name for who, line in self.overheard}
         people |= {m.author_id: m.author_name for m in (*self.view.window, *turn.said) if m.author_id is not None}
         return marks.told_apart(people.items())
 

@@ -22,7 +22,9 @@ from channels.base import Button, Channel
 from gateway.commands import reminder_lines
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
@@ -131,8 +133,12 @@ class TurnRunner:
         channel: Channel | None,
         *,
         turn_id: int | None,
+        exempt: bool = False,
     ) -> None:
-        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume."""
+        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
+
+        No allowance holds for somebody who is `exempt`.
+        """
         attached = [await self._memory.mailbox.attached(one.inbox_id) for one in heard]
         try:
             turn = await self._open(served, where, who, heard, attached, turn_id)
@@ -145,6 +151,8 @@ class TurnRunner:
         view: TurnMaterial | None = None
         course = _Course()
         try:
+            if told := await self._refusal(served, turn, texts, exempt=exempt):
+                raise _NothingLeft(told)
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
@@ -164,6 +172,8 @@ class TurnRunner:
                 log.error("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
                 outcome = self._cut_off(served, heard, channel, course, told, "deadline", retry=_retry(turn, texts))
+        except _NothingLeft as exc:
+            outcome = self._cut_off(served, heard, channel, course, str(exc), "allowance")
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = self._cut_off(served, heard, channel, course, texts("error.internal"), "given_up")
@@ -172,16 +182,34 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        task = heard[-1].inbound.task
-        if task is not None and (outcome.error is not None or _is_nothing(outcome)):
-            outcome = replace(outcome, pieces=())
-        await self._memory.turns.finish(turn, view, outcome)
-        if task is not None:
-            await self._memory.reminders.end_task(
-                task,
-                failed=outcome.error is not None,
-                told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
-            )
+        await self._finish(turn, view, outcome, channel, task=heard[-1].inbound.task)
+
+    async def _finish(
+        self, turn: Turn, view: TurnMaterial | None, outcome: Outcome, channel: Channel | None, *, task: int | None
+    ) -> None:
+        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell."""
+        if task is None:
+            await self._memory.turns.finish(turn, view, outcome)
+            return
+        silent = outcome.error is not None or _is_nothing(outcome)
+        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome)
+        await self._memory.reminders.end_task(
+            task,
+            failed=outcome.error not in (None, "allowance"),
+            told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
+        )
+
+    async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
+        """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.
+
+        A turn that was interrupted after it had begun to cost something is finished.
+        """
+        allowance = served.spec.allowance
+        free = served.offline or (exempt and not allowance.admins)
+        if free or turn.steps or not allowance.portions:
+            return ""
+        spending = await self._memory.stats.spending(turn.context, served.spec.timezone)
+        return refusal(allowance, spending, texts)
 
     def was_stopped(self, session_key: str) -> bool:
         """Returns whether the person stopped the session's turn. Reports each stop only once."""
@@ -345,8 +373,10 @@ class TurnRunner:
             learned=learned or Revision(),
             limits=self._limits,
             now=self._now(),
-            fence=self._new_id(),
+            # With a digit, by which `agents.output` tells a copy of the mark from a person's words in brackets.
+            fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
+            overheard=await self._overheard(turn, heard),
         )
 
         async def keep_step(n: int, completion: Completion) -> None:
@@ -378,7 +408,8 @@ class TurnRunner:
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if turn.first and channel is not None and channel.capabilities.introduces:
-            shown += "\n\n" + texts("first.private" if turn.context.session.private else "first.group")
+            group = "first.group" if heard[-1].overheard is None else "first.group_observed"
+            shown += "\n\n" + texts("first.private" if turn.context.session.private else group)
         question = await self._memory.open_question(turn.context) if toolbox.asked else None
         outcome = Outcome(
             pieces=pieces(
@@ -399,6 +430,20 @@ class TurnRunner:
         )
         return outcome, request.entered
 
+    async def _overheard(self, turn: Turn, heard: Sequence[Heard]) -> list[tuple[int, Overheard]]:
+        """Returns what people said to others before these messages, each with their identity, or a negative number.
+
+        Left out are people who have opted out of learning, and a chat in which learning is off.
+        """
+        lines = heard[-1].overheard or ()
+        if not lines or not turn.context.session.learning:
+            return []
+        users = list(dict.fromkeys(line.user_id for line in lines))
+        known = await self._memory.privacy.speakers(heard[-1].inbound.platform, users)
+        numbers = {user: known[user].id if user in known else -1 - n for n, user in enumerate(users)}
+        silent = {user for user, speaker in known.items() if not speaker.learning}
+        return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
+
     def _utterance(self, message: ChatMessage) -> Utterance:
         return Utterance(
             role=message.role,
@@ -408,6 +453,10 @@ class TurnRunner:
             tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
             tool_call_id=message.tool_call_id,
         )
+
+
+class _NothingLeft(Exception):
+    """Raised when a portion of the day is used up, with the words for the person."""
 
 
 class _GivenUp(Exception):

@@ -381,6 +381,7 @@ class Turns:
             turn_id=turn.id,
             session_id=turn.context.session.id,
             agent_id=turn.context.session.agent_id,
+            identity_id=turn.context.speaker.id,
             purpose="task" if mailbox.is_task(tx, turn.inbox_ids[0]) else "chat",
             now=self._now(),
         )

@@ -61,6 +61,8 @@ NOT_READING = {
     "Jobs.latest": _RUNS,
     "Jobs.undo": "the rows that it puts back, which `did` shows (tried in test_jobs)",
     "Stats.stats": _COUNTS,
+    "Stats.spending": "tokens, money and times",
+    "Privacy.speakers": "ids and settings of people whose ids on a platform are known",
     "Stats.status": _COUNTS,
     "Stats.usage": "what models took: figures",
     "Privacy.kept": "counts, own accounts, and looks at what is the asker's (`World.miscounts`)",

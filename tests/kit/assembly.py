@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
@@ -28,10 +29,15 @@ LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
 def agent(
-    provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = (), context: int = USUAL_CONTEXT
+    provider: Provider,
+    name: str = "assistant",
+    *,
+    models: tuple[ModelSpec, ...] = (),
+    context: int = USUAL_CONTEXT,
+    **more: Any,
 ) -> Agent:
-    """An agent of this model with nothing else configured."""
-    spec = AgentSpec(name=name, timezone="UTC", models=models)
+    """An agent of this model with nothing else configured than `more` of its spec."""
+    spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
     return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
 
 
