@@ -94,14 +94,13 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TIERS",
     "Access", "Account", "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted",
-    "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
-    "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
-    "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "cues", "discloses",
-    "excerpt",
-    "language_of", "query_terms", "shares", "to_forget",
+    "Context", "Draft", "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters",
+    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox",
+    "Memory", "Message", "Note", "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall",
+    "Recalled", "RecalledEntry", "Receipt", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection",
+    "Service", "Shown", "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used",
+    "Utterance", "Where", "Who", "Why", "WindowSize", "cues", "discloses", "excerpt", "language_of", "query_terms",
+    "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
