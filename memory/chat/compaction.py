@@ -36,7 +36,9 @@ from memory.store.mailbox import Outgoing, Part
 log = structlog.get_logger(__name__)
 
 #: The part of the threshold that the kept messages may take.
-_KEPT: Final = 2 / 3
+_KEPT: Final = 1 / 2
+#: A compaction of fewer messages is told only if it is the conversation's first: a small window is often full.
+_WORTH_TELLING: Final = 20
 #: How many messages are kept where the wanted number takes too much room.
 _FEWER: Final = (3, 1)
 #: Fewer messages are not worth a summary.
@@ -207,7 +209,7 @@ class Compaction:
             if not _stands(tx, cut):
                 return False
             chats.compact(tx, cut.session.id, after=cut.older[-1].id, summary=made.text or None, task=made.task)
-            if notice is not None and done.messages:
+            if notice is not None and (done.messages >= _WORTH_TELLING or (done.messages and not cut.before.text)):
                 pieces = notice(done)
                 self._mailbox.post(tx, Outgoing(session_key=cut.session.key, pieces=pieces, kind="notice"))
             return True

@@ -433,7 +433,8 @@ def drop_summaries_of(tx: Transaction, message_ids: Collection[int]) -> None:
     """Drops, as `drop_summaries` does, the summaries that cover any of these messages."""
     tx.run(
         f"update sessions set {_UNSUMMED} where id in"
-        " (select s.id from messages m join sessions s on s.id = m.session_id where m.id in (select value from json_each(?)) and m.id > s.summary_after and m.id <= s.window_after)",
+        " (select s.id from messages m join sessions s on s.id = m.session_id"
+        " where m.id in (select value from json_each(?)) and m.id > s.summary_after and m.id <= s.window_after)",
         (message_ids,),
     )
 
