@@ -8,10 +8,10 @@ keeps only what its instructions and the material hold. Facts are planted in the
 of them is asked for. Nothing but a compaction has anything read for memories.
 
 "found" is the share of the planted facts that stand in the request that asks for them, be it in its summary, in its
-known facts or in what is recalled. "over_window" counts requests that the server refused. "shared_prefix" is the median
-share of a request's bytes, tools first, that begin as the chat's request before it did: what a vendor's prompt cache can
-reuse. "shared_before_tail" is the same without the last message, which holds what is recalled for this turn alone.
-"again" counts compactions that follow another one although the window had not filled in between.
+known facts or in what is recalled. "over_window" counts requests that the server refused. "shared_prefix" is the
+median share of a request's bytes, tools first, that begin as the chat's request before it did: what a vendor's prompt
+cache can reuse. "shared_before_tail" is the same without the last message, which holds what is recalled for this turn
+alone. "again" counts compactions right after another one.
 """
 
 from __future__ import annotations
