@@ -94,7 +94,7 @@ class Server(prompt.Server):
             begins = json.dumps([body.get("tools"), messages], ensure_ascii=False).encode()
             tail = json.dumps(messages[-1], ensure_ascii=False).encode()
             self.chats.append((begins, len(tail)))
-        return await super(Server, self).chat(request)
+        return await prompt.Server.chat(self, request)
 
     def _summed_up(self, body: Mapping[str, Any]) -> web.Response:
         """Answers as a model would that carries over what it was given and adds what it reads, the newest first."""
@@ -210,7 +210,7 @@ def _holds(request: str, fact: Planted) -> bool:
 def _shared(chats: Sequence[tuple[bytes, int]]) -> Mapping[str, float]:
     whole, before_tail = [], []
     for (first, _), (second, tail) in pairwise(chats):
-        same = prompt.equal(first, second) * len(second)
+        same = prompt.shared(first, second) * len(second)
         whole.append(same / len(second))
         before_tail.append(min(1.0, same / max(1, len(second) - tail)))
     return {

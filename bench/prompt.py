@@ -188,7 +188,7 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
     names = list(asked[0].parts)
     columns = {name: [one.parts[name] for one in asked] for name in names}
     columns["all"] = [sum(one.parts.values()) for one in asked]
-    equal = [equal(first.begins, second.begins) for first, second in pairwise(asked)] or [0.0]
+    equal = [shared(first.begins, second.begins) for first, second in pairwise(asked)] or [0.0]
     return {
         "requests": len(asked),
         "refused": sum(one.refused for one in asked),
@@ -197,7 +197,7 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
     }
 
 
-def equal(first: bytes, second: bytes) -> float:
+def shared(first: bytes, second: bytes) -> float:
     same = next((n for n, (one, two) in enumerate(zip(first, second, strict=False)) if one != two), len(second))
     return same / len(second)
 

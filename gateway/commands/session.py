@@ -130,7 +130,7 @@ async def compact(call: Call) -> None:
     """Sums up the older part of the conversation now, and shows the summary."""
     texts = call.texts
     bounds = call.agent.bounds(call.agent.shares(call.agent.gauge.room(), ()))
-    done = await call.memory.compaction.now(call.context.session.id, bounds)
+    done = await call.memory.compaction.now(call.context, bounds)
     if done is None:
         await call.say(texts("compact.nothing"))
         return

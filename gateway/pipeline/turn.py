@@ -178,12 +178,11 @@ class TurnRunner:
 
     def _compact(self, turn: Turn, bounds: Bounds, texts: Texts, channel: Channel | None) -> None:
         """Has the conversation summed up in the background if its window is nearly full."""
-        session = turn.context.session
         self._memory.compaction.soon(
-            session.id,
+            turn.context,
             bounds,
             notice=lambda done: pieces(channel, texts("compact.told", count=done.messages)),
-            posted=lambda: self._wake(session.key),
+            posted=lambda: self._wake(turn.context.session.key),
         )
 
     def was_stopped(self, session_key: str) -> bool:

@@ -21,6 +21,7 @@ from memory.chat import summary
 from memory.chat.mailbox import Mailbox
 from memory.chat.summary import Summary
 from memory.chat.window import WindowSize, costs
+from memory.context import Context
 from memory.errors import StorageError
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
@@ -111,24 +112,26 @@ class Compaction:
 
     def soon(
         self,
-        session_id: int,
+        context: Context,
         bounds: Bounds,
         *,
         notice: Callable[[Compacted], Sequence[Part]],
         posted: Callable[[], None],
     ) -> None:
-        """Compacts a session in the background if its window is nearly full.
+        """Compacts the session of a speaker in the background if its window is nearly full.
 
         `notice` tells people that it has happened; `posted` is called when the notice waits to be delivered. While a
         compaction of the session is under way, nothing happens.
         """
+        session_id = context.session.id
         if session_id not in self._tasks:
             task = asyncio.create_task(self._see_to(session_id, bounds, notice, posted))
             self._tasks[session_id] = task
             task.add_done_callback(lambda _: self._tasks.pop(session_id, None))
 
-    async def now(self, session_id: int, bounds: Bounds) -> Compacted | None:
-        """Compacts a session however full its window is. Returns None if there is too little to sum up."""
+    async def now(self, context: Context, bounds: Bounds) -> Compacted | None:
+        """Compacts the session of a speaker, however full its window is. Returns None if there is too little."""
+        session_id = context.session.id
         async with self._locks[session_id]:
             cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds, asked=True))
             if cut is None:

@@ -74,8 +74,7 @@ async def checked(memory: Service, place: Place = ADA, bounds: Bounds = BOUNDS) 
         told.append(done)
         return [Part(text=f"summed up {done.messages}")]
 
-    session = (await memory.context(*place)).session
-    memory.compaction.soon(session.id, bounds, notice=notice, posted=lambda: None)
+    memory.compaction.soon(await memory.context(*place), bounds, notice=notice, posted=lambda: None)
     await memory.compaction.settled()
     return told
 
@@ -355,8 +354,7 @@ async def test_a_compaction_that_the_end_of_the_process_cuts_off_is_done_by_the_
 
     async with remembering(tmp_path, clock, Model(never)) as memory:
         await talked(memory, clock, 5)
-        session = (await memory.context(*ADA)).session
-        memory.compaction.soon(session.id, BOUNDS, notice=lambda _: [], posted=lambda: None)
+        memory.compaction.soon(await memory.context(*ADA), BOUNDS, notice=lambda _: [], posted=lambda: None)
         await asked.wait()
     async with remembering(tmp_path, clock, Model()) as memory:
         assert await standing(memory) == (None, None)
