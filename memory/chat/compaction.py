@@ -183,12 +183,13 @@ class Compaction:
             return None
         start = _kept_from(messages, bounds)
         older = tuple(messages[:start])
-        if sum(map(summary.is_spoken, older)) < _LEAST:
+        covered = tuple(message for message in older if message.recall or bounds.all_said)
+        if sum(map(summary.is_spoken, covered if asked else older)) < _LEAST:
             return None
         return _Cut(
             session=session,
             older=older,
-            covered=tuple(message for message in older if message.recall or bounds.all_said),
+            covered=covered,
             kept=sum(map(summary.is_spoken, messages[start:])),
             timezone=self._agents.timezone(session.agent_id),
         )
@@ -212,7 +213,7 @@ class Compaction:
             if not _stands(tx, cut):
                 return False
             chats.compact(tx, cut.session.id, after=cut.older[-1].id, summary=made.text or None, task=made.task)
-            if notice is not None and (done.messages >= _WORTH_TELLING or (done.messages and not cut.before.text)):
+            if notice is not None and made.text and _worth_telling(cut, done):
                 pieces = notice(done)
                 self._mailbox.post(tx, Outgoing(session_key=cut.session.key, pieces=pieces, kind="notice"))
             return True
@@ -280,6 +281,10 @@ def _stands(reader: Reader, cut: _Cut) -> bool:
     said = history.between(reader, now.id, cut.older[0].id, cut.older[-1].id)
     read = {message.id: (message.text, message.recall) for message in cut.covered}
     return read.items() <= {message.id: (message.text, message.recall) for message in said}.items()
+
+
+def _worth_telling(cut: _Cut, done: Compacted) -> bool:
+    return done.messages >= _WORTH_TELLING or (done.messages > 0 and not cut.before.text)
 
 
 def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> bool:

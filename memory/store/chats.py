@@ -344,8 +344,13 @@ def chosen_agents(reader: Reader) -> dict[str, str]:
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
-    """Drops older messages from the window without ending the conversation."""
-    tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
+    """Drops older messages from the window without ending the conversation.
+
+    A summary of what was before them goes, too: it would tell of the talk as if they had never been said.
+    """
+    tx.run(
+        "update sessions set window_after = ?, summary = null, summary_after = null where id = ?", (after, session_id)
+    )
 
 
 def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:

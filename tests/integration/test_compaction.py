@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memory.chat import summary
+from memory.forgetting.retention import erase_words
 from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
 from memory.service import AgentMemory, Bounds, Compacted, How, Part, Rotation, Service, Spent, WindowSize
@@ -371,3 +372,22 @@ async def test_a_conversation_begins_anew_after_the_silence_that_the_agent_allow
         assert await window(memory, clock) == []
         reasons = await rows(memory, "select reason from extractions")
         assert reasons == [("session ended",)]
+
+
+async def test_words_that_expire_take_the_summary_with_them(tmp_path: Path, clock: Clock) -> None:
+    """Where words are kept for some days only, a summary must not keep them for longer."""
+    async with remembering(tmp_path, clock, Model()) as memory:
+        await talked(memory, clock, 5)
+        await checked(memory)
+        await erase_words(memory.database, before=clock() + 1, now=clock())
+        assert await standing(memory) == (None, None)
+
+
+async def test_a_person_off_the_record_has_nothing_summed_up_on_request(tmp_path: Path, clock: Clock) -> None:
+    """The window stays as it is, because nothing would stand in for what leaves it."""
+    async with remembering(tmp_path, clock, Model()) as memory:
+        context = await memory.context(*ADA)
+        await act(memory, context, lambda edits: edits.set_learning(False))
+        await talked(memory, clock, 4)
+        assert await memory.compaction.now(context, BOUNDS) is None
+        assert len(await window(memory, clock)) == 8
