@@ -536,10 +536,7 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
 
 _EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
 #: The assignments that drop a summary and take back into the window what it covered.
-_UNSUMMED = (
-    f"{_EMPTY}, window_after = coalesce(summary_after, window_after), summary_after = null, task_found = 0,"
-    " snapshot = null, snapshot_at = null"
-)
+_UNSUMMED = f"{_EMPTY}, window_after = coalesce(summary_after, window_after), summary_after = null, task_found = 0"
 
 _UNTITLED = erasure.emptied("chats")
 
