@@ -165,7 +165,7 @@ async def played(folder: Path, context: int, turns: int, ratio: float) -> Mappin
             memory = next(iter(parts.roster.each_store)).memory
             for n, text in enumerate(sayings(turns)):
                 inbound = inbound_of(text, next(numbers), now())
-                await router.oninbound_of(inbound)
+                await router.on_inbound(inbound)
                 await router.settled(inbound.place)
                 moment[0] += (18 * 60 if n % 12 == 11 else 3) * _MINUTE
                 if n % _READ_EVERY == _READ_EVERY - 1:
