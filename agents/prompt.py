@@ -113,13 +113,18 @@ def build(prompt: Prompt) -> tuple[ChatMessage, ...]:
     )
 
 
+def summary_room(shares: Allotment) -> int:
+    """Returns the tokens that a summary may take of a snapshot's share."""
+    return max(0, (shares.snapshot - _FENCE) // 2)
+
+
 def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
     """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
 
     Of memory the first lines stay, of history the last messages. A newest message that is too long loses its middle.
     """
     memory = shares.snapshot - _FENCE
-    summary = shortened(prompt.summary or "", memory // 2, count)
+    summary = shortened(prompt.summary or "", summary_room(shares), count)
     lines = _within((*prompt.profile, *prompt.known), memory - count(summary), count)
     fitting = replace(
         prompt,

@@ -309,11 +309,41 @@ class ModelSpec(Section):
         return max_tokens
 
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OFF = "off"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+ClockTime = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, pattern=rf"^{_CLOCK}$"),
+    Field(description="a time of day from 00:00 to 23:59", examples=["04:00"]),
+]
+
+
 class WindowSpec(Section):
     """The size of the window sent to the model. Summary and recall cover older messages."""
 
     tokens: Whole | None = whole(None, "tokens", 500, 10_000_000)
     messages: Whole = whole(100, "messages", 1, 10_000)
+
+
+class CompactionSpec(Section):
+    """When the older part of a conversation is summed up: at this share of the window, to its last `keep` messages."""
+
+    enabled: bool = True
+    at: Number = Field(default=0.75, ge=0.5, le=0.95, description="a number from 0.5 to 0.95")
+    keep: Whole = whole(10, "messages", 1, 1_000)
+
+
+class SessionSpec(Section):
+    """When a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
+
+    The hour is in the person's timezone.
+    """
+
+    idle_hours: Number | None = Field(
+        default=None, gt=0, le=8760, description="a number of hours greater than 0, at most 8760"
+    )
+    at: ClockTime | None = None
 
 
 class MemorySpec(Section):
@@ -373,9 +403,6 @@ class AllowanceSpec(Section):
         return {whose: own for whose, own in every.items() if own != PortionOfDay()}
 
 
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-OFF = "off"
-_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 DailyTime = Annotated[
     str,
     StringConstraints(strip_whitespace=True, pattern=rf"^({OFF}|{_CLOCK})$"),
@@ -462,6 +489,8 @@ class AgentSpec(Section):
         description="an IANA timezone, such as Europe/Lisbon, or system for this machine's",
     )
     window: WindowSpec = Field(default_factory=WindowSpec)
+    compaction: CompactionSpec = Field(default_factory=CompactionSpec)
+    session: SessionSpec = Field(default_factory=SessionSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)
     allowance: AllowanceSpec = Field(default_factory=AllowanceSpec)

@@ -30,7 +30,7 @@ from typing import Any, Final
 import httpx
 from structlog.testing import capture_logs
 
-from bench.prompt import inbound, sayings, whereabouts
+from bench.prompt import inbound_of, sayings, whereabouts
 from channels.base import Capabilities, Channel, Outbound, Place
 from gateway import app
 from gateway.config import loading
@@ -125,7 +125,7 @@ async def talked(folder: Path, model: Path, context: int, turns: int, screen: Sc
             ):
                 memory = next(iter(parts.roster.each_store)).memory
                 for n, text in enumerate(sayings(turns), start=1):
-                    said = inbound(text, next(numbers), app.now())
+                    said = inbound_of(text, next(numbers), app.now())
                     await router.on_inbound(said)
                     await router.settled(said.place)
                     print(f"\r{context}: turn {n} of {turns}", end="", file=sys.stderr, flush=True)

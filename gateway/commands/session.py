@@ -1,4 +1,4 @@
-"""Commands about the conversation itself: start anew, stop, retry, undo, its agent, model, task, usage, status."""
+"""Commands about the conversation itself: start anew, stop, retry, undo, sum up, task, agent, model, usage, status."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
-from memory.service import Edits, Status, Used
+from memory.service import SUMMARY_SECTIONS, Edits, Status, Used
 
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
-_TALK = frozenset({"chat", "extract", "task"})
+_TALK = frozenset({"chat", "extract", "compact", "task"})
 #: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
 #: Words that end a task when typed after the command, in either language.
@@ -127,6 +127,20 @@ async def task(call: Call) -> None:
     await call.do(act)
 
 
+async def compact(call: Call) -> None:
+    """Sums up the older part of the conversation now, and shows the summary."""
+    texts = call.texts
+    bounds = call.agent.bounds(call.agent.shares(call.agent.gauge.room(), ()))
+    done = await call.memory.compaction.now(call.context, bounds)
+    if done is None:
+        await call.say(texts("compact.nothing"))
+        return
+    headings = {heading: texts(f"compact.part.{name}") for name, heading in SUMMARY_SECTIONS.items()}
+    lines = [headings.get(line, line) for line in done.summary.text.splitlines()]
+    task = [texts("task.now", task=done.summary.task)] if done.summary.task else []
+    await call.say("\n".join([texts("compact.done", count=done.messages, kept=done.kept), *lines, *task]))
+
+
 async def agent(call: Call) -> None:
     """Shows which agent answers here, or lets another agent of the same database answer.
 
@@ -196,6 +210,7 @@ async def status(call: Call) -> None:
         *([memory] if memory else []),
         " · ".join(learning.standing(call, standing)),
         window,
+        *_summary(call),
         _meaning(texts, standing),
     ]
     # The inbox row of this command is itself still waiting.
@@ -207,6 +222,12 @@ async def status(call: Call) -> None:
         lines.append(texts("status.session", key=call.context.session.key))
         lines.append(texts("status.store", path=standing.path, sqlite=standing.sqlite))
     await call.say("\n".join(lines))
+
+
+def _summary(call: Call) -> list[str]:
+    """Returns a line with the length of the summary of what is no longer in the window, if there is one."""
+    summary = call.context.session.summary
+    return [call.texts("status.summary", length=len(summary))] if summary else []
 
 
 def _meaning(texts: Texts, standing: Status) -> str:

@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 import structlog
 
 from agents import agent
+from agents.budget import Allotment
 from agents.llm import ChatMessage, Completion, ModelError, OnText
 from agents.tools import Tool
 from channels.base import Button, Channel
@@ -32,6 +33,7 @@ from gateway.pipeline.toolbox import Toolbox
 from memory.errors import Withdrawn
 from memory.service import (
     Attached,
+    Bounds,
     Budget,
     Message,
     Outcome,
@@ -77,12 +79,13 @@ class TurnRunner:
         runtime: Runtime,
         masking: Callable[[Sequence[str]], Callable[[str], str]],
         defang: Callable[[str, bool], str],
+        wake: Callable[[str], None],
     ) -> None:
         """Takes the services that turns need.
 
         `masking` takes texts and returns a function that masks secrets; secrets in these texts are masked by value.
         `defang` makes addresses that carry much data harmless in a model's text; its second argument is True if the
-        text is still growing.
+        text is still growing. `wake` has the queue of a session sent.
         """
         self._memory = memory
         self._limits = limits
@@ -91,6 +94,7 @@ class TurnRunner:
         self._count_tokens = runtime.count_tokens
         self._masking = masking
         self._defang = defang
+        self._wake = wake
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
@@ -156,7 +160,8 @@ class TurnRunner:
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
-                view = await self._view(served, turn, texts)
+                course.shares = self._shares(served, turn, texts)
+                view = await self._view(served, turn, course.shares)
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
                 course.listen(on_text)
                 outcome, view = await self._answer(served, turn, view, heard, attached, texts, channel, course)
@@ -183,6 +188,17 @@ class TurnRunner:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
         await self._finish(turn, view, outcome, channel, task=heard[-1].inbound.task)
+        if course.shares is not None and served.compacts:
+            self._compact(turn, served.bounds(course.shares), texts, channel)
+
+    def _compact(self, turn: Turn, bounds: Bounds, texts: Texts, channel: Channel | None) -> None:
+        """Has the conversation summed up in the background if its window is nearly full."""
+        self._memory.compaction.soon(
+            turn.context,
+            bounds,
+            notice=lambda done: pieces(channel, texts("compact.told", count=done.messages)),
+            posted=lambda: self._wake(turn.context.session.key),
+        )
 
     async def _finish(
         self, turn: Turn, view: TurnMaterial | None, outcome: Outcome, channel: Channel | None, *, task: int | None
@@ -330,10 +346,12 @@ class TurnRunner:
         names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
         return toolbox, toolbox.tools(names)
 
-    async def _view(self, served: Agent, turn: Turn, texts: Texts) -> TurnMaterial:
-        settings = served.spec.memory
+    def _shares(self, served: Agent, turn: Turn, texts: Texts) -> Allotment:
         _, tools = self._toolbox(served, turn, texts)
-        shares = served.shares(served.gauge.room(), [tool.spec for tool in tools])
+        return served.shares(served.gauge.room(), [tool.spec for tool in tools])
+
+    async def _view(self, served: Agent, turn: Turn, shares: Allotment) -> TurnMaterial:
+        settings = served.spec.memory
         budget = Budget(
             items=settings.recall_items,
             tokens=shares.recall,
@@ -347,6 +365,7 @@ class TurnRunner:
             window_tokens=shares.window,
             window_messages=served.spec.window.messages,
             lately=_LATELY if served.offline else 0,
+            compacted=served.compacts,
         )
 
     async def _answer(
@@ -476,10 +495,14 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
 
 
 class _Course:
-    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing."""
+    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing.
+
+    `shares` are those of its first request.
+    """
 
     def __init__(self) -> None:
         self.on_text: OnText | None = None
+        self.shares: Allotment | None = None
         self.aborted: list[Completion] = []
         self._streamed: list[str] = []
 

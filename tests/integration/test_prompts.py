@@ -123,7 +123,8 @@ async def test_a_model_that_reads_less_than_it_is_said_to_answers_everything(
         for n in range(30):
             bench.clock.move(minutes=1)
             await bench.say(f"story {n}: " + "it rained and we walked on through the wood. " * 16)
-    assert len(bench.screen.texts) == 30 and all(text.startswith("All right.") for text in bench.screen.texts)
+    answers = [text for text in bench.screen.texts if not text.startswith("I have summed up")]
+    assert len(answers) == 30 and all(text.startswith("All right.") for text in answers)
     assert model.refused <= 6
 
 

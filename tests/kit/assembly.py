@@ -51,14 +51,15 @@ def assembled_store(
     nights: Worker | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
+    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     turns = TurnRunner(
         memory,
         limits=limits,
         runtime=runtime(clock, new_id),
         masking=masking,
         defang=lambda text, growing: defang(text, growing=growing),
+        wake=delivery.wake,
     )
-    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     return Store(memory=memory, turns=turns, delivery=delivery, nights=nights)
 
 
