@@ -109,7 +109,8 @@ def _loaded(name: str, folder: Path) -> ModuleType:
         if not file.is_file():
             return next(iter(entry_points(group=GROUP, name=name))).load()  # type: ignore[no-any-return]
         spec = spec_from_file_location(f"remora_tool_{name.replace('-', '_')}", file)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

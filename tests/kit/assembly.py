@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.budget import USUAL_CONTEXT, Gauge
+from agents.foreign import ToolSource
 from agents.llm import Provider
+from agents.skills import Skill
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Channel, Inbound
 from gateway.app import MASK
@@ -28,11 +30,18 @@ LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
 def agent(
-    provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = (), context: int = USUAL_CONTEXT
+    provider: Provider,
+    name: str = "assistant",
+    *,
+    models: tuple[ModelSpec, ...] = (),
+    context: int = USUAL_CONTEXT,
+    sources: tuple[ToolSource, ...] = (),
+    skills: tuple[Skill, ...] = (),
 ) -> Agent:
     """An agent of this model with nothing else configured."""
     spec = AgentSpec(name=name, timezone="UTC", models=models)
-    return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
+    gauge = Gauge([context])
+    return Agent(spec=spec, provider=provider, offline=False, gauge=gauge, sources=sources, skills=skills)
 
 
 def assembled_store(

@@ -11,7 +11,9 @@ from itertools import count
 from pathlib import Path
 
 from agents.budget import USUAL_CONTEXT
+from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
+from agents.skills import Skill
 from agents.spec import ModelSpec
 from channels.base import (
     Button,
@@ -76,6 +78,8 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.sources: tuple[ToolSource, ...] = ()
+        self.skills: tuple[Skill, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -102,7 +106,17 @@ class Bench:
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name, models=self.models, context=self.reads) for name in self.databases},
+            {
+                name: agent(
+                    self.model,
+                    name,
+                    models=self.models,
+                    context=self.reads,
+                    sources=self.sources,
+                    skills=self.skills,
+                )
+                for name in self.databases
+            },
             stores,
             {self.screen.id: self.screen},
             self.clock,
