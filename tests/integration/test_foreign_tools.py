@@ -10,6 +10,9 @@ import pytest
 
 from agents.own_tools import OwnTools
 from agents.skills import load
+from gateway.app import opened
+from gateway.config.loading import Config, ConfigError
+from gateway.config.loading import load as load_config
 from gateway.pipeline.policy import Rules
 from memory.text.guard import clean
 from tests.kit.bench import Handset, Talk, until
@@ -330,3 +333,51 @@ async def test_a_skill_is_named_in_the_request_and_read_when_it_fits(bench: Tool
         assert "- letters: Writing letters." in offered.description and "Dear" not in offered.description
         assert bench.results() == ["Begin with Dear."]
         assert "letters" in await bench.ask("/tools")
+
+
+def configured(folder: Path, agent: str) -> Config:
+    (folder / "agents").mkdir()
+    (folder / "agents" / "helper.yaml").write_text(agent, "utf-8")
+    config = folder / "config.yaml"
+    config.write_text("default_agent: helper\nembedding: {provider: none}\n", "utf-8")
+    return load_config(config, {}, folder)
+
+
+async def test_a_configuration_gives_an_agent_its_tools_and_skills(bench: Tools, tmp_path: Path) -> None:
+    """From the folders beside it."""
+    (tmp_path / "skills" / "letters").mkdir(parents=True)
+    (tmp_path / "skills" / "letters" / "SKILL.md").write_text("---\ndescription: Writing letters.\n---\nDear.\n")
+    config = configured(tmp_path, "name: helper\nown_tools: [write, read]\nskills: [letters]\n")
+    async with opened(config, {}) as parts:
+        served = parts.roster.agents["helper"]
+        assert [(tool.name, tool.reads) for tool in await served.foreign()] == [("write", False), ("read", True)]
+        assert [skill.text for skill in served.skills] == ["Dear."]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("raise SystemError('no licence')", "can't be loaded: SystemError: no licence"),
+        ("def run(text): 'Writes.'", "needs a type for each argument"),
+        ("def run(text: str) -> str: return text", "needs a function run with a docstring"),
+        ("'Nothing here.'", "needs a function run with a docstring"),
+        ("def run(*texts: str) -> str: 'Writes.'", "needs a type for each argument"),
+    ],
+)
+async def test_a_tool_that_can_not_be_used_stops_the_start(
+    bench: Tools, tmp_path: Path, source: str, told: str
+) -> None:
+    """With the reason, not with a traceback."""
+    (bench.tools / "odd.py").write_text(source, "utf-8")
+    config = configured(tmp_path, "name: helper\nown_tools: [odd]\n")
+    with pytest.raises(ConfigError, match=told):
+        async with opened(config, {}):
+            pass
+
+
+async def test_arguments_of_a_tool_are_checked_by_their_types(bench: Tools) -> None:
+    """The model is told what does not fit."""
+    async with bench.running():
+        bench.model.answers = [calls(("read", '{"page": 7, "pace": 1}')), "Sorry."]
+        await bench.ask("read the page")
+    assert bench.results()[0].splitlines()[1].startswith("Error: the arguments of read don't fit: page:")

@@ -15,14 +15,12 @@ FOLDER = Path(sys.argv[1])
 server = MCPServer("notes")
 
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 def look(name: str) -> str:
     """Reads a note."""
     file = FOLDER / f"{name}.txt"
     return file.read_text("utf-8") if file.exists() else "There is no such note."
 
 
-@server.tool()
 def write(name: str, text: str) -> str:
     """Writes a note."""
     with (FOLDER / f"{name}.txt").open("a", encoding="utf-8") as file:
@@ -30,17 +28,20 @@ def write(name: str, text: str) -> str:
     return f"Wrote {len(text)} characters."
 
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def environment() -> str:
     """Names the variables of its environment."""
     return json.dumps(sorted(os.environ))
 
 
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def refuse() -> str:
     """Fails, and says why."""
     raise ToolError("this note is locked")
 
+
+server.add_tool(look, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+server.add_tool(write)
+server.add_tool(environment, annotations=ToolAnnotations(read_only_hint=True))
+server.add_tool(refuse, annotations=ToolAnnotations(read_only_hint=True))
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

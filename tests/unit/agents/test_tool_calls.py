@@ -38,11 +38,13 @@ class Amount(BaseModel):
     amount: int = Field(ge=-(10**9), le=10**9)
 
 
-def tool(run: Callable[[Amount], Awaitable[str]], *, name: str = "add", beside: bool = False, **more: float) -> Tool:
+def tool(
+    run: Callable[[Amount], Awaitable[str]], *, name: str = "add", beside: bool = False, seconds: float = 30
+) -> Tool:
     async def act(_n: int, _i: int, arguments: Amount) -> str:
         return await run(arguments)
 
-    return Tool(name=name, description="Adds.", arguments=Amount, run=act, beside=beside, **more)
+    return Tool(name=name, description="Adds.", arguments=Amount, run=act, beside=beside, seconds=seconds)
 
 
 async def added(arguments: Amount) -> str:

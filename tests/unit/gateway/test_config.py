@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agents.spec import AgentSpec
+from agents.toolservers.session import installed
 from gateway.config.loading import EX_CONFIG, ConfigError, find, load
 from gateway.config.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
@@ -1024,3 +1025,38 @@ def test_mutated_configuration_loads_or_is_refused_with_a_line(
         assert one.message
         assert one.fix
         assert "\n" not in str(one)
+
+
+# --- tools and skills ---
+
+
+def test_a_tool_or_a_skill_that_is_not_there_is_told_with_where_it_belongs(tmp_path: Path) -> None:
+    """The agent would else go without it, silently."""
+    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    told = problems(path)
+    assert "own_tools" in told[0] and "names weather, which is not there" in told[0] and "weather.py" in told[0]
+    assert "names letters, which is not there" in told[1] and "SKILL.md" in told[1]
+
+
+def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> None:
+    """Nothing of them is loaded yet."""
+    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "weather.py").write_text("raise SystemExit")
+    (tmp_path / "skills" / "letters").mkdir(parents=True)
+    (tmp_path / "skills" / "letters" / "SKILL.md").write_text("---\nname: letters\n---\n")
+    assert load(path, {}, NOBODY).agents["helper"].own_tools == ("weather",)
+
+
+@pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")
+def test_servers_of_tools_without_their_package_are_told_what_to_install(tmp_path: Path) -> None:
+    """The start says so, not the first call."""
+    path = write(tmp_path, helper="name: helper\nmcp: [{name: files, command: [x], tools: [read]}]\n")
+    assert "needs a package that is not installed" in problem(path) and "pip install 'remora[mcp]'" in problem(path)
+
+
+def test_a_cost_is_limited_only_where_it_is_known(tmp_path: Path) -> None:
+    """A limit that never bites is worse than none."""
+    model = "{provider: ollama, model: qwen3}"
+    path = write(tmp_path, helper=f"name: helper\nmodels: [{model}]\nturn: {{cost: 0.1}}\n")
+    assert "turn.cost" in problem(path) and "qwen3 has no price" in problem(path)
