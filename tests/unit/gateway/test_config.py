@@ -104,12 +104,25 @@ def test_shipped_files_load_together() -> None:
 def test_example_models_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
     """The example is the first thing everybody copies."""
     text = SHIPPED_AGENT.read_text().replace("models: []\n", "")
-    text = re.sub(r"(?m)^# (models:|  )", r"\1", text)
+    head, tools, rest = text.partition("\ntools:")
+    text = re.sub(r"(?m)^# (models:|  )", r"\1", head) + tools + rest
     config = load(write(tmp_path, assistant=text), {"OPENAI_API_KEY": "sk-1"}, NOBODY)
     first, second = config.agents["assistant"].models
     assert first.key is not None
     assert (first.key.get_secret_value(), first.base_url) == ("sk-1", "https://api.openai.com/v1")
     assert (second.key, second.base_url) == (None, "http://localhost:11434/v1")
+
+
+def test_example_servers_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
+    """But for the package that they need."""
+    head, tools, rest = SHIPPED_AGENT.read_text().partition("\ntools:")
+    rest = re.sub(r"(?m)^# (mcp:|  )", r"\1", rest.replace("mcp: []\n", ""))
+    path = write(tmp_path, assistant=head + tools + rest)
+    if installed():
+        servers = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"].mcp
+        assert [server.name for server in servers] == ["files", "search"]
+    else:
+        assert "needs a package" in problem(path, SEARCH_KEY="s", FILES_KEY="f")
 
 
 # --- finding ---
