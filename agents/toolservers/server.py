@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import structlog
 
-from agents.foreign import ForeignTool
+from agents.foreign import INSTALL, ForeignTool, installed
 from agents.spec import ServerSpec
 from agents.tools import JsonObject, ToolError
 from agents.toolservers import definitions
 from agents.toolservers.definitions import Definition
-from agents.toolservers.session import INSTALL, Connection, OutcomeUnknown, connected, installed
+from agents.toolservers.session import Connection, OutcomeUnknown, connected
 
 log = structlog.get_logger(__name__)
 

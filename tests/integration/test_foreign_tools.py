@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.foreign import installed
 from agents.own_tools import OwnTools
 from agents.skills import load
+from agents.spec import ServerSpec
+from agents.toolservers.server import ToolServer
 from gateway.app import opened
 from gateway.config.loading import Config, ConfigError
 from gateway.config.loading import load as load_config
@@ -318,6 +322,33 @@ async def test_only_admins_accept_changed_tools(bench: Tools) -> None:
         assert await bench.ask("/tools accept own", person="5") == "Only admins can do that."
         assert (await bench.ask("/tools accept own", person="7")).startswith("The tools from own are taken")
         assert await bench.ask("/tools accept nobody", person="7") == "I have no tools from nobody."
+
+
+def server(clock: Clock, **fields: Any) -> ToolServer:
+    async def keep(_pins: object) -> None:
+        raise AssertionError
+
+    spec = ServerSpec(**{"name": "search", "tools": ["find"], **fields})
+    return ToolServer(spec, call_seconds=5, pinned={}, keep=keep, clean=clean, monotonic=lambda: clock() / 1000)
+
+
+async def test_privacy_names_where_words_may_go(bench: Tools, clock: Clock) -> None:
+    """The host of a server elsewhere, the program of one on this machine; tools of one's own stay here."""
+    elsewhere = server(clock, url="https://mcp.example.org/mcp")
+    bench.sources = (*bench.sources, elsewhere, server(clock, name="files", command=["npx", "-y", "x"]))
+    async with bench.running():
+        told = await bench.ask("/privacy")
+    assert "words from the conversation may also go to: search (mcp.example.org), files (npx)." in told
+
+
+@pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")
+async def test_a_server_without_the_package_it_needs_says_what_to_install(bench: Tools, clock: Clock) -> None:
+    """The talk goes on without its tools."""
+    bench.sources = (server(clock, command=["npx"]),)
+    async with bench.running():
+        assert await bench.ask("hello") == "All right."
+        assert bench.model.requests[-1].tools and "search" not in str(bench.model.requests[-1].tools[-1])
+        assert "switched off: search needs a package that is not installed: pip install" in await bench.ask("/tools")
 
 
 async def test_a_skill_is_named_in_the_request_and_read_when_it_fits(bench: Tools, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.foreign import ForeignTool
+from agents.foreign import ForeignTool, installed
 from agents.spec import ServerSpec
 from agents.tools import ToolError
 from agents.toolservers import results
 from agents.toolservers.definitions import Definition
 from agents.toolservers.server import ToolServer
-from agents.toolservers.session import OutcomeUnknown, installed
+from agents.toolservers.session import OutcomeUnknown
 from memory.text.guard import clean
 from tests.kit import tool_servers
 from tests.kit.bench import Handset, Talk, until

@@ -60,7 +60,7 @@ async def run(model: ScriptedModel, *offered: Tool, limits: TurnSpec | None = No
         lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
         offered or (tool(added),),
         limits=limits or TurnSpec(),
-        journal=agent.Journal(stored=(), keep=keep),
+        steps=agent.TurnSteps(stored=(), keep=keep),
         gauge=Gauge(),
         redact=lambda text: text,
         on_text=None,

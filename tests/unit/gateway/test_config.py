@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from agents.foreign import installed
 from agents.spec import AgentSpec
-from agents.toolservers.session import installed
 from gateway.config.loading import EX_CONFIG, ConfigError, find, load
 from gateway.config.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
