@@ -33,6 +33,9 @@ _UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 #: How much two forms of a word begin alike: characters, and share of the longer one.
 _STEM: Final = 5
 _STEM_SHARE: Final = 0.6
+#: A word that is too long for one with a stem of so few letters.
+_LONGER: Final = re.compile(r"[^\W\d_]{4,}")
+_SHORT_STEM: Final = 2
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -146,7 +149,7 @@ def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
 def _content(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
     empty = _unspaced(speech.empty)
     if empty is None:
-        return [frozenset({token}) for token in {*tokens(text)} - _tokens_of(speech.empty, tokens)]
+        return [frozenset({token}) for token in _full(text, speech, tokens)]
     known = _unspaced(_known(speech))
     found = known.findall(text) if known is not None else []
     left = known.sub(" ", text) if known is not None else text
@@ -224,9 +227,20 @@ def _pairs(found: Sequence[str]) -> list[str]:
 
 
 def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    found = frozenset(tokens(text)) - _tokens_of(speech.empty, tokens)
+    found = _full(text, speech, tokens)
     pairs = frozenset(token for token in found if len(token) > 1 or token.isascii())
     return pairs or found
+
+
+def _full(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    """Returns the tokens of `text` but those of empty words.
+
+    A longer word whose stem looks like an empty word, as "Ines" has the stem "in", is not one.
+    """
+    listed = speech.empty.split()
+    longer = (tokens(word) for word in _LONGER.findall(text) if word.casefold() not in listed)
+    kept = frozenset(found[0] for found in longer if len(found) == 1 and len(found[0]) <= _SHORT_STEM)
+    return frozenset(tokens(text)) - (_tokens_of(speech.empty, tokens) - kept)
 
 
 def _light(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:

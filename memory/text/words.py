@@ -70,7 +70,8 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     if len(text) > 2 * _QUERY_END_CHARS:
         text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
     counts = Counter(tokens(text))
-    terms = [term for term in counts if term not in stop_tokens()] or list(counts)
+    idle = stop_tokens() - _short_stems(text)
+    terms = [term for term in counts if term not in idle] or list(counts)
     if len(terms) <= limit:
         return terms
     worth = {
@@ -290,6 +291,8 @@ def _stemmer(name: str) -> snowballstemmer.stemmer:
 
 
 _QUERY_END_CHARS = 4_096
+#: A word that its stem of one or two letters does not stand for.
+_LONGER = re.compile(r"\b[a-z]{4,}\b")
 _STOP_WORDS = """
 a an the and or but if of at by for with about to from in on as than then so
 i me my mine you your yours he him his she her hers it its we us our ours they them their theirs
@@ -307,6 +310,17 @@ dont didnt doesnt isnt arent wasnt werent s t m re ve ll d
 @cache
 def stop_tokens() -> frozenset[str]:
     return frozenset(token for word in _STOP_WORDS.split() for token in tokens(word))
+
+
+def _short_stems(text: str) -> frozenset[str]:
+    """Returns the stems of one or two letters that longer words of `text` have: "in" of "Ines", which is no "in"."""
+    words = (word for word in _LONGER.findall(fold(text)) if word not in _stop_words())
+    return frozenset(found for word in words if len(found := stem(word)) <= 2)
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    return listed(_STOP_WORDS)
 
 
 def listed(words: str) -> frozenset[str]:

@@ -175,6 +175,11 @@ LETTERS = str.maketrans("0123456789", "bcdfgklmnp")
 # Query terms
 
 
+def test_a_name_whose_stem_is_a_function_word_is_searched_for() -> None:
+    assert query_terms("who is Ines?") == tokens("Ines") == ["in"]
+    assert query_terms("who is in the house?") == ["hous"]
+
+
 def test_query_terms_drop_function_and_question_words() -> None:
     """They match nearly every message and cost the search its speed and its order."""
     assert query_terms("What did Caroline say about the adoption agency?") == [

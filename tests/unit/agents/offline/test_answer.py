@@ -101,6 +101,11 @@ def test_a_sister_is_no_brother() -> None:
     assert "Ines" in answered("what is my sister's name?", sister)
 
 
+def test_a_name_that_looks_like_an_empty_word_is_asked_for() -> None:
+    assert "Porto" in answered("where does ines live?", said("Ines lives in Porto"))
+    assert answered("where does Ines live?", said("Otto lives near Porto")) == ""
+
+
 def test_a_question_about_earlier_times_needs_an_answer_about_them() -> None:
     assert answered("what was my address before?", said("we live at 4 Hill Road")) == ""
     assert "Elm" in answered("what was my address before?", said("my old address was 9 Elm Road"))

@@ -35,6 +35,7 @@ def question(text: str) -> AskedQuestion:
         ("is anybody there?", ("here",)),
         ("can I trust you?", ("privacy",)),
         ("happy easter!", ("wish",)),
+        ("what can you actually do then?", ("can",)),
     ],
 )
 def test_small_talk_is_told_by_its_parts(said: str, kinds: tuple[str, ...]) -> None:
