@@ -27,6 +27,8 @@ from agents.toolservers.definitions import Definition
 
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
+#: The most bytes of one response over HTTP.
+_MOST_BYTES: Final = 16_000_000
 #: Pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
@@ -127,8 +129,30 @@ async def _remote(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     import httpx2  # the SDK's own
     from mcp.client.streamable_http import streamable_http_client
 
+    class Bounded(httpx2.AsyncByteStream):
+        """A response's body that ends the connection when there is too much of it."""
+
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._inner:
+                size += len(chunk)
+                if size > _MOST_BYTES:
+                    raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes in one response")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def bound(response: Any) -> None:
+        response.stream = Bounded(response.stream)
+
     # The SDK follows no redirect to another host, so headers with a key stay with theirs.
-    http = httpx2.AsyncClient(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0))
+    http = httpx2.AsyncClient(
+        headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0), event_hooks={"response": [bound]}
+    )
     async with http, streamable_http_client(url, http_client=http) as io:
         yield io
 

@@ -247,6 +247,26 @@ async def test_a_server_at_an_address_is_used_and_found_again_after_its_restart(
     assert (tmp_path / "n.txt").read_text("utf-8") == "onetwo"
 
 
+async def test_a_server_at_an_address_is_bounded_too(tmp_path: Path) -> None:
+    """A body of any length is not read to its end."""
+    port = free_port()
+    at = ServerSpec(name="rogue", url=f"http://127.0.0.1:{port}/mcp", tools=("flood",))
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVERS / "rogue.py"), str(tmp_path), str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: listens(port))
+        async with running(at) as server:
+            flood = await tool(server, "flood")
+            assert await flood.call({"characters": 10}) == "x" * 10
+            with pytest.raises(OutcomeUnknown):
+                await flood.call({"characters": 40_000_000})
+            assert await flood.call({"characters": 10}) == "x" * 10
+    finally:
+        program.kill()
+        await program.wait()
+
+
 async def test_a_servers_tool_in_a_conversation(tmp_path: Path, clock: Clock) -> None:
     """From the question to the answer, and in /tools and /privacy."""
     kept = Kept()

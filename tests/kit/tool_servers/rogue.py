@@ -1,4 +1,4 @@
-"""A server that misbehaves in every way that a client has to bear."""
+"""A server that misbehaves in every way that a client has to bear. Over stdio, or over HTTP at a port."""
 
 from __future__ import annotations
 
@@ -83,4 +83,7 @@ if __name__ == "__main__":
     server.add_tool(
         shift, description=described.read_text("utf-8") if described.exists() else "Shifts.", annotations=READS
     )
-    server.run()
+    if len(sys.argv) > 2:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]), json_response=True)
+    else:
+        server.run()
