@@ -69,12 +69,16 @@ class Connection:
         from mcp import MCPError
 
         # A task of its own, so that whatever the SDK raises can be looked at in one place.
-        calling = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
+        ending: asyncio.Future[Any] = asyncio.ensure_future(self.ended.wait())
+        calling: asyncio.Future[Any] = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
         try:
-            await asyncio.wait({calling}, timeout=seconds)
+            await asyncio.wait({calling, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done() and ending.done():
+                await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)  # what came before the end is still read
             if not calling.done():
                 raise OutcomeUnknown(f"{self.server} did not answer within {seconds:g} seconds. {_UNKNOWN}")
         finally:
+            ending.cancel()
             calling.cancel()
             await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)
         error = None if calling.cancelled() else calling.exception()
@@ -167,7 +171,10 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
         raise ToolError(f"the program {spec.command[0]} is not found")
     relay = str(Path(__file__).with_name("relay.py"))
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-I", relay, program, *spec.command[1:]], env=spec.env
+        command=sys.executable,
+        args=["-I", relay, program, *spec.command[1:]],
+        env=spec.env,
+        encoding_error_handler="replace",
     )
     async with stdio_client(parameters, errlog=subprocess.DEVNULL) as io:
         yield io
@@ -176,8 +183,11 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def _watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[Any]:
     """A transport that sets `ended` when the server's messages end."""
-    async with transport as (read, write):
-        yield _Watched(read, ended), write
+    try:
+        async with transport as (read, write):
+            yield _Watched(read, ended), write
+    finally:
+        ended.set()
 
 
 class _Watched:

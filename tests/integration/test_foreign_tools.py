@@ -409,6 +409,8 @@ async def test_a_tool_that_can_not_be_used_stops_the_start(
 async def test_arguments_of_a_tool_are_checked_by_their_types(bench: Tools) -> None:
     """The model is told what does not fit."""
     async with bench.running():
-        bench.model.answers = [calls(("read", '{"page": 7, "pace": 1}')), "Sorry."]
+        bench.model.answers = [calls(("read", '{"page": 7}'), ("read", '{"page": "x", "pace": 1}')), "Sorry."]
         await bench.ask("read the page")
-    assert bench.results()[0].splitlines()[1].startswith("Error: the arguments of read don't fit: page:")
+    told = [result.splitlines()[1] for result in bench.results()]
+    assert told[0].startswith("Error: the arguments of read don't fit: page: ")
+    assert told[1] == "Error: the arguments of read don't fit: pace: Extra inputs are not permitted."

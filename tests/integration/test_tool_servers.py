@@ -191,6 +191,14 @@ async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Pa
         assert "Ignore" in await (await tool(server, "instruct")).call({})
 
 
+async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
+    """Some programs print what they please."""
+    async with running(spec(tmp_path, "rogue", "garble", "instruct"), seconds=5) as server:
+        garble = await tool(server, "garble")
+        assert await garble.call({}) == "garbled"
+        assert "Ignore" in await (await tool(server, "instruct")).call({})
+
+
 async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: Path) -> None:
     """Its calls are answered at once meanwhile, and it is tried again later."""
     (tmp_path / "no_start.txt").write_text("", "utf-8")
