@@ -87,8 +87,9 @@ class OwnTools:
         if running.cancelled() or running.exception() is not None:
             error = None if running.cancelled() else running.exception()
             # Not the error's text, which may hold what a person said.
-            at = traceback.extract_tb(error.__traceback__)[-1].lineno if error is not None else None
-            log.warning("tool.failed", tool=name, error=type(error).__name__, line=at)
+            frames = traceback.extract_tb(error.__traceback__) if error is not None else ()
+            lines = [frame.lineno for frame in frames[-1:]]
+            log.warning("tool.failed", tool=name, error=type(error).__name__, line=lines)
             raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: results.LONGEST])
         returned = running.result()
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=str)

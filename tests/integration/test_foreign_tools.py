@@ -20,7 +20,8 @@ from gateway.config.loading import load as load_config
 from gateway.pipeline.policy import Rules
 from memory.text.guard import clean
 from tests.kit.bench import Handset, Talk, until
-from tests.kit.fakes import Clock, calls
+from tests.kit.fakes import MINUTE, Clock, calls
+from tests.kit.talk import private
 
 #: A tool that changes something: it writes a line into a file beside it.
 WRITE = '''
@@ -237,6 +238,21 @@ async def test_a_call_cut_off_by_a_restart_is_unknown_and_never_made_again(bench
         await router.settled(pressed.place)
         assert bench.phone.sent[-1].text == "I don't know whether it is written."
         assert "a restart cut this call off" in bench.results()[-1]
+    assert bench.written == ["milk"]
+
+
+async def test_a_yes_counts_even_if_the_process_ended_just_after_it(bench: Tools) -> None:
+    """The question is settled then, and the message that settled it comes again."""
+    async with bench.running() as router:
+        await bench.wants()
+        question = await bench.memory.question(*private("ada"))
+        assert question is not None
+        ((newest,),) = await bench.rows("select max(id) from inbox")
+        await bench.memory.outside_calls.agree(question, "do", int(str(newest)) + 1)
+        pressed = replace(bench.inbound(""), pressed=bench.phone.button("Do it").data)
+        bench.model.answers = ["Done."]
+        await router.on_inbound(replace(pressed, sent_at=bench.clock() - 60 * MINUTE))
+        await router.settled(pressed.place)
     assert bench.written == ["milk"]
 
 
