@@ -216,10 +216,10 @@ async def test_a_call_that_hangs_takes_no_other_with_it(tmp_path: Path) -> None:
     """Two people share the server; one of their calls is slow."""
     async with running(spec(tmp_path, "rogue", "slow", "hang"), seconds=5) as server:
         slow, hang = await tool(server, "slow"), await tool(server, "hang")
-        hanging = asyncio.create_task(hang.call({}))
+        hanging = asyncio.ensure_future(hang.call({}))
         await until(lambda: done(tmp_path) == ["hang"])
         await asyncio.sleep(2.5)
-        slowly = asyncio.create_task(slow.call({}))
+        slowly = asyncio.ensure_future(slow.call({}))
         with pytest.raises(OutcomeUnknown):
             await hanging
         (tmp_path / "go.txt").write_text("", "utf-8")
