@@ -176,7 +176,8 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
         env=spec.env,
         encoding_error_handler="replace",
     )
-    async with stdio_client(parameters, errlog=subprocess.DEVNULL) as io:
+    nowhere: Any = subprocess.DEVNULL  # the SDK asks for a file, and passes it on to the subprocess
+    async with stdio_client(parameters, errlog=nowhere) as io:
         yield io
 
 
