@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT, Gauge
 from agents.foreign import ToolSource
@@ -37,9 +38,10 @@ def agent(
     context: int = USUAL_CONTEXT,
     sources: tuple[ToolSource, ...] = (),
     skills: tuple[Skill, ...] = (),
+    **more: Any,
 ) -> Agent:
-    """An agent of this model with nothing else configured."""
-    spec = AgentSpec(name=name, timezone="UTC", models=models)
+    """An agent of this model with nothing else configured than `more` of its spec."""
+    spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
     gauge = Gauge([context])
     return Agent(spec=spec, provider=provider, offline=False, gauge=gauge, sources=sources, skills=skills)
 
@@ -54,14 +56,15 @@ def assembled_store(
     nights: Worker | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
+    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     turns = TurnRunner(
         memory,
         limits=limits,
         runtime=runtime(clock, new_id),
         masking=masking,
         defang=lambda text, growing: defang(text, growing=growing),
+        wake=delivery.wake,
     )
-    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     return Store(memory=memory, turns=turns, delivery=delivery, nights=nights)
 
 

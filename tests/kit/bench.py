@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT
 from agents.foreign import ToolSource
@@ -80,13 +81,15 @@ class Bench:
         self.reads = USUAL_CONTEXT
         self.sources: tuple[ToolSource, ...] = ()
         self.skills: tuple[Skill, ...] = ()
+        self.spec: dict[str, Any] = {}
+        self.ids: Callable[[], Callable[[], str]] = counting_ids
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Router]:
-        ids = counting_ids()
+        ids = self.ids()
         stores = self.stores = {}
         self.memories = {}
         for database in dict.fromkeys(self.databases.values()):
@@ -114,6 +117,7 @@ class Bench:
                     context=self.reads,
                     sources=self.sources,
                     skills=self.skills,
+                    **self.spec,
                 )
                 for name in self.databases
             },
