@@ -20,6 +20,7 @@ from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
+from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.stats import Spending, Stats, Status, StoreHealth
@@ -99,17 +100,17 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT",
-    "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory", "Attached",
-    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "ForgetPreview", "Group", "Hit",
-    "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled",
-    "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation",
-    "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spending", "Spent", "Status",
-    "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why",
-    "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares",
-    "to_forget",
+    "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
+    "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory",
+    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft",
+    "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
+    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party",
+    "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
+    "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service",
+    "Shown", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
+    "Unclear", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
+    "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -252,6 +253,7 @@ class Service:
             agents=agents,
             changed=self._changed,
         )
+        self.outside_calls = OutsideCalls(database, now=now)
         self.compaction = Compaction(
             database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime
         )

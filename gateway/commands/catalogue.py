@@ -20,6 +20,7 @@ from gateway.commands import (
     reminder_texts,
     session_texts,
     talk_texts,
+    tools_texts,
     why_texts,
 )
 from gateway.commands.phrases import Language, wording
@@ -37,6 +38,7 @@ PARTS: Final = (
     jobs_texts,
     night_texts,
     reminder_texts,
+    tools_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

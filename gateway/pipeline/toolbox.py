@@ -1,24 +1,32 @@
-"""The tools that an agent gets in one turn, built over memory for one scope.
+"""The tools that an agent gets in one turn: those of memory, for one scope, and those that are not ours.
 
 Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
-if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory: it can
-only have the person asked.
+if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
+a tool that is not ours and changes something: it can only have the person asked. What such a tool has returned is kept
+as a memory only if the person said it, too.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, get_args
+from functools import partial
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from agents.tools import Run, Tool, ToolError
+from agents.foreign import ForeignTool
+from agents.marks import is_outside
+from agents.tools import CALL_SECONDS, Run, Tool, ToolError
 from gateway.commands import phrases, reminder_lines
 from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
+from gateway.pipeline.questions import DO
 from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
 from memory.service import (
+    CALL,
     LISTED,
     LONGEST_REMINDER,
     Edits,
@@ -27,6 +35,7 @@ from memory.service import (
     Filters,
     Hit,
     Memory,
+    Message,
     Reading,
     Reminder,
     Selection,
@@ -38,6 +47,14 @@ from memory.service import (
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
+#: The longest arguments that a person is asked about, in characters: nobody agrees to what they can't read.
+_LONGEST_ASKED = 3_000
+_NOT_CALLED = "Nothing is done yet. The person is being asked, and decides. If they agree, it is done and you go on."
+_NOT_THEIRS = (
+    "Not saved: this has words that a tool returned and the person has not said. They can have it kept by typing"
+    " /remember and the words."
+)
+_WORD = re.compile(r"\w+")
 #: The most results of one search.
 _FOUND = 8
 #: What the model is told of a time that can't be read.
@@ -103,10 +120,11 @@ class RemindersArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """The tools of one turn, for the agent of this name.
+    """The tools of one turn, for the agent of this name. One call takes at most `seconds`.
 
-    `asked` collects the questions that must reach the person with the reply, `told_back` the reminders to be said back
-    with it. `harmless` takes addresses that carry data out of a text of the model's.
+    `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
+    the person with the reply, `told_back` the reminders to be said back with it. `harmless` takes addresses that carry
+    data out of a text of the model's.
     """
 
     memory: Service
@@ -114,8 +132,11 @@ class Toolbox:
     texts: Texts
     now: Callable[[], int]
     agent: str
+    seconds: float = CALL_SECONDS
+    read: Sequence[Message] = ()
     harmless: Callable[[str], str] = str
     asked: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
     told_back: list[Reminder] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
@@ -160,9 +181,68 @@ class Toolbox:
             ),
         }
         return tuple(
-            Tool(name=name, description=description, arguments=arguments, run=run)
+            Tool(name=name, description=description, arguments=arguments, run=run, seconds=self.seconds)
             for name, (description, arguments, run) in ((name, offered[name]) for name in names)
         )
+
+    def foreign(self, tools: Sequence[ForeignTool], *, agreed: bool = False) -> tuple[Tool, ...]:
+        """Returns tools that are not ours as the model gets them, or as they are once a person has `agreed`."""
+        return tuple(
+            Tool(
+                name=tool.name,
+                description=tool.description if tool.reads else f"{tool.description}\n(The person is asked first.)",
+                arguments=tool.arguments,
+                run=partial(self._use if tool.reads or agreed else self._ask, tool),
+                beside=tool.reads,
+                origin=tool.origin if tool.reads or agreed else "",
+                # The tool itself keeps its time, and knows better what became of the call.
+                seconds=self.seconds + 5,
+            )
+            for tool in tools
+            if not tool.off
+        )
+
+    async def _use(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
+        """Calls a tool that is not ours, once."""
+        calls = self.memory.outside_calls
+        result = await calls.begin(self.turn, n, i, tool.name)
+        if result is None:
+            try:
+                result = await tool.call(arguments)
+            except ToolError as exc:
+                result = f"Error: {exc}"
+            await calls.end(self.turn, n, i, tool.name, result)
+        self.returned.append(result)
+        return result
+
+    async def _ask(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
+        """Asks the person whether a tool that is not ours may be called."""
+        if self.asked:
+            raise ToolError("The person is already being asked about something. Ask again when they have answered.")
+        shown = _plainly(arguments)
+        if len(shown) > _LONGEST_ASKED:
+            raise ToolError(
+                f"These arguments are too long to show to the person (at most {_LONGEST_ASKED} characters)."
+            )
+
+        def act(edits: Edits) -> str:
+            edits.ask(CALL, {"turn": self.turn.id, "n": n, "i": i}, choices=(DO, "no"), preset="no")
+            return _NOT_CALLED
+
+        result = await self.memory.turns.act(self.turn, n, i, tool.name, act)
+        if result == _NOT_CALLED:
+            self.asked.append(self.texts("call.ask", tool=tool.name, origin=tool.origin, arguments=_fenced(shown)))
+        return result
+
+    def _repeats_others(self, text: str) -> bool:
+        """Returns whether a statement has a word that a tool from outside has said, and the person has not."""
+        outside = [*self.returned, *(one.text for one in self.read if one.role == "tool" and is_outside(one.text))]
+        if not outside:
+            return False
+        speaker = self.turn.context.speaker.id
+        own = " ".join(m.text for m in (*self.read, *self.turn.said) if m.author_id == speaker).casefold()
+        others = " ".join(outside).casefold()
+        return any(word not in own and word in others for word in _WORD.findall(text.casefold()))
 
     async def tell_time(self, _n: int, _i: int, _arguments: NoArguments) -> str:
         return f"{self.texts.moment(self.now())} ({self.texts.timezone})"
@@ -198,6 +278,9 @@ class Toolbox:
         return replace(asked, words=arguments.query.strip())
 
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
+        if self._repeats_others(arguments.text):
+            raise ToolError(_NOT_THEIRS)
+
         def act(edits: Edits) -> str:
             kept = edits.remember(arguments.text, key=arguments.key or None)
             if not kept and not self.turn.context.speaker.learning:
@@ -209,6 +292,9 @@ class Toolbox:
         return await self.memory.turns.act(self.turn, n, i, "remember_fact", act)
 
     async def correct_fact(self, n: int, i: int, arguments: CorrectArguments) -> str:
+        if self._repeats_others(arguments.value):
+            raise ToolError(_NOT_THEIRS)
+
         def act(edits: Edits) -> str:
             old, new = edits.correct(arguments.id, arguments.value)
             if old is new:
@@ -326,6 +412,20 @@ class Toolbox:
         until = f", until {self.texts.date(memory.valid_until)}" if memory.valid_until is not None else ""
         told = f"told {self.texts.date(memory.learned_at)}{until}"
         return f"{memory.key}: {memory.value} ({told}) [{memory.short_id}]"
+
+
+def _plainly(arguments: Any) -> str:
+    """Returns arguments as a person reads them: one a line, with every invisible character as an escape."""
+    given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
+    text = json.dumps(given, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def _fenced(text: str) -> str:
+    """Returns a text as a block of code that nothing in it can end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _said(memory: Memory) -> str:

@@ -15,9 +15,10 @@ from dataclasses import asdict, replace
 
 import structlog
 
-from agents import agent
+from agents import agent, skills
 from agents.budget import Allotment
-from agents.llm import ChatMessage, Completion, ModelError, OnText
+from agents.foreign import ForeignTool
+from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands import reminder_lines
@@ -27,7 +28,7 @@ from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
-from gateway.pipeline.questions import buttons
+from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
 from memory.errors import Withdrawn
@@ -64,6 +65,8 @@ _LATELY = 400
 _NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
 #: The tools of an agent that remembers nothing.
 _WITHOUT_MEMORY = frozenset({"now", "reminders"})
+#: The number under which the call that a turn's messages agree to is kept beside those of its steps.
+_BEFORE_STEPS = -1
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -160,7 +163,8 @@ class TurnRunner:
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
-                course.shares = self._shares(served, turn, texts)
+                course.foreign = () if served.offline else await served.foreign()
+                course.shares = self._shares(served, turn, texts, course.foreign)
                 view = await self._view(served, turn, course.shares)
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
                 course.listen(on_text)
@@ -318,7 +322,12 @@ class TurnRunner:
     ) -> Turn:
         if turn_id is not None:
             return await self._memory.turns.resume(where, who, turn_id, [one.inbox_id for one in heard])
-        words = [in_words(one.inbound.text, beside) for one, beside in zip(heard, attached, strict=True)]
+        texts = Texts(spoken(heard[-1].inbound.language, served.spec.language))
+        words = [
+            # A pressed button is the word on it.
+            in_words(one.inbound.text if one.inbound.pressed is None else texts(DO), beside)
+            for one, beside in zip(heard, attached, strict=True)
+        ]
         said = [
             Said(
                 inbox_id=one.inbox_id,
@@ -327,14 +336,21 @@ class TurnRunner:
                 said_at=one.inbound.sent_at,
                 platform_ref=one.inbound.message_id or None,
                 reply_to=one.inbound.reply_to,
-                learn=served.spec.memory.enabled and not one.inbound.forwarded and one.inbound.task is None,
-                recall=served.spec.memory.enabled,
+                learn=served.spec.memory.enabled and one.is_own_talk,
+                recall=served.spec.memory.enabled and one.inbound.pressed is None,
             )
             for one, text in zip(heard, words, strict=True)
         ]
         return await self._memory.turns.begin(where, who, said)
 
-    def _toolbox(self, served: Agent, turn: Turn, texts: Texts) -> tuple[Toolbox, tuple[Tool, ...]]:
+    def _toolbox(
+        self,
+        served: Agent,
+        turn: Turn,
+        texts: Texts,
+        foreign: Sequence[ForeignTool],
+        read: Sequence[Message] = (),
+    ) -> tuple[Toolbox, tuple[Tool, ...]]:
         toolbox = Toolbox(
             memory=self._memory,
             turn=turn,
@@ -342,12 +358,15 @@ class TurnRunner:
             now=self._now,
             agent=served.spec.name,
             harmless=lambda text: self._defang(text, False),
+            seconds=served.spec.turn.call_seconds,
+            read=read,
         )
         names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
-        return toolbox, toolbox.tools(names)
+        skilled = (skills.tool(served.skills),) if served.skills else ()
+        return toolbox, (*toolbox.tools(names), *skilled, *toolbox.foreign(foreign))
 
-    def _shares(self, served: Agent, turn: Turn, texts: Texts) -> Allotment:
-        _, tools = self._toolbox(served, turn, texts)
+    def _shares(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> Allotment:
+        _, tools = self._toolbox(served, turn, texts, foreign)
         return served.shares(served.gauge.room(), [tool.spec for tool in tools])
 
     async def _view(self, served: Agent, turn: Turn, shares: Allotment) -> TurnMaterial:
@@ -381,7 +400,7 @@ class TurnRunner:
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material with what of it was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
-        toolbox, tools = self._toolbox(served, turn, texts)
+        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -403,13 +422,16 @@ class TurnRunner:
             if not served.offline:
                 await self._memory.turns.keep_step(turn, n, completion.to_json(), _spent(completion))
 
+        before = await self._agreed(turn, toolbox, course.foreign, self._mask(heard))
         reply = await agent.run(
             served.provider,
             request,
             tools,
+            limits=served.spec.turn,
+            steps=agent.TurnSteps(
+                stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
+            ),
             gauge=served.gauge,
-            stored=[Completion.from_json(step) for step in turn.steps],
-            keep_step=keep_step,
             redact=self._mask(heard),
             on_text=course.on_text,
         )
@@ -448,6 +470,18 @@ class TurnRunner:
             recall=rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
         )
         return outcome, request.entered
+
+    async def _agreed(
+        self, turn: Turn, toolbox: Toolbox, foreign: Sequence[ForeignTool], redact: Callable[[str], str]
+    ) -> list[ChatMessage]:
+        """Makes the call that the messages of this turn agree to. Returns it with its result; [] if there is none."""
+        agreed = await self._memory.outside_calls.agreed(turn) if foreign else None
+        if agreed is None:
+            return []
+        wanted = ToolCall(id=f"agreed_{turn.id}", name=agreed.tool, arguments=agreed.arguments)
+        offered = toolbox.foreign(foreign, agreed=True)
+        result = await agent.answered(offered, wanted, redact, step=_BEFORE_STEPS, index=0)
+        return agent.exchange("", (wanted,), (result,))
 
     async def _overheard(self, turn: Turn, heard: Sequence[Heard]) -> list[tuple[int, Overheard]]:
         """Returns what people said to others before these messages, each with their identity, or a negative number.
@@ -497,10 +531,11 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
 class _Course:
     """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing.
 
-    `shares` are those of its first request.
+    `foreign` are the tools that are not ours, as they are when the turn begins, `shares` those of its first request.
     """
 
     def __init__(self) -> None:
+        self.foreign: tuple[ForeignTool, ...] = ()
         self.on_text: OnText | None = None
         self.shares: Allotment | None = None
         self.aborted: list[Completion] = []

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents.budget import USUAL_CONTEXT, Gauge
+from agents.foreign import ToolSource
 from agents.llm import Provider
+from agents.skills import Skill
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Channel, Inbound
 from gateway.app import MASK
@@ -34,11 +36,14 @@ def agent(
     *,
     models: tuple[ModelSpec, ...] = (),
     context: int = USUAL_CONTEXT,
+    sources: tuple[ToolSource, ...] = (),
+    skills: tuple[Skill, ...] = (),
     **more: Any,
 ) -> Agent:
     """An agent of this model with nothing else configured than `more` of its spec."""
     spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
-    return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
+    gauge = Gauge([context])
+    return Agent(spec=spec, provider=provider, offline=False, gauge=gauge, sources=sources, skills=skills)
 
 
 def assembled_store(

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.budget import USUAL_CONTEXT
+from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
+from agents.skills import Skill
 from agents.spec import ModelSpec
 from channels.base import (
     Button,
@@ -77,6 +79,8 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.sources: tuple[ToolSource, ...] = ()
+        self.skills: tuple[Skill, ...] = ()
         self.spec: dict[str, Any] = {}
         self.ids: Callable[[], Callable[[], str]] = counting_ids
         self.stores: dict[str, Store] = {}
@@ -106,7 +110,15 @@ class Bench:
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
             {
-                name: agent(self.model, name, models=self.models, context=self.reads, **self.spec)
+                name: agent(
+                    self.model,
+                    name,
+                    models=self.models,
+                    context=self.reads,
+                    sources=self.sources,
+                    skills=self.skills,
+                    **self.spec,
+                )
                 for name in self.databases
             },
             stores,

@@ -1,0 +1,72 @@
+"""Tools that are not ours: those of servers, and those that the operator has written.
+
+Invariants: what such a tool returns is data. Unless it only reads, it is called only after the person has agreed to
+just this call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel
+
+from agents.tools import JsonObject
+
+#: What to install for servers of the Model Context Protocol.
+INSTALL: Final = "pip install 'remora[mcp]'"
+#: The group of entry points by which an installed package offers tools.
+GROUP: Final = "remora.tools"
+
+
+def installed() -> bool:
+    """Returns whether servers of the Model Context Protocol can be used."""
+    return find_spec("mcp") is not None
+
+
+def missing_tools(names: Iterable[str], folder: Path) -> list[str]:
+    """Returns those of the operator's tools for which there is neither a file nor an entry point."""
+    offered = entry_points(group=GROUP).names
+    return [name for name in names if not (folder / f"{name}.py").is_file() and name not in offered]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTool:
+    """A tool that is not ours. `name` is what the model calls, `origin` where it comes from.
+
+    `reads` is true if it changes nothing and may be called without asking. `off` is the reason why it can't be called
+    at present; it is then not offered. `call` raises `ToolError`.
+    """
+
+    name: str
+    origin: str
+    description: str
+    arguments: type[BaseModel] | JsonObject
+    reads: bool
+    call: Callable[[Any], Awaitable[str]]
+    off: str = ""
+
+
+class ToolSource(Protocol):
+    """Where tools that are not ours come from."""
+
+    @property
+    def name(self) -> str:
+        """The name in the agent's file."""
+
+    @property
+    def where(self) -> str:
+        """The place that the words of a call go to; empty if they stay in this process."""
+
+    async def tools(self) -> Sequence[ForeignTool]:
+        """Returns its tools, those that are off included. Takes as long as a first start, but never fails."""
+
+    async def accept(self) -> str:
+        """Takes the tools as they are defined now. Returns what is in the way, or ''."""
+
+    async def close(self) -> None:
+        """Ends what was started."""
