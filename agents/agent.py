@@ -1,9 +1,10 @@
 """The loop of one turn: ask the model, run the tools it asks for, ask again, until it answers.
 
 Invariants: each request is made to fit what the model can read, and is made smaller if it was refused as too long. Each
-completion is handed to `keep_step` before its tools run. Stored completions are replayed instead of being paid for
-again. At most `MAX_STEPS` model calls are made; the last of them is offered no tools, so a turn always
-ends with words. The traffic holds no call that a vendor would refuse to read back.
+completion is kept before its tools run. Stored completions are replayed instead of being paid for again. A turn makes
+as many model calls as its spec allows; the last of them, and the one after its cost is spent, is offered no tools, so a
+turn always ends with words. The traffic holds no call that a vendor would refuse to read back. What a tool that is
+not ours returns is marked as data.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from agents import tools
+from agents import marks, tools
 from agents.budget import Gauge
 from agents.llm import (
     BadCompletion,
@@ -31,6 +32,7 @@ from agents.llm import (
     ToolSpec,
 )
 from agents.marks import unmarked
+from agents.spec import TurnSpec
 from agents.tools import Tool
 
 log = structlog.get_logger(__name__)
@@ -42,10 +44,12 @@ class Prompted(Protocol):
     def __call__(self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> Request: ...
 
 
-MAX_STEPS = 25
-#: After so many calls with the same arguments, the model is offered no tools until it has answered.
+#: The call with the same arguments that is refused; from then on the model is offered no tools until it has answered.
 _MOST_REPEATED = 3
-_REPEATED = "You have asked for this before; the result is the same. Answer the person now.\n"
+_REPEATED = "You have asked for this before, so it is not done again. Answer the person now.\n"
+#: Calls of one step that are run; a model that asks for more has lost its way.
+_MOST_CALLS = 16
+_TOO_MANY = f"Error: at most {_MOST_CALLS} calls at once. This one was not made."
 #: How often a request that was refused as too long is made smaller.
 _SHRINKS = 2
 #: Separates a model's text before its tool calls from its text after them.
@@ -76,14 +80,26 @@ class Reply:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """The past of a turn: the completions that an earlier attempt got, and the traffic before the first of them.
+
+    `keep` keeps each new completion.
+    """
+
+    stored: Sequence[Completion]
+    keep: Callable[[int, Completion], Awaitable[None]]
+    traffic: Sequence[ChatMessage] = ()
+
+
 async def run(
     provider: Provider,
     prompted: Prompted,
     offered: tuple[Tool, ...],
     *,
+    limits: TurnSpec,
+    journal: Journal,
     gauge: Gauge,
-    stored: Sequence[Completion],
-    keep_step: Callable[[int, Completion], Awaitable[None]],
     redact: Callable[[str], str],
     on_text: OnText | None,
 ) -> Reply:
@@ -92,24 +108,28 @@ async def run(
     `gauge` tells how much the model can read, and is told how much it has read. `redact` masks secrets in everything
     the model writes and the tools return, before anything is done with it.
     """
-    traffic: list[ChatMessage] = []
+    traffic: list[ChatMessage] = list(journal.traffic)
     paid: list[Completion] = []
     spoken: list[str] = []
+    spent = 0.0
     results = _Results()
-    for n in range(MAX_STEPS):
-        if n < len(stored):
-            completion = stored[n]
+    for n in range(limits.steps):
+        # A model that goes round in circles, or has cost enough, is offered no tools until it has answered.
+        over = results.exhausted or (limits.cost is not None and spent >= limits.cost)
+        last = over or n == limits.steps - 1
+        if n < len(journal.stored):
+            completion = journal.stored[n]
         else:
-            last = n == MAX_STEPS - 1 or results.exhausted
             specs = () if last else tuple(tool.spec for tool in offered)
             step = partial(prompted, traffic=tuple(traffic), tools=specs)
             completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
             completion = _masked(completion, redact)
             paid.append(completion)
-            await keep_step(n, completion)
+            await journal.keep(n, completion)
+        spent += completion.usage.cost or 0.0
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
-        if not completion.tool_calls or (results.exhausted and completion.text.strip()):
+        if not completion.tool_calls or (last and completion.text.strip()):
             if not completion.text.strip():
                 raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
             return Reply(
@@ -119,27 +139,75 @@ async def run(
                 completions=tuple(paid),
                 cut=completion.finish == "length",
             )
-        if results.exhausted:
+        if last:
             break
-        traffic.append(
-            ChatMessage(
-                role="assistant",
-                content=completion.text,
-                tool_calls=tuple(_sound(wanted) for wanted in completion.tool_calls),
-            )
-        )
-        for i, wanted in enumerate(completion.tool_calls):
-            result = results.known(wanted)
-            if result is None:
-                result = results.keep(wanted, unmarked(redact(await tools.call(offered, wanted, step=n, index=i))))
-            traffic.append(ChatMessage(role="tool", content=result, tool_call_id=wanted.id))
+        told = await _results_of(offered, completion.tool_calls, results, redact, n)
+        traffic += exchange(completion.text, completion.tool_calls, told)
     raise BadCompletion(f"{provider.name} asked for tools {n + 1} times without answering. Ask a narrower question.")
+
+
+def exchange(text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[ChatMessage]:
+    """Returns tool calls and their results as they may stand in history."""
+    asked = ChatMessage(role="assistant", content=text, tool_calls=tuple(_sound(wanted) for wanted in calls))
+    return [
+        asked,
+        *(
+            ChatMessage(role="tool", content=result, tool_call_id=wanted.id)
+            for wanted, result in zip(calls, results, strict=True)
+        ),
+    ]
+
+
+async def _results_of(
+    offered: Sequence[Tool],
+    calls: Sequence[ToolCall],
+    results: _Results,
+    redact: Callable[[str], str],
+    n: int,
+) -> list[str]:
+    """Returns the results of a step's calls. Those side by side that change nothing are run at the same time."""
+    told: dict[int, str] = dict.fromkeys(range(_MOST_CALLS, len(calls)), _TOO_MANY)
+    waiting: dict[int, ToolCall] = {}
+
+    async def run_waiting() -> None:
+        made = [answered(offered, wanted, redact, step=n, index=i) for i, wanted in waiting.items()]
+        for (i, wanted), result in zip(waiting.items(), await tools.together(made), strict=True):
+            told[i] = results.keep(wanted, result, changes=not _beside(offered, wanted))
+        waiting.clear()
+
+    for i, wanted in enumerate(calls[:_MOST_CALLS]):
+        if not _beside(offered, wanted) or _identity(wanted) in map(_identity, waiting.values()):
+            await run_waiting()
+        known = results.known(wanted)
+        if known is not None:
+            told[i] = known
+            continue
+        waiting[i] = wanted
+        if not _beside(offered, wanted):
+            await run_waiting()
+    await run_waiting()
+    return [told[i] for i in range(len(calls))]
+
+
+async def answered(
+    offered: Sequence[Tool], wanted: ToolCall, redact: Callable[[str], str], *, step: int, index: int
+) -> str:
+    """Returns the result of one call as the model reads it: without secrets and marks, and marked if it is not ours."""
+    result = unmarked(redact(await tools.call(offered, wanted, step=step, index=index)))
+    tool = tools.named(offered, wanted.name)
+    return marks.outside(tool.origin, result) if tool is not None and tool.origin else result
+
+
+def _beside(offered: Sequence[Tool], wanted: ToolCall) -> bool:
+    tool = tools.named(offered, wanted.name)
+    return tool is not None and tool.beside
 
 
 class _Results:
     """The results of a turn's tool calls, so that a model that asks the same again and again gets the same answer.
 
-    A new call may change what the earlier ones would find, so it clears their results, but not their number.
+    A new call that may change something clears the results of earlier ones, but not their number: the second call with
+    the same arguments may then be made, a third one never is.
     """
 
     def __init__(self) -> None:
@@ -148,17 +216,18 @@ class _Results:
         self._times: dict[tuple[str, str], int] = {}
 
     def known(self, wanted: ToolCall) -> str | None:
-        """Returns the result of the same call made before, with a word on it; None if it has to be made."""
+        """Returns the result of the same call made before, or a refusal; None if the call has to be made."""
         key = _identity(wanted)
         self._times[key] = self._times.get(key, 0) + 1
-        self.exhausted = self.exhausted or self._times[key] >= _MOST_REPEATED
-        result = self._results.get(key)
-        return None if result is None else _REPEATED * (self._times[key] >= _MOST_REPEATED) + result
+        if self._times[key] >= _MOST_REPEATED:
+            self.exhausted = True
+            return _REPEATED + self._results.get(key, "")
+        return self._results.get(key)
 
-    def keep(self, wanted: ToolCall, result: str) -> str:
+    def keep(self, wanted: ToolCall, result: str, *, changes: bool) -> str:
         """Keeps the result of a call that was made, and returns it."""
         key = _identity(wanted)
-        if self._times[key] == 1:
+        if changes and self._times[key] == 1:
             self._results.clear()
         self._results[key] = result
         return result

@@ -315,6 +315,17 @@ class WindowSpec(Section):
     messages: Whole = whole(100, "messages", 1, 10_000)
 
 
+class TurnSpec(Section):
+    """The limits of one answer: calls of the model, their cost in the currency of `price`, and the time of a tool call.
+
+    When the cost is reached, or one call is left, the model is offered no tools and has to answer.
+    """
+
+    steps: Whole = whole(25, "model calls", 1, 100)
+    cost: Number | None = Field(default=None, gt=0, le=1_000_000, description="an amount greater than 0")
+    call_seconds: Number = seconds(30.0, 600)
+
+
 class MemorySpec(Section):
     """An agent's memory and how much of it enters a prompt. `enabled: false` keeps history only.
 
@@ -433,6 +444,7 @@ class AgentSpec(Section):
         max_length=64,
         description="an IANA timezone, such as Europe/Lisbon, or system for this machine's",
     )
+    turn: TurnSpec = Field(default_factory=TurnSpec)
     window: WindowSpec = Field(default_factory=WindowSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)
@@ -467,6 +479,17 @@ class AgentSpec(Section):
             example = zones[close[0]] if close else "Europe/Lisbon"
             raise refused("must be an IANA timezone", f"write for example timezone: {example}") from None
         return timezone
+
+    @field_validator("turn")
+    @classmethod
+    def _cost_can_be_known(cls, turn: TurnSpec, info: ValidationInfo) -> TurnSpec:
+        models: tuple[ModelSpec, ...] = info.data.get("models") or ()
+        free = [model for model in models if model.price is None and model.provider != "offline"]
+        if turn.cost is not None and free:
+            raise refused(
+                f"can't be held: {free[0].model} has no price", "add price to each model, or remove cost", at="cost"
+            )
+        return turn
 
     @field_validator("window")
     @classmethod

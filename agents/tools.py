@@ -1,15 +1,17 @@
-"""Tools as an agent sees them: what is offered to the model, and how a call's arguments are read.
+"""Tools as an agent sees them: what is offered to the model, how a call's arguments are read, and how calls are run.
 
-Invariants: a tool takes checked arguments and gives text; whatever goes wrong in it becomes text for the model and
-never ends a turn.
+Invariants: a tool takes checked arguments and gives text. Whatever goes wrong in it, its time included, becomes text
+for the model and never ends a turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,39 +19,110 @@ from agents.llm import ToolCall, ToolSpec
 
 #: (step, index in the step, arguments) → text for the model. Step and index name the call across restarts.
 Run: TypeAlias = Callable[[int, int, Any], Awaitable[str]]
+#: Seconds that one call may take.
+CALL_SECONDS: Final = 30.0
+#: The most characters that the model is told of what does not fit in a call.
+_LONGEST_PROBLEM: Final = 300
 
 
 class ToolError(Exception):
     """A tool refuses or fails; `str()` is what the model is told."""
 
 
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """Arguments described by a JSON schema that is not ours. Its owner checks what the schema says beyond the names."""
+
+    parameters: dict[str, Any]
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Returns the arguments of a call. Raises `ToolError` if they are no object, or have too few or other names."""
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError) as exc:
+            raise ToolError(f"they are no JSON ({exc})") from exc
+        if not isinstance(given, dict):
+            raise ToolError("they must be one JSON object")
+        properties = self.parameters.get("properties", {})
+        missing = [name for name in self.parameters.get("required", ()) if name not in given]
+        unknown = [name for name in given if name not in properties]
+        if missing:
+            raise ToolError(f"{missing[0]} is missing")
+        if unknown and self.parameters.get("additionalProperties", True) is False:
+            raise ToolError(f"{unknown[0]!r} is unknown; known: {', '.join(properties) or 'none'}")
+        return given
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A callable offered to the model. `arguments` is the pydantic model its calls must fit."""
+    """A callable offered to the model. `arguments` is the pydantic model, or the schema, that its calls must fit.
+
+    Calls of tools that run `beside` each other change nothing here, so those of one step run at the same time. A tool
+    with an `origin` is not ours: what it returns is data from there. One call takes at most `seconds`.
+    """
 
     name: str
     description: str
-    arguments: type[BaseModel]
+    arguments: type[BaseModel] | JsonObject
     run: Run
+    beside: bool = False
+    origin: str = ""
+    seconds: float = CALL_SECONDS
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description=self.description, parameters=_schema(self.arguments))
+        own = self.arguments
+        parameters = own.parameters if isinstance(own, JsonObject) else _schema(own)
+        return ToolSpec(name=self.name, description=self.description, parameters=parameters)
 
 
-async def call(tools: tuple[Tool, ...], wanted: ToolCall, *, step: int, index: int) -> str:
+def named(tools: Sequence[Tool], name: str) -> Tool | None:
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+async def call(tools: Sequence[Tool], wanted: ToolCall, *, step: int, index: int) -> str:
     """Run one tool call; unknown names and unfit arguments are answered in words the model can act on."""
-    tool = next((tool for tool in tools if tool.name == wanted.name), None)
+    tool = named(tools, wanted.name)
     if tool is None:
         names = ", ".join(tool.name for tool in tools) or "none"
         return f"Error: there is no tool called {wanted.name!r}. Available: {names}."
     try:
-        arguments = tool.arguments.model_validate_json(wanted.arguments or "{}")
-        return await tool.run(step, index, arguments)
-    except ValidationError as exc:
-        return f"Error: the arguments of {wanted.name} don't fit: {_first_problem(exc)}."
+        arguments = _read(tool, wanted.arguments or "{}")
+    except ToolError as exc:
+        return f"Error: the arguments of {wanted.name} don't fit: {str(exc)[:_LONGEST_PROBLEM]}."
+    try:
+        async with asyncio.timeout(tool.seconds):
+            return await tool.run(step, index, arguments)
     except ToolError as exc:
         return f"Error: {exc}"
+    except TimeoutError:
+        return f"Error: {wanted.name} took longer than {tool.seconds:g} seconds. It is unknown what it has done."
+
+
+async def together(calls: Sequence[Coroutine[Any, Any, str]]) -> list[str]:
+    """Runs calls at the same time. If one raises, or this is cancelled, the others are cancelled too."""
+    tasks = [asyncio.ensure_future(one) for one in calls]
+    try:
+        if tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    failed = next((task for task in tasks if not task.cancelled() and task.exception() is not None), None)
+    return [failed.result()] if failed is not None else [task.result() for task in tasks]
+
+
+def _read(tool: Tool, text: str) -> Any:
+    """Returns a call's arguments as its tool takes them. Raises `ToolError` if they don't fit."""
+    if isinstance(tool.arguments, JsonObject):
+        return tool.arguments.read(text)
+    try:
+        return tool.arguments.model_validate_json(text)
+    except ValidationError as exc:
+        problem = exc.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise ToolError(f"{where}: {problem['msg']}" if where else str(problem["msg"])) from exc
 
 
 @cache
@@ -61,9 +134,3 @@ def _schema(arguments: type[BaseModel]) -> dict[str, Any]:
         for name in ("title", "minLength", "maxLength", "default"):
             field.pop(name, None)
     return schema
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    return f"{where}: {problem['msg']}" if where else str(problem["msg"])

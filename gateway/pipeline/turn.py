@@ -336,9 +336,9 @@ class TurnRunner:
             served.provider,
             request,
             tools,
+            limits=served.spec.turn,
+            journal=agent.Journal(stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step),
             gauge=served.gauge,
-            stored=[Completion.from_json(step) for step in turn.steps],
-            keep_step=keep_step,
             redact=self._mask(heard),
             on_text=course.on_text,
         )

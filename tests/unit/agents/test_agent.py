@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agents import agent
 from agents.budget import Gauge
 from agents.llm import BadCompletion, ChatMessage, Completion, Request
+from agents.spec import TurnSpec
 from agents.tools import Tool, ToolError
 from tests.kit.fakes import ScriptedModel, calls, says
 
@@ -45,9 +46,9 @@ async def run(
         model,
         lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
         (adder(done if done is not None else []),),
+        limits=TurnSpec(),
+        journal=agent.Journal(stored=stored or [], keep=keep_step),
         gauge=Gauge(),
-        stored=stored or [],
-        keep_step=keep_step,
         redact=lambda text: text.replace("hunter2", "[secret]"),
         on_text=None,
     )
