@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import httpx
 
@@ -23,7 +23,7 @@ from agents.providers.connect import connect
 from agents.providers.quirks import Learned
 from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
-from agents.spec import AgentSpec, ModelSpec
+from agents.spec import AgentSpec, ModelSpec, WebToolName
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
@@ -42,6 +42,10 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from gateway.web.pages import Pages
+from gateway.web.reach import Reach
+from gateway.web.search import SearxSearch
+from gateway.web.tools import Web
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
@@ -123,7 +127,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
-        models = Models(client, Servers(time.monotonic))
+        models, web = Models(client, Servers(time.monotonic)), _web(config, client)
         agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -156,6 +160,7 @@ async def opened(
                     runtime=runtime,
                     masking=masking,
                     defang=lambda text, growing: defang(text, growing=growing),
+                    web=web,
                 ),
                 delivery=Delivery(memory.mailbox, channels, language=language, now=now),
                 nights=Worker(memory, timetables(served), now=now),
@@ -323,6 +328,19 @@ def _attachments(config: Config, client: httpx.AsyncClient) -> Attachments:
         transcribe=None if transcriber is None else transcriber.transcribe,
         mask=MASK,
         sleep=asyncio.sleep,
+    )
+
+
+def _web(config: Config, client: httpx.AsyncClient) -> Web | None:
+    """Returns the web for agents that may read it; None if there are none."""
+    if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
+        return None
+    settings = config.settings.web
+    return Web(
+        reach=Reach(tls=httpx.create_ssl_context(), ports=settings.ports),
+        pages=Pages(),
+        search=None if settings.search is None else SearxSearch(client, base_url=settings.search),
+        mask=MASK,
     )
 
 

@@ -26,6 +26,7 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
+from gateway.web.tools import Web, WebTools, left_out, naming
 from memory.errors import Withdrawn
 from memory.service import (
     Attached,
@@ -70,12 +71,13 @@ class TurnRunner:
         runtime: Runtime,
         masking: Callable[[Sequence[str]], Callable[[str], str]],
         defang: Callable[[str, bool], str],
+        web: Web | None = None,
     ) -> None:
         """Takes the services that turns need.
 
         `masking` takes texts and returns a function that masks secrets; secrets in these texts are masked by value.
         `defang` makes addresses that carry much data harmless in a model's text; its second argument is True if the
-        text is still growing.
+        text is still growing. `web` is the web for agents that may read it.
         """
         self._memory = memory
         self._limits = limits
@@ -84,6 +86,7 @@ class TurnRunner:
         self._count_tokens = runtime.count_tokens
         self._masking = masking
         self._defang = defang
+        self._web = web
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
@@ -275,10 +278,13 @@ class TurnRunner:
         ]
         return await self._memory.turns.begin(where, who, said)
 
-    def _toolbox(self, served: Agent, turn: Turn, texts: Texts) -> tuple[Toolbox, tuple[Tool, ...]]:
-        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now, agent=served.spec.name)
-        names = served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]
-        return toolbox, toolbox.tools(names)
+    def _toolbox(
+        self, served: Agent, turn: Turn, texts: Texts, window: Sequence[Message] = ()
+    ) -> tuple[Toolbox, tuple[Tool, ...]]:
+        web = None if self._web is None else WebTools(web=self._web, named=naming([*window, *turn.said]))
+        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now, agent=served.spec.name, web=web)
+        names = [name for name in served.spec.tools if name == "now" or served.spec.memory.enabled]
+        return toolbox, (*toolbox.tools(names), *(web.tools(served.spec.tools) if web is not None else ()))
 
     async def _view(self, served: Agent, turn: Turn, texts: Texts) -> TurnMaterial:
         settings = served.spec.memory
@@ -312,7 +318,7 @@ class TurnRunner:
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material with what of it was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
-        toolbox, tools = self._toolbox(served, turn, texts)
+        toolbox, tools = self._toolbox(served, turn, texts, view.window)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -365,7 +371,8 @@ class TurnRunner:
                 buttons=buttons(question, texts) if question is not None else (),
             ),
             utterances=tuple(
-                self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
+                self._utterance(m)
+                for m in (*left_out(reply.traffic), ChatMessage(role="assistant", content=reply.text))
             ),
             learned=learned,
             spent=_spent(reply.completions[-1]) if served.offline else None,
