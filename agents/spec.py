@@ -234,17 +234,8 @@ class ModelSpec(Section):
     @field_validator("base_url")
     @classmethod
     def _base_url_is_an_address(cls, base_url: str) -> str:
-        try:
-            parts = urlsplit(base_url)
-            host = parts.hostname or ""
-            valid = parts.scheme in ("http", "https") and parts.port != 0 and _is_host(host)
-        except ValueError:
-            valid = False
-        if not valid or re.search(r"\s", base_url):
-            raise ValueError("not an address")
-        if "@" in parts.netloc:
-            raise refused("contains a name or password", "remove them from the address and use key")
-        if parts.query or parts.fragment:
+        base_url = _address(base_url, secrets="key")
+        if urlsplit(base_url).query or urlsplit(base_url).fragment:
             raise refused("has a ? or # part", "end the address with its path, as in https://host/v1")
         return base_url.rstrip("/")
 
@@ -264,14 +255,7 @@ class ModelSpec(Section):
     @field_validator("headers")
     @classmethod
     def _headers_can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
-        for name, value in headers.items():
-            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name):
-                raise refused(f"has a name that no header can have: {name!r}", "use letters, digits and -")
-            if not (value.isascii() and value.isprintable()):
-                raise refused(
-                    "has a value with line breaks or other than plain ASCII letters", "copy it again", at=name
-                )
-        return headers
+        return _sendable(headers)
 
     @field_validator("extra_body")
     @classmethod
@@ -326,6 +310,74 @@ class TurnSpec(Section):
     steps: Whole = whole(25, "model calls", 1, 100)
     cost: Number | None = Field(default=None, gt=0, le=1_000_000, description="an amount greater than 0")
     call_seconds: Number = seconds(30.0, 600)
+
+
+OwnToolName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z](?:_?[a-z0-9-])*$", max_length=48),
+    Field(description="a name of at most 48 characters: a letter a-z, then letters a-z, digits, - or single _"),
+]
+_ToolOfServer = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_./-]{1,128}$"),
+    Field(description="a tool's name as the server calls it"),
+]
+
+
+class ServerSpec(Section):
+    """A server of the Model Context Protocol: a `command` on this machine, or a `url`. Only its named `tools` are used.
+
+    The command gets nothing of the environment but what programs need to start, and `env`. Tools in `asks` ask the
+    person although the server says that they only read.
+    """
+
+    name: str = Field(
+        pattern=r"^[a-z](?:_?[a-z0-9-])*$",
+        max_length=24,
+        description="a name of at most 24 characters: a letter a-z, then letters a-z, digits, - or single _",
+        examples=["files"],
+    )
+    command: tuple[Annotated[str, StringConstraints(min_length=1, max_length=4000)], ...] = Field(
+        default=(), max_length=100, description="a program and its arguments, as a list"
+    )
+    env: dict[str, Annotated[str, StringConstraints(max_length=4000)]] = Field(
+        default_factory=dict, max_length=50, description="names and values of environment variables", repr=False
+    )
+    url: str | None = Field(
+        default=None, max_length=2000, description="the server's address, beginning with https:// or http://"
+    )
+    headers: dict[str, Annotated[str, StringConstraints(max_length=4000)]] = Field(
+        default_factory=dict, max_length=20, description="names and values of HTTP headers", repr=False
+    )
+    tools: tuple[_ToolOfServer, ...] = Field(min_length=1, max_length=50, description="a list of one tool or more")
+    asks: tuple[_ToolOfServer, ...] = Field(default=(), max_length=50)
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_an_address(cls, url: str | None) -> str | None:
+        return None if url is None else _address(url, secrets="headers")
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        return _sendable(headers)
+
+    @model_validator(mode="after")
+    def _is_reached_one_way(self) -> ServerSpec:
+        if bool(self.command) == bool(self.url):
+            raise refused("needs either a command or a url", "write one of them", at="name")
+        if self.env and self.url:
+            raise refused("is for a command on this machine", "put keys of a server elsewhere into headers", at="env")
+        if self.headers and self.command:
+            raise refused("is for a url", "put keys of a program into env", at="headers")
+        if stray := set(self.asks) - set(self.tools):
+            raise refused(f"names {min(stray)}, which is not among tools", "list it under tools too", at="asks")
+        return self
+
+    @property
+    def where(self) -> str:
+        """The place that the words of a call go to: the server's host, or the program on this machine."""
+        return (urlsplit(self.url).hostname or "") if self.url else self.command[0].replace("\\", "/").split("/")[-1]
 
 
 class MemorySpec(Section):
@@ -439,6 +491,9 @@ class AgentSpec(Section):
     tool_notes: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
     tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
+    mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
+    own_tools: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
+    skills: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
     language: Language = "en"
     timezone: str = Field(
         default="system",
@@ -466,6 +521,14 @@ class AgentSpec(Section):
         if len(set(tools)) < len(tools):
             raise refused("names a tool twice", "list each tool once")
         return tools
+
+    @field_validator("mcp")
+    @classmethod
+    def _servers_are_told_apart(cls, servers: tuple[ServerSpec, ...]) -> tuple[ServerSpec, ...]:
+        names = [server.name for server in servers]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise refused(f"has two servers called {min(twice)}", "give each server its own name")
+        return servers
 
     @field_validator("timezone")
     @classmethod
@@ -513,6 +576,30 @@ class AgentSpec(Section):
         if not self.models:
             return LARGEST_DEFAULT_WINDOW
         return min(self.models[0].context // 2, LARGEST_DEFAULT_WINDOW)
+
+
+def _address(url: str, *, secrets: str) -> str:
+    """Returns `url` if it is an http address without a name or password, which belong into the option `secrets`."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.port != 0 and _is_host(parts.hostname or "")
+    except ValueError:
+        valid = False
+    if not valid or re.search(r"\s", url):
+        raise ValueError("not an address")
+    if "@" in parts.netloc:
+        raise refused("contains a name or password", f"remove them from the address and use {secrets}")
+    return url
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    """Returns HTTP headers that can be sent as they are."""
+    for name, value in headers.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name):
+            raise refused(f"has a name that no header can have: {name!r}", "use letters, digits and -")
+        if not (value.isascii() and value.isprintable()):
+            raise refused("has a value with line breaks or other than plain ASCII letters", "copy it again", at=name)
+    return headers
 
 
 def _is_host(host: str) -> bool:

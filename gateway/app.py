@@ -7,28 +7,35 @@ import os
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import TypeVar, get_args
 
 import httpx
 
-from agents import budget
+from agents import budget, skills
 from agents.budget import Gauge
 from agents.chain import Chain, Member
+from agents.foreign import ToolSource
 from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
+from agents.own_tools import OwnTools, UnusableTool
 from agents.providers.connect import connect
 from agents.providers.quirks import Learned
 from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
+from agents.skills import UnusableSkill
 from agents.spec import AgentSpec, ModelSpec, WebToolName
 from agents.tokens import count_tokens
+from agents.toolservers.definitions import Definition, pinned, to_text
+from agents.toolservers.server import ToolServer
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.cli.replay import Setup
-from gateway.config.loading import Config
+from gateway.config.loading import Config, ConfigError, Problem
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.rights import close_to_others
@@ -128,7 +135,7 @@ async def opened(
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
         models, web = Models(client, Servers(time.monotonic)), _web(config, client)
-        agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
+        made: dict[str, Agent] = {}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
             memory = await Service.open(
@@ -146,6 +153,14 @@ async def opened(
                 driver=driver,
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
+            for name, spec in served.items():
+                agent = _agent(spec, models, settings.limits.turn_seconds)
+                made[name] = replace(
+                    agent,
+                    sources=await _tool_sources(spec, config, memory),
+                    skills=_usable(partial(skills.load, spec.skills, config.skills_dir)),
+                )
+            stack.push_async_callback(_close_sources, [made[name] for name in served])
             store = Store(
                 memory=memory,
                 turns=TurnRunner(
@@ -166,6 +181,7 @@ async def opened(
                 nights=Worker(memory, timetables(served), now=now),
             )
             stores |= dict.fromkeys(served, store)
+        agents = {name: made[name] for name in config.agents}
         roster = Roster(agents=agents, stores=stores, route=routing(config), default=config.default_agent)
         yield Opened(roster=roster, attachments=_attachments(config, client))
 
@@ -447,6 +463,44 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
         return Agent(spec=spec, provider=OfflineProvider(tokens, simplified, parts), offline=True)
     gauge = Gauge([model.context for model in spec.models])
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
+
+
+async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
+    """Returns where an agent has tools from that are not ours; nothing is started yet."""
+    sources: list[ToolSource] = []
+    if spec.own_tools:
+        seconds = spec.turn.call_seconds
+        sources.append(_usable(lambda: OwnTools(spec.own_tools, config.tools_dir, call_seconds=seconds, clean=clean)))
+    for server in spec.mcp:
+        kept = f"{spec.name}/{server.name}"
+
+        async def keep(pins: Mapping[str, Definition], kept: str = kept) -> None:
+            await memory.outside_calls.keep_tools(kept, to_text(pins))
+
+        sources.append(
+            ToolServer(
+                server,
+                call_seconds=spec.turn.call_seconds,
+                pinned=pinned(await memory.outside_calls.tools(kept)),
+                keep=keep,
+                clean=clean,
+                monotonic=time.monotonic,
+            )
+        )
+    return tuple(sources)
+
+
+def _usable(made: Callable[[], T]) -> T:
+    """Returns a tool or skill. One that can't be used is a mistake in the configuration."""
+    try:
+        return made()
+    except (UnusableTool, UnusableSkill) as exc:
+        fix = "correct it, or remove its name from the agent's file"
+        raise ConfigError([Problem(file=Path(), line=None, key="", value=None, message=str(exc), fix=fix)]) from exc
+
+
+async def _close_sources(agents: Sequence[Agent]) -> None:
+    await asyncio.gather(*(source.close() for agent in agents for source in agent.sources))
 
 
 def _keeping(config: Config) -> Keeping:

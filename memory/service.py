@@ -19,6 +19,7 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
+from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.stats import Stats, Status, StoreHealth
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import TurnMaterial
@@ -90,15 +91,14 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
-    "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
-    "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
-    "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses",
-    "excerpt",
-    "language_of", "query_terms", "shares", "to_forget",
+    "CALL", "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
+    "AgentMemory", "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits",
+    "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit",
+    "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
+    "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled",
+    "RecalledEntry", "Receipt", "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown",
+    "Source", "Spent", "Status", "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where",
+    "Who", "Why", "cues", "discloses", "excerpt", "language_of", "query_terms", "shares", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -239,6 +239,7 @@ class Service:
             runtime=runtime,
             changed=self._changed,
         )
+        self.outside_calls = OutsideCalls(database, now=now)
         self.jobs = Jobs(database, table=TABLE, learner=self.learner, agents=agents, now=now, new_id=self.new_id)
         self.stats = Stats(database, mailbox=self.mailbox, embedding=self._embedding, now=now)
         self.transfer = Transfer(

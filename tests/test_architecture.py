@@ -35,7 +35,7 @@ BESIDE = {
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
     "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
-    "agents.agent", "agents.budget", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt",
+    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
 ANY_TABLE = {"memories.py", "vectors.py"}
@@ -84,6 +84,8 @@ VENDORS = {
         "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
+    "mcp": {"agents/toolservers/session.py"},
+    "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/store/database.py"},
     "sqlite_vec": {"memory/store/driver.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},

@@ -19,6 +19,7 @@ from gateway.commands import (
     people_texts,
     session_texts,
     talk_texts,
+    tools_texts,
     why_texts,
 )
 from gateway.commands.phrases import Language, wording
@@ -35,6 +36,7 @@ PARTS: Final = (
     admin_texts,
     jobs_texts,
     night_texts,
+    tools_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

@@ -48,10 +48,24 @@ async def _show(call: Call) -> None:
     """Shows what is kept: in a private chat of this person, in a group of the group, which all its members may know."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
-        lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
+        lines = [
+            _amount(call, kept),
+            *await _where(call),
+            _model(call),
+            *_tools(call),
+            *_wishes(call),
+            *_accounts(call, kept),
+        ]
         await call.say("\n".join([*lines, *_looks(call, kept, 1), call.texts("privacy.how")]))
         return
-    lines = [_kinds(call, kept), _model(call), _here(call), *_looks(call, kept, 1), call.texts("privacy.yours")]
+    lines = [
+        _kinds(call, kept),
+        _model(call),
+        *_tools(call),
+        _here(call),
+        *_looks(call, kept, 1),
+        call.texts("privacy.yours"),
+    ]
     await replace(call, discreet=False).say("\n".join(lines))
 
 
@@ -179,6 +193,12 @@ def _model(call: Call) -> str:
     ]
     named = list(dict.fromkeys([*models, *reading]))
     return call.texts("privacy.model", models=", ".join(named)) if named else call.texts("privacy.no_model")
+
+
+def _tools(call: Call) -> list[str]:
+    """Returns a line naming the servers that get words when a tool is used; none if there are none."""
+    places = [f"{one.name} ({one.where})" for one in call.agent.sources if one.where]
+    return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []
 
 
 def _here(call: Call) -> str:

@@ -24,6 +24,7 @@ from gateway.commands import (
     profile,
     session,
     suggest,
+    tools,
 )
 from gateway.commands.call import RUN, Asking, Call, Command, excerpt
 from gateway.commands.catalogue import CATALOGUE
@@ -32,7 +33,7 @@ from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
-from memory.service import Context, Edits, Question, Service
+from memory.service import CALL, Context, Edits, Question, Service
 
 __all__ = [
     "TABLE",
@@ -227,6 +228,10 @@ TABLE: tuple[Command, ...] = (
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
     Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
     Command(
+        name="tools", usage="/tools [accept <name>]", run=tools.tools, shared=True,
+        options=(_option("action", choices=("accept",)), _option("name")),
+    ),
+    Command(
         name="memory", usage=memory.USAGE, run=memory.look, forms=True,
         options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
     ),
@@ -283,6 +288,7 @@ _BY_NAME = {command.name: command for command in TABLE}
 #: Handlers of the answers to questions, by the question's purpose.
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     FORGET: forget.answer,
+    CALL: tools.answer,
     forget.EXPORTS: forget.answer_exports,
     oversight.FORGET: oversight.answer,
     people.JOIN: people.answer_join,

@@ -21,11 +21,13 @@ from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from agents import own_tools, skills
 from agents.spec import (
     AGENT_NAME,
     REFUSED,
     AgentSpec,
 )
+from agents.toolservers import session
 from channels.base import Place
 from gateway.config.settings import BotSettings, Settings, TelegramSettings
 from gateway.config.strict_yaml import (
@@ -82,6 +84,8 @@ class Config:
     settings: Settings
     data_dir: Path
     agents_dir: Path
+    tools_dir: Path
+    skills_dir: Path
     log_file: Path | None
     default_agent: str
     agents: dict[str, AgentSpec]
@@ -175,6 +179,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     agents = loader.agents(agents_dir)
     loader.check_names(agents)
     loader.check_routes(agents)
+    loader.check_tools(agents, folder)
     loader.check_bots(settings)
     loader.check_webhooks(settings)
     loader.check_search(settings, agents)
@@ -188,6 +193,8 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
         settings=settings,
         data_dir=data_dir,
         agents_dir=agents_dir,
+        tools_dir=folder / "tools",
+        skills_dir=folder / "skills",
         log_file=log_file,
         default_agent=default_agent,
         agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
@@ -300,6 +307,22 @@ class _Loader:
                     line = other.read.document.line(there)
                     message = f"is already claimed by {other.name} ({other.read.file.name}, line {line})"
                     self._report(agent.read, path, message, "leave it in one place only")
+
+    def check_tools(self, agents: list[_Agent], folder: Path) -> None:
+        """Reports tools and skills that are not there, and a package that servers of tools need."""
+        for agent in agents:
+            if agent.spec is None:
+                continue
+            if agent.spec.mcp and not session.installed():
+                fix = f"install it: {session.INSTALL}"
+                self._report(agent.read, ("mcp",), "needs a package that is not installed", fix, show=False)
+            for name in own_tools.missing(agent.spec.own_tools, folder / "tools"):
+                fix = f"write {folder / 'tools' / name}.py, or remove it from own_tools"
+                self._report(agent.read, ("own_tools",), f"names {name}, which is not there", fix, show=False)
+            for name in agent.spec.skills:
+                if not _holds(Path.is_file, folder / "skills" / name / skills.FILE):
+                    fix = f"write {folder / 'skills' / name / skills.FILE}, or remove it from skills"
+                    self._report(agent.read, ("skills",), f"names {name}, which is not there", fix, show=False)
 
     def check_bots(self, settings: Settings) -> None:
         """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""

@@ -75,14 +75,17 @@ class Dispatch:
         self._stop = stop
 
     async def answered(self, waiting: Waiting) -> bool:
-        """Handles a command, a press, or the person's answer to a question. Returns False for ordinary talk."""
+        """Handles a command, a press, or the person's answer to a question.
+
+        Returns False for ordinary talk, and for the yes to a call of a tool, after which the model goes on.
+        """
         if waiting.late and await self._told_before(waiting):
             return True
+        calls, row = waiting.store.memory.outside_calls, waiting.heard.inbox_id
+        if waiting.late and await calls.is_agreed([row]):
+            return False
         pressed = waiting.heard.inbound.pressed
-        if pressed is None:
-            return await self._said(waiting)
-        await self._pressed(waiting, pressed)
-        return True
+        return await (self._said(waiting) if pressed is None else self._pressed(waiting, pressed))
 
     async def suggest(
         self, inbound: Inbound, store: Store, served: Agent, option: str, typed: str
@@ -125,12 +128,13 @@ class Dispatch:
         if coded and await table.bare_code(await self._call(waiting)):
             return True
         taken = self._typed_answer(question, inbound) if question is not None else None
+        agreed = question is not None and await self._agrees(waiting, question, taken)
         if question is not None and taken is None:
             # The question whether to link accounts comes unprompted, whatever the person is talking about.
             if question.purpose != LINK:
                 await memory.cancel(question)
             question = None
-        if typed is None and question is None and asked is None:
+        if agreed or (typed is None and question is None and asked is None):
             return False
         call = await self._call(waiting, arguments=typed[1] if typed else "")
         if typed is None and question is None:
@@ -159,8 +163,8 @@ class Dispatch:
         is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose == LINK)
         return None if is_talk else taken
 
-    async def _pressed(self, waiting: Waiting, data: str) -> None:
-        """Does what a button stands for. An outdated button says so."""
+    async def _pressed(self, waiting: Waiting, data: str) -> bool:
+        """Does what a button stands for. An outdated button says so. Returns False if the model is to go on."""
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
         if data.startswith(AGAIN) and data.removeprefix(AGAIN).isdecimal():
@@ -168,19 +172,27 @@ class Dispatch:
             (gone, *_) = pieces(self._channels.get(inbound.channel), texts("again.gone"))
             row = int(data.removeprefix(AGAIN)[:18])
             await store.memory.mailbox.show_again(inbound.place.session_key, row, inbox_id=heard.inbox_id, gone=gone)
-            return
+            return True
         call = await self._call(waiting)
         if (typed := table.given(inbound)) is not None:
             await table.run(replace(call, arguments=typed[1]), typed[0])
-            return
+            return True
         if await table.press(call, data):
-            return
+            return True
         where, who = where_said(inbound, served.spec), who_said(inbound)
         taken, question = questions.pressed(data), await store.memory.question(where, who)
         if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
             await call.say(call.texts("answer.over"))
+        elif await self._agrees(waiting, question, taken[1]):
+            return False
         else:
             await table.answer(call, question, taken[1])
+        return True
+
+    async def _agrees(self, waiting: Waiting, question: Question, taken: str | None) -> bool:
+        """Notes that a person agrees to a call of a tool; returns False if their answer does not."""
+        calls = waiting.store.memory.outside_calls
+        return taken == questions.DO and await calls.agree(question, questions.DO, waiting.heard.inbox_id)
 
     async def _told_before(self, waiting: Waiting) -> bool:
         """Gives the receipt for what the message erased before the process ended. Returns False without any."""

@@ -21,6 +21,8 @@ from memory.service import Question
 _ANSWER = "answer:"
 #: Suffix of that data where the question is a message of its own.
 _ALONE = ":alone"
+#: The choice that lets a tool be called.
+DO: Final = "do"
 #: The result for a typed word that may mean yes, where only the exact word counts: see `typed`.
 UNSURE: Final = "unsure"
 #: The result for a typed text that seems to answer, but not how: see `typed`.
@@ -85,6 +87,12 @@ def pressed(data: str) -> tuple[int, str] | None:
         return None
     number, _, name = data.removeprefix(_ANSWER).removesuffix(_ALONE).partition(":")
     return (int(number), name) if number.isdecimal() and len(number) < 19 else None
+
+
+def goes_on(data: str | None) -> bool:
+    """Returns whether a press lets the model go on, so that it has its turn like a message."""
+    taken = pressed(data or "")
+    return taken is not None and taken[1] == DO
 
 
 def is_alone(data: str) -> bool:

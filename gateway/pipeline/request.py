@@ -7,6 +7,7 @@ the agent go by their names, and each fact says whom it is about.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from agents import budget, marks, prompt
 from agents.budget import Allotment, Gauge
+from agents.foreign import ForeignTool, ToolSource
 from agents.llm import (
     ChatMessage,
     Completion,
@@ -30,6 +32,7 @@ from agents.llm import (
     ToolSpec,
 )
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
+from agents.skills import Skill
 from agents.spec import AgentSpec
 from channels.base import Inbound
 from gateway.commands import phrases
@@ -67,7 +70,7 @@ _NUDGE: Final = (
     " remember_fact"
 )
 _OPEN_QUESTION: Final = (
-    "a question about memory is open, with buttons under it: they alone answer it, and nothing is done yet"
+    "a question to the person is open, with buttons under it: they alone answer it, and nothing is done yet"
 )
 _LANGUAGES: Final = {
     "en": "English",
@@ -83,13 +86,21 @@ _LANGUAGES: Final = {
 class Agent:
     """A configured agent that is ready to answer. `offline` is true if it has no language model.
 
-    `gauge` tells how much its models can read.
+    `gauge` tells how much its models can read, `sources` where it has tools from that are not ours. `skills` are what it
+    can read up how to do.
     """
 
     spec: AgentSpec
     provider: Provider
     offline: bool
     gauge: Gauge = field(default_factory=Gauge)
+    sources: tuple[ToolSource, ...] = ()
+    skills: tuple[Skill, ...] = ()
+
+    async def foreign(self) -> tuple[ForeignTool, ...]:
+        """Returns its tools that are not ours, those that are off included."""
+        found = await asyncio.gather(*(source.tools() for source in self.sources))
+        return tuple({tool.name: tool for tools in found for tool in tools}.values())
 
     @property
     def voice(self) -> Voice:
@@ -313,7 +324,10 @@ class TurnRequest:
     ) -> str:
         """Returns a message as the model reads it, its own words in at most so many tokens."""
         text = self._short(self._originals().get(message.id, message.text))
-        shown = marks.unmarked(budget.shortened(text, max(tokens, _LEAST_MESSAGE), self.served.gauge.count))
+        shown = budget.shortened(text, max(tokens, _LEAST_MESSAGE), self.served.gauge.count)
+        if message.role == "tool":
+            return shown  # unmarked when it was kept, and then marked as what it is
+        shown = marks.unmarked(shown)
         if message in self.turn.said and shown != marks.unmarked(text):
             self.cut = True
         if message.author_id is not None and not self.turn.context.session.private:

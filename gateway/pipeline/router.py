@@ -23,6 +23,7 @@ from gateway.pipeline.dispatch import Dispatch, Speakers
 from gateway.pipeline.intake import NOW, Intake, Mask
 from gateway.pipeline.lanes import LaneFull, Lanes
 from gateway.pipeline.policy import code_in
+from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
@@ -299,7 +300,7 @@ class Router:
         typed = table.given(inbound)
         command = table.find(typed[0]) if typed is not None else None
         # The answer to a question, or another page, need not wait for the model.
-        pressed = inbound.pressed is not None and typed is None
+        pressed = inbound.pressed is not None and typed is None and not goes_on(inbound.pressed)
         if pressed or (command is not None and command.at_once):
             self._start(key, self._handle(key, [waiting]))
         else:
@@ -351,7 +352,7 @@ class Router:
                 self._queue_row(store, row)
             return
         key = inbound.place.session_key
-        talk = inbound.pressed is None and table.given(inbound) is None
+        talk = table.given(inbound) is None and (inbound.pressed is None or goes_on(inbound.pressed))
         with store.turns.under_way(key) if talk else nullcontext():
             await self._answer_said(store, served, batch, texts)
 

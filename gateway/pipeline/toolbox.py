@@ -1,32 +1,62 @@
-"""The tools that an agent gets in one turn, built over memory for one scope.
+"""The tools that an agent gets in one turn: those of memory, for one scope, and those that are not ours.
 
 Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
-if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory: it can
-only have the person asked. After a turn has read the web, it changes nothing in memory.
+if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
+a tool that is not ours and changes something, nor fetch an address that it has made up: it can only have the person
+asked. What a tool that is not ours has returned is kept as a memory only if the person said it, too; after a turn has
+read the web, it changes nothing in memory.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from functools import partial
+from typing import Any, get_args
 
 from pydantic import BaseModel, Field
 
-from agents.tools import Run, Tool, ToolError
+from agents.foreign import ForeignTool
+from agents.marks import is_outside
+from agents.tools import CALL_SECONDS, Run, Tool, ToolError
 from gateway.commands import phrases
 from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
-from gateway.web.tools import WebTools
+from gateway.pipeline.questions import DO
+from gateway.web.tools import FETCH, FetchArguments, WebTools
 from memory.errors import MemoryFault, UnreadFilter
-from memory.service import LISTED, Edits, Entity, FilterName, Filters, Hit, Memory, Selection, Service, Turn, excerpt
+from memory.service import (
+    CALL,
+    LISTED,
+    Edits,
+    Entity,
+    FilterName,
+    Filters,
+    Hit,
+    Memory,
+    Message,
+    Selection,
+    Service,
+    Turn,
+    excerpt,
+)
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
+#: The longest arguments that a person is asked about, in characters: nobody agrees to what they can't read.
+_LONGEST_ASKED = 3_000
+_NOT_CALLED = "Nothing is done yet. The person is being asked, and decides. If they agree, it is done and you go on."
+_NOT_THEIRS = (
+    "Not saved: this has words that a tool returned and the person has not said. They can have it kept by typing"
+    " /remember and the words."
+)
 _MAY_BE_A_PAGES = (
     "nothing was changed in memory: this answer has read the web, and what a page says changes nothing. If the person"
     " wants it, they can say so in their next message, or type /remember and the words."
 )
+_WORD = re.compile(r"\w+")
 #: The most results of one search.
 _FOUND = 8
 #: The beginning of the result of forget_fact. The question that the person is shown follows it.
@@ -73,10 +103,10 @@ class EntityArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """The tools of one turn, for the agent of this name.
+    """The tools of one turn, for the agent of this name. One call takes at most `seconds`.
 
-    `asked` collects the questions that must reach the person with the reply, and `web` knows whether the turn has read
-    the web.
+    `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
+    the person with the reply. Without `web` the web is not read.
     """
 
     memory: Service
@@ -84,8 +114,11 @@ class Toolbox:
     texts: Texts
     now: Callable[[], int]
     agent: str
+    seconds: float = CALL_SECONDS
+    read: Sequence[Message] = ()
     web: WebTools | None = None
     asked: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
         """Returns the tools called `names`, in that order."""
@@ -124,9 +157,92 @@ class Toolbox:
             ),
         }
         return tuple(
-            Tool(name=name, description=description, arguments=arguments, run=run)
+            Tool(name=name, description=description, arguments=arguments, run=run, seconds=self.seconds)
             for name, (description, arguments, run) in ((name, offered[name]) for name in names if name in offered)
         )
+
+    def foreign(self, tools: Sequence[ForeignTool], *, agreed: bool = False) -> tuple[Tool, ...]:
+        """Returns tools that are not ours as the model gets them, or as they are once a person has `agreed`."""
+        return tuple(
+            Tool(
+                name=tool.name,
+                description=tool.description if tool.reads else f"{tool.description}\n(The person is asked first.)",
+                arguments=tool.arguments,
+                run=partial(self._use if tool.reads or agreed else self._ask, tool),
+                beside=tool.reads,
+                origin=tool.origin if tool.reads or agreed else "",
+                # The tool itself keeps its time, and knows better what became of the call.
+                seconds=self.seconds + 5,
+            )
+            for tool in tools
+            if not tool.off
+        )
+
+    def of_the_web(self, names: Sequence[str], *, agreed: bool = False) -> tuple[Tool, ...]:
+        """Returns the tools of the web among `names`, or as they are once a person has `agreed`."""
+        offered = self.web.tools(names) if self.web is not None else ()
+        return tuple(
+            replace(tool, run=partial(self._fetch, tool)) if tool.name == FETCH and not agreed else tool
+            for tool in offered
+        )
+
+    async def _fetch(self, tool: Tool, n: int, i: int, arguments: FetchArguments) -> str:
+        """Fetches an address that was named. Asks the person about another, unless a page may have made it up."""
+        assert self.web is not None
+        if self.web.may_ask(arguments):
+            asking = ForeignTool(
+                name=tool.name,
+                origin=tool.origin,
+                description=tool.description,
+                arguments=FetchArguments,
+                reads=False,
+                call=partial(self.web.fetch, n, i),
+            )
+            return await self._ask(asking, n, i, arguments)
+        self.web.check(arguments)
+        return await self.web.fetch(n, i, arguments)
+
+    async def _use(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
+        """Calls a tool that is not ours, once."""
+        calls = self.memory.outside_calls
+        result = await calls.begin(self.turn, n, i, tool.name)
+        if result is None:
+            try:
+                result = await tool.call(arguments)
+            except ToolError as exc:
+                result = f"Error: {exc}"
+            await calls.end(self.turn, n, i, tool.name, result)
+        self.returned.append(result)
+        return result
+
+    async def _ask(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
+        """Asks the person whether a tool that is not ours may be called."""
+        if self.asked:
+            raise ToolError("The person is already being asked about something. Ask again when they have answered.")
+        shown = _plainly(arguments)
+        if len(shown) > _LONGEST_ASKED:
+            raise ToolError(
+                f"These arguments are too long to show to the person (at most {_LONGEST_ASKED} characters)."
+            )
+
+        def act(edits: Edits) -> str:
+            edits.ask(CALL, {"turn": self.turn.id, "n": n, "i": i}, choices=(DO, "no"), preset="no")
+            return _NOT_CALLED
+
+        result = await self.memory.turns.act(self.turn, n, i, tool.name, act)
+        if result == _NOT_CALLED:
+            self.asked.append(self.texts("call.ask", tool=tool.name, origin=tool.origin, arguments=_fenced(shown)))
+        return result
+
+    def _repeats_others(self, text: str) -> bool:
+        """Returns whether a statement has a word that a tool from outside has said, and the person has not."""
+        outside = [*self.returned, *(one.text for one in self.read if one.role == "tool" and is_outside(one.text))]
+        if not outside:
+            return False
+        speaker = self.turn.context.speaker.id
+        own = " ".join(m.text for m in (*self.read, *self.turn.said) if m.author_id == speaker).casefold()
+        others = " ".join(outside).casefold()
+        return any(word not in own and word in others for word in _WORD.findall(text.casefold()))
 
     async def tell_time(self, _n: int, _i: int, _arguments: NoArguments) -> str:
         return f"{self.texts.moment(self.now())} ({self.texts.timezone})"
@@ -163,6 +279,8 @@ class Toolbox:
 
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
         self._is_their_wish()
+        if self._repeats_others(arguments.text):
+            raise ToolError(_NOT_THEIRS)
 
         def act(edits: Edits) -> str:
             kept = edits.remember(arguments.text, key=arguments.key or None)
@@ -176,6 +294,8 @@ class Toolbox:
 
     async def correct_fact(self, n: int, i: int, arguments: CorrectArguments) -> str:
         self._is_their_wish()
+        if self._repeats_others(arguments.value):
+            raise ToolError(_NOT_THEIRS)
 
         def act(edits: Edits) -> str:
             old, new = edits.correct(arguments.id, arguments.value)
@@ -250,6 +370,20 @@ class Toolbox:
         until = f", until {self.texts.date(memory.valid_until)}" if memory.valid_until is not None else ""
         told = f"told {self.texts.date(memory.learned_at)}{until}"
         return f"{memory.key}: {memory.value} ({told}) [{memory.short_id}]"
+
+
+def _plainly(arguments: Any) -> str:
+    """Returns arguments as a person reads them: one a line, with every invisible character as an escape."""
+    given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
+    text = json.dumps(given, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def _fenced(text: str) -> str:
+    """Returns a text as a block of code that nothing in it can end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _said(memory: Memory) -> str:

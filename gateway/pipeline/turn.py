@@ -15,17 +15,19 @@ from dataclasses import asdict, replace
 
 import structlog
 
-from agents import agent
-from agents.llm import ChatMessage, Completion, ModelError, OnText
+from agents import agent, skills
+from agents.foreign import ForeignTool
+from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.progress import Progress
-from gateway.pipeline.questions import buttons
+from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
+from gateway.web.tools import NAMES as WEB_TOOLS
 from gateway.web.tools import Web, WebTools, left_out, naming
 from memory.errors import Withdrawn
 from memory.service import (
@@ -56,6 +58,8 @@ _LONGEST_PARTIAL = 8_000
 #: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
 #: asked than the search does.
 _LATELY = 400
+#: The number under which the call that a turn's messages agree to is kept beside those of its steps.
+_BEFORE_STEPS = -1
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -146,7 +150,8 @@ class TurnRunner:
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
-                view = await self._view(served, turn, texts)
+                course.foreign = () if served.offline else await served.foreign()
+                view = await self._view(served, turn, texts, course.foreign)
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
                 course.listen(on_text)
                 outcome, view = await self._answer(served, turn, view, heard, attached, texts, channel, course)
@@ -262,7 +267,12 @@ class TurnRunner:
     ) -> Turn:
         if turn_id is not None:
             return await self._memory.turns.resume(where, who, turn_id, [one.inbox_id for one in heard])
-        words = [in_words(one.inbound.text, beside) for one, beside in zip(heard, attached, strict=True)]
+        texts = Texts(spoken(heard[-1].inbound.language, served.spec.language))
+        words = [
+            # A pressed button is the word on it.
+            in_words(one.inbound.text if one.inbound.pressed is None else texts(DO), beside)
+            for one, beside in zip(heard, attached, strict=True)
+        ]
         said = [
             Said(
                 inbox_id=one.inbox_id,
@@ -271,24 +281,44 @@ class TurnRunner:
                 said_at=one.inbound.sent_at,
                 platform_ref=one.inbound.message_id,
                 reply_to=one.inbound.reply_to,
-                learn=served.spec.memory.enabled and not one.inbound.forwarded,
-                recall=served.spec.memory.enabled,
+                learn=served.spec.memory.enabled and not one.inbound.forwarded and one.inbound.pressed is None,
+                recall=served.spec.memory.enabled and one.inbound.pressed is None,
             )
             for one, text in zip(heard, words, strict=True)
         ]
         return await self._memory.turns.begin(where, who, said)
 
     def _toolbox(
-        self, served: Agent, turn: Turn, texts: Texts, window: Sequence[Message] = ()
+        self,
+        served: Agent,
+        turn: Turn,
+        texts: Texts,
+        foreign: Sequence[ForeignTool],
+        read: Sequence[Message] = (),
     ) -> tuple[Toolbox, tuple[Tool, ...]]:
-        web = None if self._web is None else WebTools(web=self._web, named=naming([*window, *turn.said]))
-        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now, agent=served.spec.name, web=web)
+        web = None if self._web is None else WebTools(web=self._web, named=naming([*read, *turn.said]))
+        toolbox = Toolbox(
+            memory=self._memory,
+            turn=turn,
+            texts=texts,
+            now=self._now,
+            agent=served.spec.name,
+            seconds=served.spec.turn.call_seconds,
+            read=read,
+            web=web,
+        )
         names = [name for name in served.spec.tools if name == "now" or served.spec.memory.enabled]
-        return toolbox, (*toolbox.tools(names), *(web.tools(served.spec.tools) if web is not None else ()))
+        skilled = (skills.tool(served.skills),) if served.skills else ()
+        return toolbox, (
+            *toolbox.tools(names),
+            *toolbox.of_the_web(served.spec.tools),
+            *skilled,
+            *toolbox.foreign(foreign),
+        )
 
-    async def _view(self, served: Agent, turn: Turn, texts: Texts) -> TurnMaterial:
+    async def _view(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> TurnMaterial:
         settings = served.spec.memory
-        _, tools = self._toolbox(served, turn, texts)
+        _, tools = self._toolbox(served, turn, texts, foreign)
         shares = served.shares(served.gauge.room(), [tool.spec for tool in tools])
         budget = Budget(
             items=settings.recall_items,
@@ -318,7 +348,7 @@ class TurnRunner:
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material with what of it was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
-        toolbox, tools = self._toolbox(served, turn, texts, view.window)
+        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -338,12 +368,15 @@ class TurnRunner:
             if not served.offline:
                 await self._memory.turns.keep_step(turn, n, completion.to_json(), _spent(completion))
 
+        before = await self._agreed(turn, toolbox, course.foreign, self._mask(heard))
         reply = await agent.run(
             served.provider,
             request,
             tools,
             limits=served.spec.turn,
-            journal=agent.Journal(stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step),
+            journal=agent.Journal(
+                stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
+            ),
             gauge=served.gauge,
             redact=self._mask(heard),
             on_text=course.on_text,
@@ -380,6 +413,18 @@ class TurnRunner:
         )
         return outcome, request.entered
 
+    async def _agreed(
+        self, turn: Turn, toolbox: Toolbox, foreign: Sequence[ForeignTool], redact: Callable[[str], str]
+    ) -> list[ChatMessage]:
+        """Makes the call that the messages of this turn agree to. Returns it with its result; [] if there is none."""
+        agreed = await self._memory.outside_calls.agreed(turn) if foreign or toolbox.web is not None else None
+        if agreed is None:
+            return []
+        wanted = ToolCall(id=f"agreed_{turn.id}", name=agreed.tool, arguments=agreed.arguments)
+        offered = (*toolbox.foreign(foreign, agreed=True), *toolbox.of_the_web(WEB_TOOLS, agreed=True))
+        result = await agent.answered(offered, wanted, redact, step=_BEFORE_STEPS, index=0)
+        return agent.exchange("", (wanted,), (result,))
+
     def _utterance(self, message: ChatMessage) -> Utterance:
         return Utterance(
             role=message.role,
@@ -402,9 +447,13 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
 
 
 class _Course:
-    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing."""
+    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing.
+
+    `foreign` are the tools that are not ours, as they are when the turn begins.
+    """
 
     def __init__(self) -> None:
+        self.foreign: tuple[ForeignTool, ...] = ()
         self.on_text: OnText | None = None
         self.aborted: list[Completion] = []
         self._streamed: list[str] = []

@@ -1,7 +1,8 @@
 """The tools that read the web, for one turn.
 
-Invariants: what a tool returns is data from the web. A page is fetched only if a person of this conversation has named
-its address or a search has found it: in an address that a model makes up, it could carry away what it knows.
+Invariants: what a tool returns is data from the web. A page is fetched without a question only if a person of this
+conversation has named its address or a search has found it: in an address that a model makes up, it could carry away
+what it knows. After the turn has read anything, such an address may be a page's idea, and the person is not even asked.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from memory.service import Message
 #: The tools' names, as an agent's file has them.
 FETCH: Final = "fetch_url"
 SEARCH: Final = "web_search"
+NAMES: Final = (FETCH, SEARCH)
 _ORIGIN: Final = "the web"
 #: Characters of a page that a model is told at once.
 _PART: Final = 12_000
@@ -37,6 +39,9 @@ _MADE_UP: Final = (
     "this address was not fetched: nobody in this conversation has named it, and no search has found it. Show it to"
     " the person; if they send it back, you can fetch it."
 )
+#: The beginnings of results that hold words of the web.
+_ADDRESS: Final = "address: "
+_FIRST: Final = "1. "
 #: The line of an address in a result, and of a link.
 _LINK: Final = re.compile(r"^(?:address:|  ) (https?://\S+)$", re.MULTILINE)
 _LEFT_OUT: Final = "left out after the answer; read it again if it is needed"
@@ -71,6 +76,7 @@ class WebTools:
     web: Web
     named: Sequence[str]
     used: int = 0
+    asking: bool = False
     found: list[str] = field(default_factory=list)
 
     def tools(self, names: Iterable[str]) -> tuple[Tool, ...]:
@@ -95,11 +101,24 @@ class WebTools:
         offered = {FETCH: fetch} | ({SEARCH: search} if self.web.search is not None else {})
         return tuple(offered[name] for name in names if name in offered)
 
+    def may_ask(self, arguments: FetchArguments) -> bool:
+        """Returns whether the person is to be asked about an address: one question a turn, and none after reading."""
+        if self.used or self.asking or self._is_known(arguments.url):
+            return False
+        self.asking = True
+        return True
+
+    def check(self, arguments: FetchArguments) -> None:
+        """Raises `ToolError` for an address that is not fetched without a question."""
+        if not self._is_known(arguments.url):
+            raise ToolError(_MADE_UP)
+
+    def _is_known(self, address: str) -> bool:
+        return is_named(address, [*self.named, *self.found])
+
     async def fetch(self, _n: int, _i: int, arguments: FetchArguments) -> str:
         """Returns a part of a page's words."""
         self._count()
-        if not is_named(arguments.url, [*self.named, *self.found]):
-            raise ToolError(_MADE_UP)
         try:
             fetched = await self.web.reach.get(arguments.url)
             page = await self.web.pages.read(fetched)
@@ -110,7 +129,7 @@ class WebTools:
         if arguments.part > parts:
             raise ToolError(f"the page has {parts} part{'' if parts == 1 else 's'}.")
         told = text[(arguments.part - 1) * _PART : arguments.part * _PART]
-        lines = [f"address: {one_line(fetched.url)}"]
+        lines = [f"{_ADDRESS}{one_line(fetched.url)}"]
         if page.title:
             lines.append(f"title: {one_line(self.web.mask(page.title))}")
         if parts > 1:
@@ -153,10 +172,14 @@ def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
     """
     return [
         replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
-        if message.role == "tool" and _is_web(message.content)
+        if message.role == "tool" and _holds_words(message.content)
         else message
         for message in traffic
     ]
+
+
+def _holds_words(told: str) -> bool:
+    return _is_web(told) and told.partition("\n")[2].startswith((_ADDRESS, _FIRST))
 
 
 def _links(told: str) -> list[str]:

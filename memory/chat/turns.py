@@ -38,7 +38,7 @@ from memory.store.usage import Spent
 #: Messages of a session among which the speaker's last words are looked for.
 _LAST: Final = 20
 #: The result of a tool call whose request was deleted; read by the model.
-_TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
+TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +281,7 @@ class Turns:
             if history.between(tx, turn.context.session.id, said[0], said[-1]):
                 result = act(Edits(tx, anew(tx, turn.context), now=self._now(), new_id=self._new_id, source_ids=said))
             else:
-                result = _TAKEN_BACK
+                result = TAKEN_BACK
             history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now())
             return result
 

@@ -408,6 +408,11 @@ def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result
     )
 
 
+def begin_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, now: int) -> None:
+    """Notes that a tool begins whose change is not ours to commit with its result."""
+    tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
+
+
 def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
     """Returns (state, result) of a tool call of this turn; None if it never began."""
     row = reader.one("select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i))

@@ -107,13 +107,27 @@ def withdraw_naming(tx: Transaction, identity_ids: Collection[int]) -> None:
     )
 
 
-def settle(tx: Transaction, question_id: int, answer: str | None) -> bool:
-    """Closes an open question with the choice taken, or cancels it for None; returns False if it is no longer open."""
+def settle(tx: Transaction, question_id: int, answer: str | None, *, inbox_id: int | None = None) -> bool:
+    """Closes an open question with the choice taken, or cancels it for None; returns False if it is no longer open.
+
+    `inbox_id` is the inbox row that gave the answer, where that matters later.
+    """
     row = tx.one(
-        "update questions set state = ?, answer = ? where id = ? and state = 'open' returning id",
-        ("cancelled" if answer is None else "answered", answer, question_id),
+        "update questions set state = ?, answer = ?, payload = iif(?4 is null, payload,"
+        " json_set(payload, '$.answered_by', ?4)) where id = ?3 and state = 'open' returning id",
+        ("cancelled" if answer is None else "answered", answer, question_id, inbox_id),
     )
     return row is not None
+
+
+def settled_by(reader: Reader, purpose: str, inbox_ids: Sequence[int]) -> str | None:
+    """Returns the payload of the question for `purpose` that one of these inbox rows has answered, or None."""
+    row = reader.one(
+        "select payload from questions where purpose = ? and state = 'answered'"
+        " and json_extract(payload, '$.answered_by') in (select value from json_each(?))",
+        (purpose, inbox_ids),
+    )
+    return None if row is None else str(row["payload"])
 
 
 def lapse(

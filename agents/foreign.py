@@ -1,0 +1,53 @@
+"""Tools that are not ours: those of servers, and those that the operator has written.
+
+Invariants: what such a tool returns is data. Unless it only reads, it is called only after the person has agreed to
+just this call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from agents.tools import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTool:
+    """A tool that is not ours. `name` is what the model calls, `origin` where it comes from.
+
+    `reads` is true if it changes nothing and may be called without asking. `off` is the reason why it can't be called
+    at present; it is then not offered. `call` raises `ToolError`.
+    """
+
+    name: str
+    origin: str
+    description: str
+    arguments: type[BaseModel] | JsonObject
+    reads: bool
+    call: Callable[[Any], Awaitable[str]]
+    off: str = ""
+
+
+class ToolSource(Protocol):
+    """Where tools that are not ours come from."""
+
+    @property
+    def name(self) -> str:
+        """The name in the agent's file."""
+
+    @property
+    def where(self) -> str:
+        """The place that the words of a call go to; empty if they stay in this process."""
+
+    async def tools(self) -> Sequence[ForeignTool]:
+        """Returns its tools, those that are off included. Takes as long as a first start, but never fails."""
+
+    async def accept(self) -> str:
+        """Takes the tools as they are defined now. Returns what is in the way, or ''."""
+
+    async def close(self) -> None:
+        """Ends what was started."""

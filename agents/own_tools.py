@@ -1,0 +1,143 @@
+"""Tools that the operator has written: a Python file in the folder tools/, or an installed entry point.
+
+Such a module has a function `run`, whose typed arguments are what the model gives, and whose docstring tells the model
+what it is for. `READS = True` says that it changes nothing, so that nobody is asked.
+
+Invariants: nothing is loaded that an agent's file does not name. Whatever goes wrong in a tool is told to the model and
+the log, and ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, get_type_hints
+
+import structlog
+from pydantic import BaseModel, ConfigDict, create_model
+
+from agents.foreign import ForeignTool
+from agents.tools import ToolError
+from agents.toolservers import results
+
+log = structlog.get_logger(__name__)
+
+#: The group of entry points by which an installed package offers tools.
+GROUP: Final = "remora.tools"
+
+
+class UnusableTool(Exception):
+    """A tool of one's own can't be used. `str()` says which, why and what to do."""
+
+
+def missing(names: Iterable[str], folder: Path) -> list[str]:
+    """Returns those of the names under which there is neither a file nor an entry point."""
+    installed = entry_points(group=GROUP).names
+    return [name for name in names if not (folder / f"{name}.py").is_file() and name not in installed]
+
+
+class OwnTools:
+    """The tools of one agent that the operator has written."""
+
+    name = "own"
+    where = ""
+
+    def __init__(self, names: Sequence[str], folder: Path, *, call_seconds: float, clean: Callable[[str], str]) -> None:
+        """Loads the tools. Raises `UnusableTool`."""
+        self._call_seconds = call_seconds
+        self._clean = clean
+        self._tools = tuple(self._made(name, _loaded(name, folder)) for name in names)
+
+    async def tools(self) -> Sequence[ForeignTool]:
+        return self._tools
+
+    async def accept(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        return None
+
+    def _made(self, name: str, module: ModuleType) -> ForeignTool:
+        run = getattr(module, "run", None)
+        described = inspect.getdoc(run) or inspect.getdoc(module)
+        if not callable(run) or not described:
+            raise UnusableTool(f"The tool {name} needs a function run with a docstring that says what it is for.")
+        return ForeignTool(
+            name=name,
+            origin=self.name,
+            description=described,
+            arguments=_arguments(name, run),
+            reads=getattr(module, "READS", False) is True,
+            call=partial(self._call, name, run),
+        )
+
+    async def _call(self, name: str, run: Callable[..., Any], arguments: BaseModel) -> str:
+        given = {field: getattr(arguments, field) for field in type(arguments).model_fields}
+        work = run(**given) if inspect.iscoroutinefunction(run) else asyncio.to_thread(run, **given)
+        running = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({running}, timeout=self._call_seconds)
+            if not running.done():
+                raise ToolError(
+                    f"{name} did not end within {self._call_seconds:g} seconds. It may have done something."
+                )
+        finally:
+            running.cancel()
+            await asyncio.wait({running}, timeout=1.0)
+        if running.cancelled() or running.exception() is not None:
+            error = None if running.cancelled() else running.exception()
+            log.warning("tool.failed", tool=name, error=type(error).__name__, exc_info=error)
+            raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: results.LONGEST])
+        returned = running.result()
+        text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=str)
+        return results.capped(self._clean(text)) or "(It returned nothing.)"
+
+
+def _loaded(name: str, folder: Path) -> ModuleType:
+    """Returns the module of a tool. A file in the folder wins over an installed entry point."""
+    file = folder / f"{name}.py"
+
+    def load() -> ModuleType:
+        if not file.is_file():
+            return next(iter(entry_points(group=GROUP, name=name))).load()  # type: ignore[no-any-return]
+        spec = spec_from_file_location(f"remora_tool_{name.replace('-', '_')}", file)
+        assert spec is not None and spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    if missing([name], folder):
+        raise UnusableTool(f"There is no tool {name}: neither {file} nor an installed entry point of {GROUP}.")
+    return _outcome(name, load)
+
+
+def _outcome(name: str, load: Callable[[], ModuleType]) -> ModuleType:
+    """Returns what `load` returns. Whatever a stranger's code raises becomes `UnusableTool`."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        loading: Future[ModuleType] = pool.submit(load)
+    error = loading.exception()
+    if error is not None:
+        raise UnusableTool(f"The tool {name} can't be loaded: {type(error).__name__}: {error}") from error
+    return loading.result()
+
+
+def _arguments(name: str, run: Callable[..., Any]) -> type[BaseModel]:
+    """Returns a model of a function's arguments. Raises `UnusableTool` if one has no type."""
+    hints = get_type_hints(run, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(run).parameters.values():
+        if parameter.name not in hints or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UnusableTool(f"The tool {name} needs a type for each argument of run, such as city: str.")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    return create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)

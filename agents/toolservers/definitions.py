@@ -1,0 +1,71 @@
+"""The definition of a server's tool: how it is read from the server, pinned, compared and offered. Pure.
+
+Invariants: two definitions are the same only if description, schema and whether the tool only reads are the same. A
+definition fits into a request to any vendor: its schema is an object's, and neither text nor schema is too long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+#: The longest description and schema that are offered to a model, in characters.
+_LONGEST: Final = 12_000
+#: What vendors refuse in a tool's name, and the longest name they take.
+_NO_NAME_LETTER: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A tool as its server describes it. `reads` is true if the server says that it changes nothing."""
+
+    description: str
+    parameters: dict[str, Any]
+    reads: bool
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @property
+    def flaw(self) -> str:
+        """The reason why the tool can't be offered; empty if it can."""
+        if len(self.to_json()) > _LONGEST:
+            return f"its description and schema have more than {_LONGEST} characters"
+        return "" if isinstance(self.parameters.get("properties", {}), dict) else "its schema is damaged"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+
+
+def read(tool: Mapping[str, Any]) -> Definition:
+    """Returns the definition in a tool of `tools/list`, as JSON.
+
+    A tool that says it only reads and may destroy, too, is taken at its worse word.
+    """
+    hints = tool.get("annotations") or {}
+    schema = dict(tool.get("inputSchema") or {})
+    return Definition(
+        description=str(tool.get("description") or tool.get("title") or ""),
+        parameters={**schema, "type": "object", "properties": schema.get("properties", {})},
+        reads=hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True,
+    )
+
+
+def pinned(text: str) -> dict[str, Definition]:
+    """Returns definitions by tool from the JSON of `to_text`; none from ''."""
+    return {name: Definition(**fields) for name, fields in json.loads(text or "{}").items()}
+
+
+def to_text(definitions: Mapping[str, Definition]) -> str:
+    return json.dumps({name: asdict(one) for name, one in definitions.items()}, sort_keys=True)
+
+
+def offered_name(server: str, tool: str) -> str:
+    """Returns the name under which a model calls a server's tool."""
+    return f"{server}__{_NO_NAME_LETTER.sub('_', tool)}"[:_LONGEST_NAME]

@@ -1,0 +1,38 @@
+"""Stands between Remora and a server's program: passes its lines on, and ends it when it floods.
+
+Run as a script of its own, with nothing but the standard library: `python -I relay.py PROGRAM ARGUMENT...`. The program
+reads our standard input itself. What it writes is passed on line by line, so that no line of any length and no endless
+chatter reaches the process that has everybody's memory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+#: The longest line, and the most lines and bytes within a second.
+LONGEST_LINE = 4_000_000
+MOST_LINES = 2_000
+MOST_BYTES = 16_000_000
+FLOODED = 75
+
+
+def main(command: list[str]) -> int:
+    program = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 (the operator names the program)
+    assert program.stdout is not None
+    second, lines, size = 0.0, 0, 0
+    while line := program.stdout.readline(LONGEST_LINE + 1):
+        if time.monotonic() - second >= 1.0:
+            second, lines, size = time.monotonic(), 0, 0
+        lines, size = lines + 1, size + len(line)
+        if len(line) > LONGEST_LINE or lines > MOST_LINES or size > MOST_BYTES:
+            program.kill()
+            return FLOODED
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    return program.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

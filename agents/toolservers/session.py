@@ -1,0 +1,186 @@
+"""One connection to a server of the Model Context Protocol, through the protocol's own SDK.
+
+The SDK is an extra of the installation and takes seconds to load, so it is imported when the first server is needed.
+
+Invariants: a call is sent once and never again. A program on this machine gets of our environment only what programs
+need to start. A server is given no way to ask anything of us: no model, no files, no questions to people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from agents.spec import ServerSpec
+from agents.tools import ToolError
+from agents.toolservers import definitions, results
+from agents.toolservers.addresses import resolved_forbidden
+from agents.toolservers.definitions import Definition
+
+#: What to install when the SDK is missing.
+INSTALL: Final = "pip install 'remora[mcp]'"
+#: Pages of a list of tools that are read; a server whose list never ends is given up.
+_MOST_PAGES: Final = 20
+#: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
+_NOT_DONE: Final = (-32601, -32602)
+
+
+class OutcomeUnknown(ToolError):
+    """A call was sent and no answer came. The connection is of no use any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open connection. `ended` is set when the server has gone."""
+
+    server: str
+    client: Any
+    ended: asyncio.Event
+
+    async def definitions(self) -> dict[str, Definition]:
+        """Returns the server's tools by name."""
+        found: dict[str, Definition] = {}
+        cursor = None
+        for _ in range(_MOST_PAGES):
+            page = await self.client.list_tools(cursor=cursor, cache_mode="bypass")
+            for tool in page.tools:
+                shown = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+                found[tool.name] = definitions.read(shown)
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return found
+
+    async def call(self, tool: str, arguments: dict[str, Any], *, seconds: float) -> str:
+        """Returns the text of a call's result.
+
+        Raises `ToolError` if the server refuses or reports an error, and `OutcomeUnknown` if no answer came.
+        """
+        from mcp import MCPError
+
+        # A task of its own, so that whatever the SDK raises can be looked at in one place.
+        calling = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
+        try:
+            await asyncio.wait({calling}, timeout=seconds)
+            if not calling.done():
+                raise OutcomeUnknown(f"{self.server} did not answer within {seconds:g} seconds. {_UNKNOWN}")
+        finally:
+            calling.cancel()
+            await asyncio.gather(calling, return_exceptions=True)
+        error = None if calling.cancelled() else calling.exception()
+        if calling.cancelled() or (error is not None and not isinstance(error, MCPError)):
+            raise OutcomeUnknown(f"{self.server} answered in a way that can't be read. {_UNKNOWN}")
+        if isinstance(error, MCPError):
+            if error.code in _NOT_DONE:
+                raise ToolError(f"{self.server} refuses: {results.capped(error.message)}")
+            raise OutcomeUnknown(f"{self.server}: {results.capped(error.message)}. {_UNKNOWN}")
+        result: Mapping[str, Any] = calling.result().model_dump(mode="json", by_alias=True, exclude_none=True)
+        if result.get("isError"):
+            raise ToolError(results.text_of(result))
+        return results.text_of(result)
+
+
+_UNKNOWN: Final = "It is unknown whether the call was carried out. It is not repeated: tell the person so."
+
+
+def installed() -> bool:
+    """Returns whether the SDK is there."""
+    return find_spec("mcp") is not None
+
+
+@asynccontextmanager
+async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIterator[Connection]:
+    """Yields a connection to a server, started if it is a program. `on_changed` is told when its tools have changed.
+
+    Raises `ToolError` if it can't be reached for a reason that can be told.
+    """
+    from mcp import Client
+    from mcp.types import ToolListChangedNotification
+
+    async def heard(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            on_changed()
+
+    ended = asyncio.Event()
+    async with Client(_watched(await _transport(spec), ended), message_handler=heard, cache=None) as client:
+        yield Connection(spec.name, client, ended)
+
+
+async def _transport(spec: ServerSpec) -> AbstractAsyncContextManager[Any]:
+    if spec.url is None:
+        return _program(spec)
+    parts = urlsplit(spec.url)
+    try:
+        found = await resolved_forbidden(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+    except OSError as exc:
+        raise ToolError(f"{parts.hostname} is not found ({exc.strerror or exc})") from exc
+    if found is not None:
+        raise ToolError(f"{parts.hostname} leads to {found}, an address for the settings of machines")
+    return _remote(spec.url, spec.headers)
+
+
+@asynccontextmanager
+async def _remote(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+    import httpx2  # the SDK's own
+    from mcp.client.streamable_http import streamable_http_client
+
+    # The SDK follows no redirect to another host, so headers with a key stay with theirs.
+    http = httpx2.AsyncClient(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0))
+    async with http, streamable_http_client(url, http_client=http) as io:
+        yield io
+
+
+@asynccontextmanager
+async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
+    from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
+
+    path = (get_default_environment() | spec.env).get("PATH")
+    program = shutil.which(spec.command[0], path=path)
+    if program is None:
+        raise ToolError(f"the program {spec.command[0]} is not found")
+    relay = str(Path(__file__).with_name("relay.py"))
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-I", relay, program, *spec.command[1:]], env=spec.env
+    )
+    async with stdio_client(parameters, errlog=subprocess.DEVNULL) as io:
+        yield io
+
+
+@asynccontextmanager
+async def _watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[Any]:
+    """A transport that sets `ended` when the server's messages end."""
+    async with transport as (read, write):
+        yield _Watched(read, ended), write
+
+
+class _Watched:
+    """A stream of messages that notes its end."""
+
+    def __init__(self, inner: Any, ended: asyncio.Event) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> _Watched:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Awaitable[bool | None]:
+        self._ended.set()
+        return await self._inner.__aexit__(*error)  # type: ignore[no-any-return]
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for item in self._inner:
+            yield item
+        self._ended.set()
