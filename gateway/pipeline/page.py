@@ -80,21 +80,25 @@ def decoded(data: bytes, charset: str) -> str:
 
 def _lines(root: Any) -> Iterator[str]:
     """Yields the words below a node; those of another block begin a new line."""
-    block = None
+    block, cell = None, False
     for node in root.traverse(include_text=True):
         if node.tag == "br":
             yield "\n"
         elif node.tag in ("td", "th"):
-            yield " | "
+            cell = True
         elif node.tag == "-text":
             around = _block(node)
             text = node.text_content or ""
             text = text if around.tag == "pre" else re.sub(r"\s+", " ", text)
-            if around.mem_id != block:
+            if around.mem_id != block or cell:
                 text = text.lstrip()
-                if text:
-                    yield "\n" + _HEADINGS.get(around.tag, "- " if around.tag == "li" else "")
-                    block = around.mem_id
+            if not text:
+                continue
+            if around.mem_id != block:
+                yield "\n" + _HEADINGS.get(around.tag, "- " if around.tag == "li" else "")
+            elif cell:
+                yield " | "
+            block, cell = around.mem_id, False
             yield text
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
-from agents.spec import AgentSpec, ModelSpec
+from agents.spec import AgentSpec, ModelSpec, WebToolName
 from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.ops.night_clock import Worker
@@ -19,6 +19,7 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
+from gateway.web.tools import Web
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking
@@ -28,10 +29,16 @@ LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
 def agent(
-    provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = (), context: int = USUAL_CONTEXT
+    provider: Provider,
+    name: str = "assistant",
+    *,
+    models: tuple[ModelSpec, ...] = (),
+    context: int = USUAL_CONTEXT,
+    more_tools: tuple[WebToolName, ...] = (),
 ) -> Agent:
     """An agent of this model with nothing else configured."""
     spec = AgentSpec(name=name, timezone="UTC", models=models)
+    spec = spec.model_copy(update={"tools": (*spec.tools, *more_tools)})
     return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
 
 
@@ -43,6 +50,7 @@ def assembled_store(
     *,
     limits: Limits = LIMITS,
     nights: Worker | None = None,
+    web: Web | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
     turns = TurnRunner(
@@ -51,6 +59,7 @@ def assembled_store(
         runtime=runtime(clock, new_id),
         masking=masking,
         defang=lambda text, growing: defang(text, growing=growing),
+        web=web,
     )
     delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     return Store(memory=memory, turns=turns, delivery=delivery, nights=nights)

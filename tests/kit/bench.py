@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
-from agents.spec import ModelSpec
+from agents.spec import ModelSpec, WebToolName
 from channels.base import (
     Button,
     Capabilities,
@@ -24,6 +24,7 @@ from channels.base import (
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
+from gateway.web.tools import Web
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
@@ -76,6 +77,8 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.web: Web | None = None
+        self.more_tools: tuple[WebToolName, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -99,10 +102,14 @@ class Bench:
                 self.clock,
                 ids,
                 limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds, seconds=self.seconds),
+                web=self.web,
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name, models=self.models, context=self.reads) for name in self.databases},
+            {
+                name: agent(self.model, name, models=self.models, context=self.reads, more_tools=self.more_tools)
+                for name in self.databases
+            },
             stores,
             {self.screen.id: self.screen},
             self.clock,
