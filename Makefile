@@ -125,7 +125,7 @@ attack: venv
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis

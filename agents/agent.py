@@ -81,7 +81,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class TurnSteps:
     """The past of a turn: the completions that an earlier attempt got, and the traffic before the first of them.
 
     `keep` keeps each new completion.
@@ -98,7 +98,7 @@ async def run(
     offered: tuple[Tool, ...],
     *,
     limits: TurnSpec,
-    journal: Journal,
+    steps: TurnSteps,
     gauge: Gauge,
     redact: Callable[[str], str],
     on_text: OnText | None,
@@ -108,7 +108,7 @@ async def run(
     `gauge` tells how much the model can read, and is told how much it has read. `redact` masks secrets in everything
     the model writes and the tools return, before anything is done with it.
     """
-    traffic: list[ChatMessage] = list(journal.traffic)
+    traffic: list[ChatMessage] = list(steps.traffic)
     paid: list[Completion] = []
     spoken: list[str] = []
     spent = 0.0
@@ -117,15 +117,15 @@ async def run(
         # A model that goes round in circles, or has cost enough, is offered no tools until it has answered.
         over = results.exhausted or (limits.cost is not None and spent >= limits.cost)
         last = over or n == limits.steps - 1
-        if n < len(journal.stored):
-            completion = journal.stored[n]
+        if n < len(steps.stored):
+            completion = steps.stored[n]
         else:
             specs = () if last else tuple(tool.spec for tool in offered)
             step = partial(prompted, traffic=tuple(traffic), tools=specs)
             completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
             completion = _masked(completion, redact)
             paid.append(completion)
-            await journal.keep(n, completion)
+            await steps.keep(n, completion)
         spent += completion.usage.cost or 0.0
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)

@@ -6,13 +6,32 @@ just this call.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
 
 from agents.tools import JsonObject
+
+#: What to install for servers of the Model Context Protocol.
+INSTALL: Final = "pip install 'remora[mcp]'"
+#: The group of entry points by which an installed package offers tools.
+GROUP: Final = "remora.tools"
+
+
+def installed() -> bool:
+    """Returns whether servers of the Model Context Protocol can be used."""
+    return find_spec("mcp") is not None
+
+
+def missing_tools(names: Iterable[str], folder: Path) -> list[str]:
+    """Returns those of the operator's tools for which there is neither a file nor an entry point."""
+    offered = entry_points(group=GROUP).names
+    return [name for name in names if not (folder / f"{name}.py").is_file() and name not in offered]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

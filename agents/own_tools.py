@@ -12,36 +12,27 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 import structlog
 from pydantic import BaseModel, ConfigDict, create_model
 
-from agents.foreign import ForeignTool
+from agents.foreign import GROUP, ForeignTool, missing_tools
 from agents.tools import ToolError
 from agents.toolservers import results
 
 log = structlog.get_logger(__name__)
 
-#: The group of entry points by which an installed package offers tools.
-GROUP: Final = "remora.tools"
-
 
 class UnusableTool(Exception):
     """A tool of one's own can't be used. `str()` says which, why and what to do."""
-
-
-def missing(names: Iterable[str], folder: Path) -> list[str]:
-    """Returns those of the names under which there is neither a file nor an entry point."""
-    installed = entry_points(group=GROUP).names
-    return [name for name in names if not (folder / f"{name}.py").is_file() and name not in installed]
 
 
 class OwnTools:
@@ -109,12 +100,13 @@ def _loaded(name: str, folder: Path) -> ModuleType:
         if not file.is_file():
             return next(iter(entry_points(group=GROUP, name=name))).load()  # type: ignore[no-any-return]
         spec = spec_from_file_location(f"remora_tool_{name.replace('-', '_')}", file)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
-    if missing([name], folder):
+    if missing_tools([name], folder):
         raise UnusableTool(f"There is no tool {name}: neither {file} nor an installed entry point of {GROUP}.")
     return _outcome(name, load)
 

@@ -71,15 +71,17 @@ def _read(name: str, file: Path) -> Skill:
     except (OSError, UnicodeDecodeError) as exc:
         raise UnusableSkill(f"The skill {name} can't be read: {exc}") from exc
     front = _FRONT.match(text)
-    stated = dict(
-        found.groups() for line in (front[1] if front else "").splitlines() if (found := _LINE.fullmatch(line))
-    )
-    description = stated.get("description", "").strip("'\"")
+    stated: dict[str, str] = {
+        found[1]: found[2].strip("'\"")
+        for line in (front[1] if front else "").splitlines()
+        if (found := _LINE.fullmatch(line))
+    }
+    description = stated.get("description", "")
     if front is None or not description or len(description) > _LONGEST_DESCRIPTION or len(text) > _LONGEST:
         raise UnusableSkill(
             f"The skill {name} needs a {FILE} that begins with ---, name: and description: (at most"
             f" {_LONGEST_DESCRIPTION} characters, one line), --- and then its text (at most {_LONGEST} characters)."
         )
-    if stated.get("name", name).strip("'\"") != name:
+    if stated.get("name", name) != name:
         raise UnusableSkill(f"The skill in the folder {name} calls itself otherwise: give both the same name.")
     return Skill(name=name, description=description, text=front[2].strip())

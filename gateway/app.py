@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar, get_args
 
 import httpx
@@ -158,7 +157,7 @@ async def opened(
                 made[name] = replace(
                     agent,
                     sources=await _tool_sources(spec, config, memory),
-                    skills=_usable(partial(skills.load, spec.skills, config.skills_dir)),
+                    skills=_usable(config, partial(skills.load, spec.skills, config.skills_dir)),
                 )
             stack.push_async_callback(_close_sources, [made[name] for name in served])
             store = Store(
@@ -470,7 +469,9 @@ async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tup
     sources: list[ToolSource] = []
     if spec.own_tools:
         seconds = spec.turn.call_seconds
-        sources.append(_usable(lambda: OwnTools(spec.own_tools, config.tools_dir, call_seconds=seconds, clean=clean)))
+        sources.append(
+            _usable(config, lambda: OwnTools(spec.own_tools, config.tools_dir, call_seconds=seconds, clean=clean))
+        )
     for server in spec.mcp:
         kept = f"{spec.name}/{server.name}"
 
@@ -490,13 +491,15 @@ async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tup
     return tuple(sources)
 
 
-def _usable(made: Callable[[], T]) -> T:
+def _usable(config: Config, made: Callable[[], T]) -> T:
     """Returns a tool or skill. One that can't be used is a mistake in the configuration."""
     try:
         return made()
     except (UnusableTool, UnusableSkill) as exc:
         fix = "correct it, or remove its name from the agent's file"
-        raise ConfigError([Problem(file=Path(), line=None, key="", value=None, message=str(exc), fix=fix)]) from exc
+        raise ConfigError(
+            [Problem(file=config.agents_dir, line=None, key="", value=None, message=str(exc), fix=fix)]
+        ) from exc
 
 
 async def _close_sources(agents: Sequence[Agent]) -> None:

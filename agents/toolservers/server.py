@@ -14,17 +14,21 @@ from typing import Any, Final
 
 import structlog
 
-from agents.foreign import ForeignTool
+from agents.foreign import INSTALL, ForeignTool, installed
 from agents.spec import ServerSpec
 from agents.tools import JsonObject, ToolError
 from agents.toolservers import definitions
 from agents.toolservers.definitions import Definition
-from agents.toolservers.session import INSTALL, Connection, OutcomeUnknown, connected, installed
+from agents.toolservers.session import Connection, OutcomeUnknown, connected
 
 log = structlog.get_logger(__name__)
 
 #: Seconds that a server may take to start; what npx or uvx have to fetch first is fetched meanwhile.
 _START_SECONDS: Final = 25.0
+#: Characters of a changed description that the log shows.
+_SHOWN: Final = 500
+#: Seconds that a server gets to end; the SDK kills it before.
+_CLOSE_SECONDS: Final = 15.0
 #: Seconds before a server that failed is tried again: at first, and at most.
 _FIRST_PAUSE: Final = 2.0
 _LONGEST_PAUSE: Final = 300.0
@@ -92,7 +96,7 @@ class ToolServer:
         """Ends the server, if it was started."""
         self._leaving.set()
         if self._keeper is not None:
-            await asyncio.wait({self._keeper})
+            await asyncio.wait({self._keeper}, timeout=_CLOSE_SECONDS)
 
     def _tool(self, name: str, problem: str) -> ForeignTool:
         one = self._pinned.get(name)
@@ -151,8 +155,10 @@ class ToolServer:
         self._leaving, self._changed = asyncio.Event(), False
         ready: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
         self._keeper = asyncio.create_task(self._keep(ready))
+        self._keeper.add_done_callback(self._note_end)
         try:
-            await asyncio.wait({self._keeper, ready}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {self._keeper, ready}
+            await asyncio.wait(either, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
                 raise self._failure(self._keeper)
             self._connection = ready.result()
@@ -181,6 +187,10 @@ class ToolServer:
     def _note_change(self) -> None:
         self._changed = True
 
+    def _note_end(self, keeper: asyncio.Task[None]) -> None:
+        if not keeper.cancelled() and (error := keeper.exception()) is not None:
+            log.info("toolserver.ended", server=self.name, error=_innermost(error))
+
     async def _listed(self, connection: Connection) -> Mapping[str, Definition]:
         """Returns the server's tools. Raises `ToolError` if it does not tell them."""
         listing = asyncio.ensure_future(connection.definitions())
@@ -188,8 +198,7 @@ class ToolServer:
             await asyncio.wait({listing}, timeout=_START_SECONDS)
         finally:
             listing.cancel()
-            await asyncio.gather(listing, return_exceptions=True)
-        if listing.cancelled() or listing.exception() is not None:
+        if not listing.done() or listing.exception() is not None:
             self._leaving.set()
             raise self._failure(listing)
         return listing.result()
@@ -214,7 +223,8 @@ class ToolServer:
         for name in self._spec.tools:
             one = self._pinned.get(name)
             if one is not None and (off := self._off(name, one)):
-                log.warning("tool.off", server=self.name, tool=name, why=off, fix=f"/tools accept {self.name}")
+                now = listed[name].description[:_SHOWN] if name in listed else ""
+                log.warning("tool.off", server=self.name, tool=name, why=off, now=now, fix=f"/tools accept {self.name}")
 
     async def _pin(self, taken: Mapping[str, Definition]) -> None:
         self._pinned |= taken

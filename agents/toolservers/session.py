@@ -15,7 +15,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,8 +25,8 @@ from agents.toolservers import definitions, results
 from agents.toolservers.addresses import resolved_forbidden
 from agents.toolservers.definitions import Definition
 
-#: What to install when the SDK is missing.
-INSTALL: Final = "pip install 'remora[mcp]'"
+#: Seconds that a call which is given up gets to end.
+_CANCEL_SECONDS: Final = 2.0
 #: Pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
@@ -75,7 +74,7 @@ class Connection:
                 raise OutcomeUnknown(f"{self.server} did not answer within {seconds:g} seconds. {_UNKNOWN}")
         finally:
             calling.cancel()
-            await asyncio.gather(calling, return_exceptions=True)
+            await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)
         error = None if calling.cancelled() else calling.exception()
         if calling.cancelled() or (error is not None and not isinstance(error, MCPError)):
             raise OutcomeUnknown(f"{self.server} answered in a way that can't be read. {_UNKNOWN}")
@@ -90,11 +89,6 @@ class Connection:
 
 
 _UNKNOWN: Final = "It is unknown whether the call was carried out. It is not repeated: tell the person so."
-
-
-def installed() -> bool:
-    """Returns whether the SDK is there."""
-    return find_spec("mcp") is not None
 
 
 @asynccontextmanager

@@ -228,7 +228,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
     Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
     Command(
-        name="tools", usage="/tools [accept <name>]", run=tools.tools, shared=True,
+        name="tools", usage="/tools [accept <name>]", run=tools.tools,
         options=(_option("action", choices=("accept",)), _option("name")),
     ),
     Command(

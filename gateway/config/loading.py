@@ -21,13 +21,12 @@ from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from agents import own_tools, skills
+from agents import foreign, skills
 from agents.spec import (
     AGENT_NAME,
     REFUSED,
     AgentSpec,
 )
-from agents.toolservers import session
 from channels.base import Place
 from gateway.config.settings import BotSettings, Settings, TelegramSettings
 from gateway.config.strict_yaml import (
@@ -313,10 +312,10 @@ class _Loader:
         for agent in agents:
             if agent.spec is None:
                 continue
-            if agent.spec.mcp and not session.installed():
-                fix = f"install it: {session.INSTALL}"
+            if agent.spec.mcp and not foreign.installed():
+                fix = f"install it: {foreign.INSTALL}"
                 self._report(agent.read, ("mcp",), "needs a package that is not installed", fix, show=False)
-            for name in own_tools.missing(agent.spec.own_tools, folder / "tools"):
+            for name in foreign.missing_tools(agent.spec.own_tools, folder / "tools"):
                 fix = f"write {folder / 'tools' / name}.py, or remove it from own_tools"
                 self._report(agent.read, ("own_tools",), f"names {name}, which is not there", fix, show=False)
             for name in agent.spec.skills:

@@ -86,8 +86,8 @@ _LANGUAGES: Final = {
 class Agent:
     """A configured agent that is ready to answer. `offline` is true if it has no language model.
 
-    `gauge` tells how much its models can read, `sources` where it has tools from that are not ours. `skills` are what it
-    can read up how to do.
+    `gauge` tells how much its models can read, `sources` where it has tools from that are not ours. `skills` are
+    instructions that it can read.
     """
 
     spec: AgentSpec

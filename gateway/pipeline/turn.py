@@ -374,7 +374,7 @@ class TurnRunner:
             request,
             tools,
             limits=served.spec.turn,
-            journal=agent.Journal(
+            steps=agent.TurnSteps(
                 stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
             ),
             gauge=served.gauge,

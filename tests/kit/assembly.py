@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.budget import USUAL_CONTEXT, Gauge
+from agents.foreign import ToolSource
 from agents.llm import Provider
+from agents.skills import Skill
 from agents.spec import AgentSpec, ModelSpec, WebToolName
 from channels.base import Channel, Inbound
 from gateway.app import MASK
@@ -35,11 +37,14 @@ def agent(
     models: tuple[ModelSpec, ...] = (),
     context: int = USUAL_CONTEXT,
     more_tools: tuple[WebToolName, ...] = (),
+    sources: tuple[ToolSource, ...] = (),
+    skills: tuple[Skill, ...] = (),
 ) -> Agent:
     """An agent of this model with nothing else configured."""
     spec = AgentSpec(name=name, timezone="UTC", models=models)
     spec = spec.model_copy(update={"tools": (*spec.tools, *more_tools)})
-    return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
+    gauge = Gauge([context])
+    return Agent(spec=spec, provider=provider, offline=False, gauge=gauge, sources=sources, skills=skills)
 
 
 def assembled_store(

@@ -11,7 +11,9 @@ from itertools import count
 from pathlib import Path
 
 from agents.budget import USUAL_CONTEXT
+from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
+from agents.skills import Skill
 from agents.spec import ModelSpec, WebToolName
 from channels.base import (
     Button,
@@ -79,6 +81,8 @@ class Bench:
         self.reads = USUAL_CONTEXT
         self.web: Web | None = None
         self.more_tools: tuple[WebToolName, ...] = ()
+        self.sources: tuple[ToolSource, ...] = ()
+        self.skills: tuple[Skill, ...] = ()
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
@@ -107,7 +111,15 @@ class Bench:
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
             {
-                name: agent(self.model, name, models=self.models, context=self.reads, more_tools=self.more_tools)
+                name: agent(
+                    self.model,
+                    name,
+                    models=self.models,
+                    context=self.reads,
+                    more_tools=self.more_tools,
+                    sources=self.sources,
+                    skills=self.skills,
+                )
                 for name in self.databases
             },
             stores,

@@ -1,2 +1,2 @@
 -- A turn asks whether its messages have agreed to a call of a tool that is not ours.
-create index questions_purpose on questions (purpose, state);
+create index if not exists questions_purpose on questions (purpose, state);

@@ -47,7 +47,7 @@ async def run(
         lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
         (adder(done if done is not None else []),),
         limits=TurnSpec(),
-        journal=agent.Journal(stored=stored or [], keep=keep_step),
+        steps=agent.TurnSteps(stored=stored or [], keep=keep_step),
         gauge=Gauge(),
         redact=lambda text: text.replace("hunter2", "[secret]"),
         on_text=None,

@@ -38,11 +38,13 @@ class Amount(BaseModel):
     amount: int = Field(ge=-(10**9), le=10**9)
 
 
-def tool(run: Callable[[Amount], Awaitable[str]], *, name: str = "add", beside: bool = False, **more: float) -> Tool:
+def tool(
+    run: Callable[[Amount], Awaitable[str]], *, name: str = "add", beside: bool = False, seconds: float = 30
+) -> Tool:
     async def act(_n: int, _i: int, arguments: Amount) -> str:
         return await run(arguments)
 
-    return Tool(name=name, description="Adds.", arguments=Amount, run=act, beside=beside, **more)
+    return Tool(name=name, description="Adds.", arguments=Amount, run=act, beside=beside, seconds=seconds)
 
 
 async def added(arguments: Amount) -> str:
@@ -58,7 +60,7 @@ async def run(model: ScriptedModel, *offered: Tool, limits: TurnSpec | None = No
         lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
         offered or (tool(added),),
         limits=limits or TurnSpec(),
-        journal=agent.Journal(stored=(), keep=keep),
+        steps=agent.TurnSteps(stored=(), keep=keep),
         gauge=Gauge(),
         redact=lambda text: text,
         on_text=None,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from agents.foreign import installed
 from agents.spec import AgentSpec
 from gateway.config.loading import EX_CONFIG, ConfigError, find, load
 from gateway.config.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
@@ -103,12 +104,25 @@ def test_shipped_files_load_together() -> None:
 def test_example_models_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
     """The example is the first thing everybody copies."""
     text = SHIPPED_AGENT.read_text().replace("models: []\n", "")
-    text = re.sub(r"(?m)^# (models:|  )", r"\1", text)
+    head, tools, rest = text.partition("\ntools:")
+    text = re.sub(r"(?m)^# (models:|  )", r"\1", head) + tools + rest
     config = load(write(tmp_path, assistant=text), {"OPENAI_API_KEY": "sk-1"}, NOBODY)
     first, second = config.agents["assistant"].models
     assert first.key is not None
     assert (first.key.get_secret_value(), first.base_url) == ("sk-1", "https://api.openai.com/v1")
     assert (second.key, second.base_url) == (None, "http://localhost:11434/v1")
+
+
+def test_example_servers_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
+    """But for the package that they need."""
+    head, tools, rest = SHIPPED_AGENT.read_text().partition("\ntools:")
+    rest = re.sub(r"(?m)^# (mcp:|  )", r"\1", rest.replace("mcp: []\n", ""))
+    path = write(tmp_path, assistant=head + tools + rest)
+    if installed():
+        servers = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"].mcp
+        assert [server.name for server in servers] == ["files", "search"]
+    else:
+        assert "needs a package" in problem(path, SEARCH_KEY="s", FILES_KEY="f")
 
 
 # --- finding ---
@@ -1024,3 +1038,38 @@ def test_mutated_configuration_loads_or_is_refused_with_a_line(
         assert one.message
         assert one.fix
         assert "\n" not in str(one)
+
+
+# --- tools and skills ---
+
+
+def test_a_tool_or_a_skill_that_is_not_there_is_told_with_where_it_belongs(tmp_path: Path) -> None:
+    """The agent would else go without it, silently."""
+    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    told = problems(path)
+    assert "own_tools" in told[0] and "names weather, which is not there" in told[0] and "weather.py" in told[0]
+    assert "names letters, which is not there" in told[1] and "SKILL.md" in told[1]
+
+
+def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> None:
+    """Nothing of them is loaded yet."""
+    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "weather.py").write_text("raise SystemExit")
+    (tmp_path / "skills" / "letters").mkdir(parents=True)
+    (tmp_path / "skills" / "letters" / "SKILL.md").write_text("---\nname: letters\n---\n")
+    assert load(path, {}, NOBODY).agents["helper"].own_tools == ("weather",)
+
+
+@pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")
+def test_servers_of_tools_without_their_package_are_told_what_to_install(tmp_path: Path) -> None:
+    """The start says so, not the first call."""
+    path = write(tmp_path, helper="name: helper\nmcp: [{name: files, command: [x], tools: [read]}]\n")
+    assert "needs a package that is not installed" in problem(path) and "pip install 'remora[mcp]'" in problem(path)
+
+
+def test_a_cost_is_limited_only_where_it_is_known(tmp_path: Path) -> None:
+    """A limit that never bites is worse than none."""
+    model = "{provider: ollama, model: qwen3}"
+    path = write(tmp_path, helper=f"name: helper\nmodels: [{model}]\nturn: {{cost: 0.1}}\n")
+    assert "turn.cost" in problem(path) and "qwen3 has no price" in problem(path)
