@@ -78,6 +78,10 @@ class Reach:
         self._most = most
         self._seconds = seconds
 
+    def check(self, address: str) -> None:
+        """Raises `NotFetched` for an address that is never asked for."""
+        checked(address, ports=self._ports)
+
     async def get(self, address: str) -> Fetched:
         """Returns what stands at an address. Raises `NotFetched`."""
         try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from agents import marks
 from agents.llm import ChatMessage
@@ -50,6 +50,11 @@ _LEFT_OUT: Final = "left out after the answer; read it again if it is needed"
 class FetchArguments(BaseModel):
     url: str = Field(description="the whole address, as the person wrote it or a search found it", max_length=2_000)
     part: int = Field(default=1, description="of a long page: 2 for what follows the first part", ge=1, le=50)
+
+    @field_validator("url")
+    @classmethod
+    def _has_a_scheme(cls, url: str) -> str:
+        return url if "://" in url else f"https://{url}"
 
 
 class WebSearchArguments(BaseModel):
@@ -102,7 +107,14 @@ class WebTools:
         return tuple(offered[name] for name in names if name in offered)
 
     def may_ask(self, arguments: FetchArguments) -> bool:
-        """Returns whether the person is to be asked about an address: one question a turn, and none after reading."""
+        """Returns whether the person is to be asked about an address: one question a turn, and none after reading.
+
+        Raises `ToolError` for one that is never fetched.
+        """
+        try:
+            self.web.reach.check(arguments.url)
+        except NotFetched as exc:
+            raise ToolError(f"{exc}.") from exc
         if self.used or self.asking or self._is_known(arguments.url):
             return False
         self.asking = True
