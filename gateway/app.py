@@ -49,7 +49,7 @@ from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
 from gateway.web.pages import Pages
-from gateway.web.reach import Reach
+from gateway.web.reach import PublicWeb
 from gateway.web.search import SearxSearch
 from gateway.web.tools import Web
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
@@ -352,7 +352,7 @@ def _web(config: Config, client: httpx.AsyncClient) -> Web | None:
         return None
     settings = config.settings.web
     return Web(
-        reach=Reach(tls=httpx.create_ssl_context(), ports=settings.ports),
+        reach=PublicWeb(tls=httpx.create_ssl_context(), ports=settings.ports),
         pages=Pages(),
         search=None if settings.search is None else SearxSearch(client, base_url=settings.search),
         mask=MASK,

@@ -59,7 +59,7 @@ async def look_up(host: str) -> Sequence[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Reach:
+class PublicWeb:
     """The way to the public internet. `network` makes the connections, and `tls` says which servers are trusted."""
 
     def __init__(

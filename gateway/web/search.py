@@ -25,7 +25,7 @@ _LONGEST_LINK: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """One result of a search."""
 
     title: str
@@ -41,7 +41,7 @@ class SearxSearch:
         self._address = f"{base_url.rstrip('/').removesuffix('/search')}/search"
         self._seconds = seconds
 
-    async def find(self, words: str) -> Sequence[Found]:
+    async def find(self, words: str) -> Sequence[SearchResult]:
         """Returns the best results. Raises `NotFetched`, whose text tells the operator what to do."""
         try:
             async with asyncio.timeout(self._seconds):
@@ -74,14 +74,14 @@ class SearxSearch:
         return bytes(data)
 
 
-def _found(result: Any) -> Found | None:
+def _found(result: Any) -> SearchResult | None:
     """Returns a result if it leads to the web."""
     if not isinstance(result, dict):
         return None
     link = result.get("url")
     if not isinstance(link, str) or not link.startswith(("http://", "https://")) or len(link) > _LONGEST_LINK:
         return None
-    return Found(
+    return SearchResult(
         title=_line(result.get("title"), _TITLE),
         link="".join(link.split()),
         snippet=_line(result.get("content"), _SNIPPET),

@@ -20,7 +20,7 @@ from agents.marks import one_line
 from agents.tools import Tool, ToolError
 from gateway.web.addresses import NotFetched, is_named
 from gateway.web.pages import Pages
-from gateway.web.reach import SECONDS, Reach
+from gateway.web.reach import SECONDS, PublicWeb
 from gateway.web.search import SearxSearch
 from memory.service import Message
 
@@ -65,7 +65,7 @@ class WebSearchArguments(BaseModel):
 class Web:
     """The web as agents read it. Without `search` there is no search. `mask` makes a text fit to be read."""
 
-    reach: Reach
+    reach: PublicWeb
     pages: Pages
     search: SearxSearch | None
     mask: Callable[[str], str]

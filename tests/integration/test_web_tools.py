@@ -16,7 +16,7 @@ import pytest
 from agents.llm import Completion, OnText, Request
 from gateway.app import MASK
 from gateway.web.pages import Pages
-from gateway.web.reach import Reach
+from gateway.web.reach import PublicWeb
 from gateway.web.search import SearxSearch
 from gateway.web.tools import Web
 from tests.kit.bench import Desk, Phone, kept
@@ -62,7 +62,7 @@ async def world(folder: Path, model: ScriptedModel, clock: Clock) -> AsyncIterat
         net = Net(there.port)
         desk = Desk(folder, model, Phone(), clock)
         desk.more_tools = ("fetch_url", "web_search")
-        reach = Reach(look_up=Names(inside_example=[["10.0.0.1"]]), network=net)
+        reach = PublicWeb(look_up=Names(inside_example=[["10.0.0.1"]]), network=net)
         desk.web = Web(reach=reach, pages=Pages(), search=SearxSearch(client, base_url=searcher), mask=MASK)
         async with desk.running():
             yield World(desk, there, net, results)

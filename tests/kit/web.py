@@ -14,6 +14,29 @@ import httpcore
 #: A public address. Nothing is sent there: `Net` leads to the server on this machine.
 PUBLIC = "93.184.216.34"
 
+#: Ways to write this machine, its network and its provider's servers.
+FORBIDDEN = (
+    "http://127.0.0.1/", "http://127.0.0.1./", "http://127.1/", "http://127.0.1/", "http://2130706433/", "http://0x7f000001/",
+    "http://0x7f.1/", "http://0x7F.0x0.0x0.0x1/", "http://0177.0.0.1/", "http://017700000001/", "http://0/", "http://0.0.0.0/",
+    "http://127。0。0。1/", "http://１２７.0.0.1/", "http://①②⑦.0.0.1/", "http://127.0.0.1%00/", "http://%31%32%37.0.0.1/",
+    "http://localhost/", "http://LOCALHOST/", "http://localhost./", "http://a.localhost/", "http://localhost.localdomain/",
+    "http://printer/", "http://printer.local/", "http://wiki.lan/", "http://db.internal/", "http://nas.home.arpa/", "http://x.test/",
+    "http://metadata.google.internal/", "http://169.254.169.254/latest/meta-data/", "http://169.254.170.2/", "http://0xa9fea9fe/",
+    "http://2852039166/", "http://100.100.100.200/", "http://168.63.129.16/", "http://192.0.0.192/", "http://[fd00:ec2::254]/",
+    "http://10.0.0.1/", "http://172.16.0.1/", "http://172.31.255.255/", "http://192.168.1.1/", "http://100.64.0.1/",
+    "http://198.18.0.1/", "http://224.0.0.1/", "http://255.255.255.255/", "http://240.0.0.1/", "http://192.0.2.1/",
+    "http://[::1]/", "http://[::]/", "http://[0:0:0:0:0:0:0:1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/",
+    "http://[::127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[64:ff9b::10.0.0.1]/", "http://[64:ff9b:1::7f00:1]/",
+    "http://[2002:7f00:1::]/", "http://[2002:a00:1::1]/", "http://[2001:0:1::1]/", "http://[fe80::1]/", "http://[fe80::1%25eth0]/",
+    "http://[fe80::1%eth0]/", "http://[fc00::1]/", "http://[fec0::1]/", "http://[ff02::1]/", "http://[2001:db8::1]/", "http://[3fff::1]/",
+    "http://[100::1]/",
+    "http://example.org@127.0.0.1/", "http://example.org:80@127.0.0.1/", "http://127.0.0.1#@example.org/", "http://user@example.org/",
+    "http://example.org\\@127.0.0.1/", "http://127.0.0.1\\@example.org/", "http://example.org /", "http://exam\tple.org/",
+    "http://example.org:22/", "http://example.org:8080/", "http://example.org:0/", "http://example.org:99999/",
+    "file:///etc/passwd", "ftp://example.org/", "gopher://127.0.0.1:6379/_x", "data:text/html,x", "javascript:alert(1)",
+    "unix:///var/run/docker.sock", "http://", "http:///x", "//example.org/", "example.org", "", "http://example.org/" + "a" * 2_000,
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:

@@ -10,9 +10,8 @@ import pytest
 import trustme
 
 from gateway.web.addresses import NotFetched
-from gateway.web.reach import Reach
-from tests.kit.web import PUBLIC, Names, Net, Served, Site, site
-from tests.unit.gateway.test_web_addresses import FORBIDDEN
+from gateway.web.reach import PublicWeb
+from tests.kit.web import FORBIDDEN, PUBLIC, Names, Net, Served, Site, site
 
 
 @pytest.fixture
@@ -21,10 +20,10 @@ async def there() -> AsyncIterator[Site]:
         yield made
 
 
-def reach(there: Site, names: Names | None = None, **more: int) -> tuple[Reach, Net]:
+def reach(there: Site, names: Names | None = None, *, most: int = 2_000_000) -> tuple[PublicWeb, Net]:
     """A way to the web whose public addresses all lead to `there`."""
     net = Net(there.port)
-    return Reach(look_up=names or Names(), network=net, **more), net
+    return PublicWeb(look_up=names or Names(), network=net, most=most), net
 
 
 async def test_a_page_is_fetched_from_the_address_that_its_name_has(there: Site) -> None:
@@ -76,7 +75,7 @@ async def test_a_name_with_any_address_inside_is_refused(addresses: list[str], t
 async def test_this_machine_is_not_reached_without_any_seam(there: Site) -> None:
     """The real network, the real resolver, and a server that would answer."""
     there.page("/", "secret")
-    way = Reach(ports=(there.port,))
+    way = PublicWeb(ports=(there.port,))
     for host in ("127.0.0.1", "localhost", "0.0.0.0", "127.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"):
         with pytest.raises(NotFetched):
             await way.get(f"http://{host}:{there.port}/")
@@ -117,7 +116,7 @@ async def test_a_name_is_checked_against_its_certificate(tmp_path: object) -> No
     authority.configure_trust(client)
     async with site(server) as there:
         there.page("/", "hello")
-        way = Reach(look_up=Names(), network=Net(there.port), tls=client)
+        way = PublicWeb(look_up=Names(), network=Net(there.port), tls=client)
         assert (await way.get("https://page.example/")).data == b"hello"
         with pytest.raises(NotFetched, match="can't be reached"):
             await way.get("https://other.example/")
@@ -139,7 +138,7 @@ async def test_no_more_is_taken_than_the_bound_however_it_is_packed(there: Site)
 
 async def test_a_server_that_drips_is_given_up(there: Site) -> None:
     there.pages["/"] = Served(body=b"a" * 1_000, drip=0.05)
-    way = Reach(look_up=Names(), network=Net(there.port), seconds=0.3)
+    way = PublicWeb(look_up=Names(), network=Net(there.port), seconds=0.3)
     with pytest.raises(NotFetched, match=r"longer than 0\.3 seconds"):
         await way.get("http://page.example/")
 
