@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -85,7 +86,10 @@ class OwnTools:
             await asyncio.wait({running}, timeout=1.0)
         if running.cancelled() or running.exception() is not None:
             error = None if running.cancelled() else running.exception()
-            log.warning("tool.failed", tool=name, error=type(error).__name__, exc_info=error)
+            # Not the error's text, which may hold what a person said.
+            frames = traceback.extract_tb(error.__traceback__) if error is not None else ()
+            lines = [frame.lineno for frame in frames[-1:]]
+            log.warning("tool.failed", tool=name, error=type(error).__name__, line=lines)
             raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: results.LONGEST])
         returned = running.result()
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=str)

@@ -11,21 +11,23 @@ import subprocess
 import sys
 import time
 
-#: The longest line, and the most lines and bytes within a second.
+#: The longest line; the lines and bytes that may come at once, and how many of them become free again in a second.
+#: What is passed on comes no faster than it is read, so a flood shows only in the long run.
 LONGEST_LINE = 4_000_000
-MOST_LINES = 2_000
-MOST_BYTES = 16_000_000
+MOST_LINES, LINES_A_SECOND = 2_000, 100
+MOST_BYTES, BYTES_A_SECOND = 16_000_000, 1_000_000
 FLOODED = 75
 
 
 def main(command: list[str]) -> int:
     program = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 (the operator names the program)
     assert program.stdout is not None
-    second, lines, size = 0.0, 0, 0
+    at, lines, size = time.monotonic(), 0.0, 0.0
     while line := program.stdout.readline(LONGEST_LINE + 1):
-        if time.monotonic() - second >= 1.0:
-            second, lines, size = time.monotonic(), 0, 0
-        lines, size = lines + 1, size + len(line)
+        now = time.monotonic()
+        lines = max(0.0, lines - (now - at) * LINES_A_SECOND) + 1
+        size = max(0.0, size - (now - at) * BYTES_A_SECOND) + len(line)
+        at = now
         if len(line) > LONGEST_LINE or lines > MOST_LINES or size > MOST_BYTES:
             program.kill()
             return FLOODED

@@ -27,6 +27,8 @@ from agents.toolservers.definitions import Definition
 
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
+#: The most bytes of one response over HTTP.
+_MOST_BYTES: Final = 16_000_000
 #: Pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
@@ -67,12 +69,16 @@ class Connection:
         from mcp import MCPError
 
         # A task of its own, so that whatever the SDK raises can be looked at in one place.
-        calling = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
+        ending: asyncio.Future[Any] = asyncio.ensure_future(self.ended.wait())
+        calling: asyncio.Future[Any] = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
         try:
-            await asyncio.wait({calling}, timeout=seconds)
+            await asyncio.wait({calling, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done() and ending.done():
+                await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)  # what came before the end is still read
             if not calling.done():
                 raise OutcomeUnknown(f"{self.server} did not answer within {seconds:g} seconds. {_UNKNOWN}")
         finally:
+            ending.cancel()
             calling.cancel()
             await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)
         error = None if calling.cancelled() else calling.exception()
@@ -127,8 +133,30 @@ async def _remote(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     import httpx2  # the SDK's own
     from mcp.client.streamable_http import streamable_http_client
 
+    class Bounded(httpx2.AsyncByteStream):
+        """A response's body that ends the connection when there is too much of it."""
+
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in self._inner:
+                size += len(chunk)
+                if size > _MOST_BYTES:
+                    raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes in one response")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def bound(response: Any) -> None:
+        response.stream = Bounded(response.stream)
+
     # The SDK follows no redirect to another host, so headers with a key stay with theirs.
-    http = httpx2.AsyncClient(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0))
+    http = httpx2.AsyncClient(
+        headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0), event_hooks={"response": [bound]}
+    )
     async with http, streamable_http_client(url, http_client=http) as io:
         yield io
 
@@ -143,7 +171,10 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
         raise ToolError(f"the program {spec.command[0]} is not found")
     relay = str(Path(__file__).with_name("relay.py"))
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-I", relay, program, *spec.command[1:]], env=spec.env
+        command=sys.executable,
+        args=["-I", relay, program, *spec.command[1:]],
+        env=spec.env,
+        encoding_error_handler="replace",
     )
     async with stdio_client(parameters, errlog=subprocess.DEVNULL) as io:
         yield io
@@ -152,8 +183,11 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def _watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[Any]:
     """A transport that sets `ended` when the server's messages end."""
-    async with transport as (read, write):
-        yield _Watched(read, ended), write
+    try:
+        async with transport as (read, write):
+            yield _Watched(read, ended), write
+    finally:
+        ended.set()
 
 
 class _Watched:

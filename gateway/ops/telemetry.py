@@ -28,7 +28,11 @@ _FLOORS = {
     "aiosqlite": logging.WARNING,
     "apscheduler": logging.WARNING,
     "httpcore": logging.WARNING,
+    "httpcore2": logging.WARNING,
     "httpx": logging.WARNING,
+    "httpx2": logging.WARNING,
+    # It writes down what a server of tools sends that can't be read.
+    "mcp": logging.CRITICAL,
     "urllib3": logging.WARNING,
     "aiogram": logging.INFO,
     "markdown_it": logging.WARNING,

@@ -20,7 +20,8 @@ from gateway.config.loading import load as load_config
 from gateway.pipeline.policy import Rules
 from memory.text.guard import clean
 from tests.kit.bench import Handset, Talk, until
-from tests.kit.fakes import Clock, calls
+from tests.kit.fakes import MINUTE, Clock, calls
+from tests.kit.talk import private
 
 #: A tool that changes something: it writes a line into a file beside it.
 WRITE = '''
@@ -240,6 +241,21 @@ async def test_a_call_cut_off_by_a_restart_is_unknown_and_never_made_again(bench
     assert bench.written == ["milk"]
 
 
+async def test_a_yes_counts_even_if_the_process_ended_just_after_it(bench: Tools) -> None:
+    """The question is settled then, and the message that settled it comes again."""
+    async with bench.running() as router:
+        await bench.wants()
+        question = await bench.memory.question(*private("ada"))
+        assert question is not None
+        ((newest,),) = await bench.rows("select max(id) from inbox")
+        await bench.memory.outside_calls.agree(question, "do", int(str(newest)) + 1)
+        pressed = replace(bench.inbound(""), pressed=bench.phone.button("Do it").data)
+        bench.model.answers = ["Done."]
+        await router.on_inbound(replace(pressed, sent_at=bench.clock() - 60 * MINUTE))
+        await router.settled(pressed.place)
+    assert bench.written == ["milk"]
+
+
 async def test_a_tool_that_fails_is_told_and_ends_nothing(bench: Tools) -> None:
     """Whatever it raises."""
     async with bench.running():
@@ -409,6 +425,8 @@ async def test_a_tool_that_can_not_be_used_stops_the_start(
 async def test_arguments_of_a_tool_are_checked_by_their_types(bench: Tools) -> None:
     """The model is told what does not fit."""
     async with bench.running():
-        bench.model.answers = [calls(("read", '{"page": 7, "pace": 1}')), "Sorry."]
+        bench.model.answers = [calls(("read", '{"page": 7}'), ("read", '{"page": "x", "pace": 1}')), "Sorry."]
         await bench.ask("read the page")
-    assert bench.results()[0].splitlines()[1].startswith("Error: the arguments of read don't fit: page:")
+    told = [result.splitlines()[1] for result in bench.results()]
+    assert told[0].startswith("Error: the arguments of read don't fit: page: ")
+    assert told[1] == "Error: the arguments of read don't fit: pace: Extra inputs are not permitted."

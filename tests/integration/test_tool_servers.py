@@ -191,6 +191,14 @@ async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Pa
         assert "Ignore" in await (await tool(server, "instruct")).call({})
 
 
+async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
+    """Some programs print what they please."""
+    async with running(spec(tmp_path, "rogue", "garble", "instruct"), seconds=5) as server:
+        garble = await tool(server, "garble")
+        assert await garble.call({}) == "garbled"
+        assert "Ignore" in await (await tool(server, "instruct")).call({})
+
+
 async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: Path) -> None:
     """Its calls are answered at once meanwhile, and it is tried again later."""
     (tmp_path / "no_start.txt").write_text("", "utf-8")
@@ -245,6 +253,26 @@ async def test_a_server_at_an_address_is_used_and_found_again_after_its_restart(
                 program.kill()
                 await program.wait()
     assert (tmp_path / "n.txt").read_text("utf-8") == "onetwo"
+
+
+async def test_a_server_at_an_address_is_bounded_too(tmp_path: Path) -> None:
+    """A body of any length is not read to its end."""
+    port = free_port()
+    at = ServerSpec(name="rogue", url=f"http://127.0.0.1:{port}/mcp", tools=("flood",))
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVERS / "rogue.py"), str(tmp_path), str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: listens(port))
+        async with running(at) as server:
+            flood = await tool(server, "flood")
+            assert await flood.call({"characters": 10}) == "x" * 10
+            with pytest.raises(OutcomeUnknown):
+                await flood.call({"characters": 40_000_000})
+            assert await flood.call({"characters": 10}) == "x" * 10
+    finally:
+        program.kill()
+        await program.wait()
 
 
 async def test_a_servers_tool_in_a_conversation(tmp_path: Path, clock: Clock) -> None:

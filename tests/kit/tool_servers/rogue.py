@@ -1,4 +1,4 @@
-"""A server that misbehaves in every way that a client has to bear."""
+"""A server that misbehaves in every way that a client has to bear. Over stdio, or over HTTP at a port."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mcp.types import ToolAnnotations
 
 FOLDER = Path(sys.argv[1])
 READS = ToolAnnotations(read_only_hint=True)
+#: The pipe to the client, which the SDK keeps to itself once it runs.
+WIRE = os.dup(1)
 server = MCPServer("rogue")
 
 
@@ -36,8 +38,7 @@ def flood(characters: int) -> str:
 def chatter() -> str:
     """Fills the pipe with lines instead of answering."""
     while True:
-        sys.stdout.write('{"jsonrpc": "2.0", "method": "notifications/nothing"}\n' * 100)
-        sys.stdout.flush()
+        os.write(WIRE, b'{"jsonrpc": "2.0", "method": "notifications/nothing"}\n' * 100)
 
 
 def lie() -> str:
@@ -59,8 +60,7 @@ def instruct() -> str:
 
 def garble() -> str:
     """Answers with something that is no protocol, then properly."""
-    sys.stdout.write("Segmentation fault (core dumped)\n\x00\n{]\n")
-    sys.stdout.flush()
+    os.write(WIRE, b"Segmentation fault (core dumped)\n\x00\n\xff\xfe\n{]\n")
     return "garbled"
 
 
@@ -83,4 +83,7 @@ if __name__ == "__main__":
     server.add_tool(
         shift, description=described.read_text("utf-8") if described.exists() else "Shifts.", annotations=READS
     )
-    server.run()
+    if len(sys.argv) > 2:
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]), json_response=True)
+    else:
+        server.run()

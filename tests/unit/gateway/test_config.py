@@ -1045,7 +1045,7 @@ def test_mutated_configuration_loads_or_is_refused_with_a_line(
 
 def test_a_tool_or_a_skill_that_is_not_there_is_told_with_where_it_belongs(tmp_path: Path) -> None:
     """The agent would else go without it, silently."""
-    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    path = write(tmp_path, assistant="name: assistant\nown_tools: [weather]\nskills: [letters]\n")
     told = problems(path)
     assert "own_tools" in told[0] and "names weather, which is not there" in told[0] and "weather.py" in told[0]
     assert "names letters, which is not there" in told[1] and "SKILL.md" in told[1]
@@ -1053,23 +1053,23 @@ def test_a_tool_or_a_skill_that_is_not_there_is_told_with_where_it_belongs(tmp_p
 
 def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> None:
     """Nothing of them is loaded yet."""
-    path = write(tmp_path, helper="name: helper\nown_tools: [weather]\nskills: [letters]\n")
+    path = write(tmp_path, assistant="name: assistant\nown_tools: [weather]\nskills: [letters]\n")
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "weather.py").write_text("raise SystemExit")
     (tmp_path / "skills" / "letters").mkdir(parents=True)
     (tmp_path / "skills" / "letters" / "SKILL.md").write_text("---\nname: letters\n---\n")
-    assert load(path, {}, NOBODY).agents["helper"].own_tools == ("weather",)
+    assert load(path, {}, NOBODY).agents["assistant"].own_tools == ("weather",)
 
 
 @pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")
 def test_servers_of_tools_without_their_package_are_told_what_to_install(tmp_path: Path) -> None:
     """The start says so, not the first call."""
-    path = write(tmp_path, helper="name: helper\nmcp: [{name: files, command: [x], tools: [read]}]\n")
+    path = write(tmp_path, assistant="name: assistant\nmcp: [{name: files, command: [x], tools: [read]}]\n")
     assert "needs a package that is not installed" in problem(path) and "pip install 'remora[mcp]'" in problem(path)
 
 
 def test_a_cost_is_limited_only_where_it_is_known(tmp_path: Path) -> None:
     """A limit that never bites is worse than none."""
     model = "{provider: ollama, model: qwen3}"
-    path = write(tmp_path, helper=f"name: helper\nmodels: [{model}]\nturn: {{cost: 0.1}}\n")
+    path = write(tmp_path, assistant=f"name: assistant\nmodels: [{model}]\nturn: {{cost: 0.1}}\n")
     assert "turn.cost" in problem(path) and "qwen3 has no price" in problem(path)
