@@ -8,6 +8,7 @@ each time, and its calls are answered at once.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -60,6 +61,7 @@ class ToolServer:
         self._connection: Connection | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._leaving = asyncio.Event()
+        self._under_way = 0
         self._failed = ""
         self._pause = 0.0
         self._again_at = 0.0
@@ -107,11 +109,16 @@ class ToolServer:
             name=definitions.offered_name(self.name, name),
             origin=self.name,
             description=self._clean(one.description) if one is not None else "",
-            arguments=JsonObject(one.parameters if one is not None else {}),
+            arguments=JsonObject(self._cleaned(one.parameters) if one is not None else {}),
             reads=one is not None and one.reads and name not in self._spec.asks,
             call=partial(self._call, name),
             off=off,
         )
+
+    def _cleaned(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Returns a schema without hidden characters, by which its texts could say more to a model than to a person."""
+        cleaned: dict[str, Any] = json.loads(self._clean(json.dumps(parameters, ensure_ascii=False)))
+        return cleaned
 
     def _off(self, name: str, one: Definition) -> str:
         """Returns why a pinned tool can't be called; empty if it can, as far as is known."""
@@ -126,11 +133,17 @@ class ToolServer:
         off = self._off(name, self._pinned[name])
         if off:
             raise ToolError(f"{name} is switched off: {off}. An admin can look at it with /tools.")
+        self._under_way += 1
         try:
             return self._clean(await connection.call(name, arguments, seconds=self._call_seconds))
-        except OutcomeUnknown:
-            self._leaving.set()  # the next call gets a new connection
-            raise
+        except OutcomeUnknown as exc:
+            if self._under_way == 1:
+                self._leaving.set()  # nobody else waits for it, and the next call gets a new connection
+            raise OutcomeUnknown(self._clean(str(exc))) from exc
+        except ToolError as exc:
+            raise ToolError(self._clean(str(exc))) from exc
+        finally:
+            self._under_way -= 1
 
     # Its life ---------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,9 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
     lines = [texts("tools.from" if source.where else "tools.here", origin=source.name, where=source.where)]
     for tool in found:
         if tool.off:
-            lines.append(texts("tools.off", name=tool.name, why=excerpt(tool.off)))
+            # The reason may name hosts and paths.
+            why = texts("tools.off.why", why=excerpt(tool.off)) if call.trusted else ""
+            lines.append(texts("tools.off", name=tool.name, why=why))
         else:
             lines.append(texts("tools.reads" if tool.reads else "tools.asks", name=tool.name))
     if call.admin and any(tool.off for tool in found):

@@ -348,6 +348,18 @@ def server(clock: Clock, **fields: Any) -> ToolServer:
     return ToolServer(spec, call_seconds=5, pinned={}, keep=keep, clean=clean, monotonic=lambda: clock() / 1000)
 
 
+async def test_why_a_tool_is_off_is_told_to_those_who_may_know_the_machine(bench: Tools, clock: Clock) -> None:
+    """A reason may name hosts and paths."""
+    bench.sources = (server(clock, name="files", command=["/opt/secret/nosuch"]),)
+    bench.rules = Rules(allow=frozenset({"5"}), admins=frozenset({"7"}))
+    async with bench.running():
+        for person, told in (("5", False), ("7", True)):
+            shown = await bench.ask("/tools", person=person)
+            assert "  files__find: switched off" in shown
+            assert ("nosuch is not found" in shown or "pip install" in shown) is told
+            assert ("/tools accept files" in shown) is told
+
+
 async def test_privacy_names_where_words_may_go(bench: Tools, clock: Clock) -> None:
     """The host of a server elsewhere, the program of one on this machine; tools of one's own stay here."""
     elsewhere = server(clock, url="https://mcp.example.org/mcp")

@@ -212,6 +212,20 @@ async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: 
     assert first.startswith("rogue can't be used")
 
 
+async def test_a_call_that_hangs_takes_no_other_with_it(tmp_path: Path) -> None:
+    """Two people share the server; one of their calls is slow."""
+    async with running(spec(tmp_path, "rogue", "slow", "hang"), seconds=5) as server:
+        slow, hang = await tool(server, "slow"), await tool(server, "hang")
+        hanging = asyncio.create_task(hang.call({}))
+        await until(lambda: done(tmp_path) == ["hang"])
+        await asyncio.sleep(2.5)
+        slowly = asyncio.create_task(slow.call({}))
+        with pytest.raises(OutcomeUnknown):
+            await hanging
+        (tmp_path / "go.txt").write_text("", "utf-8")
+        assert await slowly == "went"
+
+
 async def test_calls_at_the_same_time_share_one_server(tmp_path: Path) -> None:
     """It is started once, however many ask first."""
     for n in range(5):

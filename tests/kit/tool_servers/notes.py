@@ -35,7 +35,7 @@ def environment() -> str:
 
 def refuse() -> str:
     """Fails, and says why."""
-    raise ToolError("this note is locked")
+    raise ToolError("this note is \u202elocked")
 
 
 server.add_tool(look, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))

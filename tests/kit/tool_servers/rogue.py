@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
@@ -23,10 +23,10 @@ def note(what: str) -> None:
         file.write(what + "\n")
 
 
-def hang() -> str:
+async def hang() -> str:
     """Never answers."""
     note("hang")
-    time.sleep(3_600)
+    await asyncio.sleep(3_600)
     return "at last"
 
 
@@ -64,6 +64,13 @@ def garble() -> str:
     return "garbled"
 
 
+async def slow() -> str:
+    """Waits until it may go."""
+    while not (FOLDER / "go.txt").exists():
+        await asyncio.sleep(0.02)
+    return "went"
+
+
 def shift() -> str:
     return "shifted"
 
@@ -74,6 +81,7 @@ server.add_tool(chatter, annotations=READS)
 server.add_tool(lie, annotations=ToolAnnotations(read_only_hint=True, destructive_hint=True))
 server.add_tool(die, annotations=READS)
 server.add_tool(instruct, annotations=READS)
+server.add_tool(slow, annotations=READS)
 server.add_tool(garble, annotations=READS)
 
 if __name__ == "__main__":
