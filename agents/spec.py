@@ -44,6 +44,8 @@ ToolName: TypeAlias = Literal[
     "get_entity_info",
     "reminders",
 ]
+#: Tools that an agent has only if its file names them: they ask servers elsewhere.
+WebToolName: TypeAlias = Literal["fetch_url", "web_search"]
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 #: The type of a pydantic error whose context holds Remora's own `message`, `fix` and `at` (see `refused`).
@@ -543,7 +545,7 @@ class AgentSpec(Section):
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     tool_notes: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
-    tools: tuple[ToolName, ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
+    tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
     mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
     own_tools: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
     skills: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
@@ -573,7 +575,7 @@ class AgentSpec(Section):
 
     @field_validator("tools")
     @classmethod
-    def _tools_are_listed_once(cls, tools: tuple[ToolName, ...]) -> tuple[ToolName, ...]:
+    def _tools_are_listed_once(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(tools)) < len(tools):
             raise refused("names a tool twice", "list each tool once")
         return tools

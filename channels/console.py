@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TextIO
 
 from channels.base import (
+    Attachment,
     Capabilities,
     Channel,
     ChannelError,
@@ -32,6 +33,7 @@ from channels.base import (
     Outbound,
     Place,
 )
+from channels.console_files import ATTACH, UnusableFile, dropped, is_attach, read, taken
 from channels.console_keys import interrupts, typed_ahead, unechoed
 from channels.console_pipe import lines_of
 from channels.console_text import PlainText, printable
@@ -266,6 +268,10 @@ class ConsoleChannel(Channel):
             )
         return self._new_id()
 
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        """Returns the bytes of a file that the person has sent."""
+        return await asyncio.to_thread(read, attachment.reference, limit=limit)
+
     async def _talk(self, host: Host) -> None:
         if self._once is not None:
             await self._say(host, self._once)
@@ -279,15 +285,23 @@ class ConsoleChannel(Channel):
         if not text.strip():
             return
         try:
-            await host.on_inbound(self._inbound(text))
-        except NotTaken as exc:
+            await host.on_inbound(self._inbound(*self._with_file(text)))
+        except (NotTaken, UnusableFile) as exc:
             # No platform would deliver the line again; only the person can repeat it.
             self._end_line()
             self._text.show(printable(str(exc)), markdown=False)
             return
         await host.settled(self._place)
 
-    def _inbound(self, text: str) -> Inbound:
+    def _with_file(self, text: str) -> tuple[str, Attachment | None]:
+        """Returns the words of a line, and the file that it sends. Raises `UnusableFile`."""
+        if is_attach(text):
+            return taken(text)
+        # Through a pipe a path is a text like any other.
+        file = dropped(text) if self._interactive else None
+        return (text, None) if file is None else ("", file)
+
+    def _inbound(self, text: str, attachment: Attachment | None = None) -> Inbound:
         key = self._new_id()
         return Inbound(
             channel=self.id,
@@ -301,6 +315,7 @@ class ConsoleChannel(Channel):
             message_id=key,
             text=_well_formed(text),
             sent_at=self._now(),
+            attachments=() if attachment is None else (attachment,),
         )
 
     async def _prompt(self, host: Host) -> None:
@@ -426,17 +441,18 @@ class ConsoleChannel(Channel):
 
     def _session(self, host: Host) -> PromptSession[str]:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import WordCompleter
         from prompt_toolkit.history import InMemoryHistory
         from prompt_toolkit.input import create_input
         from prompt_toolkit.output import ColorDepth, create_output
+
+        from channels.console_complete import CommandCompleter
 
         def changed(_buffer: object) -> None:
             self._warned = False
 
         status = self._looks.status
         commands = {f"/{printable(spec.name)}": printable(spec.help) for spec in host.commands if not spec.admin}
-        commands["/quit"] = "leave"
+        commands |= {ATTACH: "send a file", "/quit": "leave"}
         session: PromptSession[str] = PromptSession(
             input=create_input(self._stdin),
             output=create_output(self._stdout),
@@ -445,7 +461,7 @@ class ConsoleChannel(Channel):
             multiline=True,
             # A history file would keep text that the person may later want forgotten.
             history=InMemoryHistory(),
-            completer=WordCompleter(list(commands), meta_dict=commands, ignore_case=True, sentence=True),
+            completer=CommandCompleter(commands),
             reserve_space_for_menu=4,
             bottom_toolbar=None if status is None else lambda: printable(status()),
         )

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import httpx
 
@@ -28,7 +28,7 @@ from agents.providers.quirks import Learned
 from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
 from agents.skills import UnusableSkill
-from agents.spec import AgentSpec, ModelSpec, SessionSpec
+from agents.spec import AgentSpec, ModelSpec, SessionSpec, WebToolName
 from agents.tokens import count_tokens
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
@@ -51,6 +51,10 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from gateway.web.pages import Pages
+from gateway.web.reach import PublicWeb
+from gateway.web.search import SearxSearch
+from gateway.web.tools import Web
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
@@ -133,6 +137,7 @@ async def opened(
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
         models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
+        web = _web(config, client)
         made: dict[str, Agent] = {}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -175,6 +180,7 @@ async def opened(
                     masking=masking,
                     defang=lambda text, growing: defang(text, growing=growing),
                     wake=delivery.wake,
+                    web=web,
                 ),
                 delivery=delivery,
                 nights=Worker(memory, timetables(served), now=now),
@@ -361,6 +367,19 @@ def _attachments(config: Config, client: httpx.AsyncClient) -> Attachments:
         transcribe=None if transcriber is None else transcriber.transcribe,
         mask=MASK,
         sleep=asyncio.sleep,
+    )
+
+
+def _web(config: Config, client: httpx.AsyncClient) -> Web | None:
+    """Returns the web for agents that may read it; None if there are none."""
+    if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
+        return None
+    settings = config.settings.web
+    return Web(
+        reach=PublicWeb(tls=httpx.create_ssl_context(), ports=settings.ports),
+        pages=Pages(),
+        search=None if settings.search is None else SearxSearch(client, base_url=settings.search),
+        mask=MASK,
     )
 
 

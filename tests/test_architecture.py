@@ -34,7 +34,7 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
+    "memory.child", "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
@@ -53,10 +53,12 @@ VENDORS = {
     "httpx": {
         "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
         "agents/providers/transcribe.py",
-        "gateway/app.py", "gateway/cli/offer.py",
+        "gateway/app.py", "gateway/cli/offer.py", "gateway/web/addresses.py", "gateway/web/reach.py", "gateway/web/search.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },
-    "prompt_toolkit": {"channels/console.py", "channels/console_keys.py"},
+    "httpcore": {"gateway/web/reach.py"},
+    "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
+    "selectolax": {"gateway/pipeline/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
     "mnemonic": {"memory/text/secrets/shapes.py"},
     "opencc": {"memory/text/simplified.py"},

@@ -49,6 +49,7 @@ def test_every_command_that_is_named_exists() -> None:
         "healthz",
         "quit",
         "exit",
+        "attach",
     }
     for name, text in DOCS.items():
         named = {word for code in re.findall(r"`(/[^`]+)`", text) for word in re.findall(r"^/([a-z]+)(?![\w/.])", code)}

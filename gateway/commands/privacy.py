@@ -16,6 +16,7 @@ from gateway.commands import pages
 from gateway.commands.call import Asking, Call
 from gateway.commands.people import numbered
 from gateway.pipeline.questions import buttons, is_alone
+from gateway.web.tools import NAMES as WEB_TOOLS
 from memory.service import AuditEntry, Edits, Kept, Question, Receipt, Selection
 
 #: Purpose of the question before all data of a person is erased.
@@ -194,6 +195,7 @@ def _model(call: Call) -> str:
 def _tools(call: Call) -> list[str]:
     """Returns a line naming the servers that get words when a tool is used; none if there are none."""
     places = [f"{one.name} ({one.where})" for one in call.agent.sources if one.where]
+    places += [name for name in call.agent.spec.tools if name in WEB_TOOLS]
     return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []
 
 

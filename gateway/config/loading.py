@@ -181,6 +181,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_tools(agents, folder)
     loader.check_bots(settings)
     loader.check_webhooks(settings)
+    loader.check_search(settings, agents)
     loader.check_targets(data_dir, log_file)
     default_agent = loader.default_agent(settings, agents)
     if loader.problems:
@@ -345,6 +346,15 @@ class _Loader:
                 message = "needs the HTTP server, which http.enabled: false turns off"
                 fix = "write http: {enabled: true}, or remove the webhook so that the bot polls Telegram for messages"
                 self._report(self._main, (*here, "webhook"), message, fix, show=False)
+
+    def check_search(self, settings: Settings, agents: list[_Agent]) -> None:
+        """Reports agents that may search the web where no server is named that could."""
+        for agent in agents:
+            tools = agent.spec.tools if agent.spec is not None else ()
+            if "web_search" in tools and settings.web.search is None and self._sound("web"):
+                message = "names web_search, but config.yaml names no server that searches"
+                fix = "write web: {search: http://localhost:8888} into config.yaml, or remove web_search"
+                self._report(agent.read, ("tools", tools.index("web_search")), message, fix, show=False)
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
         """Returns the name of the agent that answers where no rule says otherwise."""

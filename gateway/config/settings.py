@@ -319,6 +319,25 @@ class TranscriberSettings(Section):
     )
 
 
+class WebSettings(Section):
+    """The way to the web of agents whose files name the tools fetch_url and web_search.
+
+    `search` is the address of a SearXNG server, which may be on this machine or its network. Pages are fetched on
+    these `ports` alone.
+    """
+
+    search: str | None = Field(
+        default=None,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#@][^\s?#@]*$",
+        description="the address of a SearXNG server, before /search",
+        examples=["http://localhost:8888"],
+    )
+    ports: tuple[Annotated[Whole, Field(ge=1, le=65_535, description="a port from 1 to 65535")], ...] = Field(
+        default=(80, 443), min_length=1, max_length=20
+    )
+
+
 class MemorySettings(Section):
     """The moments when messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit.
 
@@ -411,6 +430,7 @@ class Settings(Section):
     limits: LimitSettings = Field(default_factory=LimitSettings)
     attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
     transcriber: TranscriberSettings | None = None
+    web: WebSettings = Field(default_factory=WebSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)

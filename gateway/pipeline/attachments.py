@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import json
-import os
 import re
 import sys
 import unicodedata
@@ -26,6 +24,7 @@ import structlog
 
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
+from gateway.pipeline.apart import read_apart
 from gateway.pipeline.shares import Shares
 from memory.service import Attached, AttachedState
 
@@ -49,8 +48,6 @@ _MESSAGES_AT_ONCE = 4
 #: Models refuse larger pictures (Anthropic's take 5 MB) or are slow at them, and a picture goes with each request for
 #: as long as it stays in the window.
 _PICTURE_BYTES = 5_000_000
-#: Seconds after which a PDF is given up; the process that reads it stops by itself at half of that if it can.
-_PDF_SECONDS = 20.0
 #: PDFs read at the same time, by processes of up to 512 MB.
 _PDFS_AT_ONCE = 2
 #: Seconds to wait before a second try at fetching where the platform does not say.
@@ -73,9 +70,6 @@ _HIGH = re.compile(rb"[\x80-\xff]{1,4096}")
 _PAIR = re.compile(rb"[\x81-\xfe][\x40-\xfe]")
 #: GB 2312's first plane: the 3,755 commonest characters, which make up nearly all of any Chinese text.
 _COMMON_HANZI = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
-#: Environment variables the system may need to start Python; no others are passed on, because the environment holds
-#: keys.
-_NEEDED_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Transcribe(Protocol):
@@ -141,7 +135,7 @@ class Attachments:
                     made.append(await self._heard(self._transcribe, attachment, data, seconds=listening))
                     spent = clock() - began
                     until, listening = until + spent, listening - spent
-                elif _is_pdf(data):
+                elif is_pdf(data):
                     began = clock()
                     async with self._pdfs.place(person):
                         # Others' files must not use up the time of this one.
@@ -209,8 +203,8 @@ class Attachments:
             if len(data) > _PICTURE_BYTES:
                 return _attached(seen, "named", why="too_large")
             return _attached(seen, "picture", data=data)
-        if _is_pdf(data):
-            told = await _pdf(data, chars=self._text_chars + 1)
+        if is_pdf(data):
+            told = await pdf(data, chars=self._text_chars + 1)
             if isinstance(told, str):
                 return _attached(attachment, "named", why=told)
             attachment = replace(attachment, media_type=_PDF)
@@ -387,7 +381,8 @@ def _legacy(data: bytes) -> str:
     return "cp1252" if high < 0.3 * len(data) and alone > 0.6 * len(runs) and letters > 0.6 * high else ""
 
 
-def _is_pdf(data: bytes) -> bool:
+def is_pdf(data: bytes) -> bool:
+    """Returns whether bytes are a PDF."""
     return data[:1024].lstrip().startswith(b"%PDF-")
 
 
@@ -410,33 +405,12 @@ def _attached(
     )
 
 
-async def _pdf(data: bytes, *, chars: int) -> tuple[str, bool] | str:
+async def pdf(data: bytes, *, chars: int) -> tuple[str, bool] | str:
     """Returns a PDF's text and whether it is cut, or the reason why there is no text."""
-    environment = {name: os.environ[name] for name in _NEEDED_TO_START if name in os.environ}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    try:
-        # -P keeps this folder out of its path: there is an http.py in it.
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", str(Path(__file__).with_name("pdf.py")), str(chars),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,  # Ctrl-C at the terminal is for the chat alone
-        )  # fmt: skip
-    except OSError as error:
-        log.warning("attachment.no_process", error=str(error))
+    # -P keeps this folder out of its path: there is an http.py in it.
+    told = await read_apart((sys.executable, "-P", str(Path(__file__).with_name("pdf.py")), str(chars)), data)
+    if told is None:
         return "unreadable"
-    try:
-        async with asyncio.timeout(_PDF_SECONDS):
-            said, _ = await process.communicate(data)
-    except TimeoutError:
-        return "unreadable"
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        return "unreadable"
-    told = json.loads(said)
     return str(told["why"]) if "why" in told else (str(told["text"]), bool(told["cut"]))
 
 

@@ -2,8 +2,9 @@
 
 Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
 if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
-a tool that is not ours and changes something: it can only have the person asked. What such a tool has returned is kept
-as a memory only if the person said it, too.
+a tool that is not ours and changes something, nor fetch an address that it has made up: it can only have the person
+asked. What a tool that is not ours has returned is kept as a memory only if the person said it, too; after a turn has
+read the web, it changes nothing in memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from gateway.commands import phrases, reminder_lines
 from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
 from gateway.pipeline.questions import DO
+from gateway.web.tools import FETCH, FetchArguments, WebTools
 from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
 from memory.service import (
     CALL,
@@ -53,6 +55,10 @@ _NOT_CALLED = "Nothing is done yet. The person is being asked, and decides. If t
 _NOT_THEIRS = (
     "Not saved: this has words that a tool returned and the person has not said. They can have it kept by typing"
     " /remember and the words."
+)
+_MAY_BE_A_PAGES = (
+    "nothing was changed in memory: this answer has read the web, and what a page says changes nothing. If the person"
+    " wants it, they can say so in their next message, or type /remember and the words."
 )
 _WORD = re.compile(r"\w+")
 #: The most results of one search.
@@ -124,7 +130,7 @@ class Toolbox:
 
     `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
     the person with the reply, `told_back` the reminders to be said back with it. `harmless` takes addresses that carry
-    data out of a text of the model's.
+    data out of a text of the model's. Without `web` the web is not read.
     """
 
     memory: Service
@@ -135,6 +141,7 @@ class Toolbox:
     seconds: float = CALL_SECONDS
     read: Sequence[Message] = ()
     harmless: Callable[[str], str] = str
+    web: WebTools | None = None
     asked: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     told_back: list[Reminder] = field(default_factory=list)
@@ -182,7 +189,7 @@ class Toolbox:
         }
         return tuple(
             Tool(name=name, description=description, arguments=arguments, run=run, seconds=self.seconds)
-            for name, (description, arguments, run) in ((name, offered[name]) for name in names)
+            for name, (description, arguments, run) in ((name, offered[name]) for name in names if name in offered)
         )
 
     def foreign(self, tools: Sequence[ForeignTool], *, agreed: bool = False) -> tuple[Tool, ...]:
@@ -201,6 +208,30 @@ class Toolbox:
             for tool in tools
             if not tool.off
         )
+
+    def of_the_web(self, names: Sequence[str], *, agreed: bool = False) -> tuple[Tool, ...]:
+        """Returns the tools of the web among `names`, or as they are once a person has `agreed`."""
+        offered = self.web.tools(names) if self.web is not None else ()
+        return tuple(
+            replace(tool, run=partial(self._fetch, tool)) if tool.name == FETCH and not agreed else tool
+            for tool in offered
+        )
+
+    async def _fetch(self, tool: Tool, n: int, i: int, arguments: FetchArguments) -> str:
+        """Fetches an address that was named. Asks the person about another, unless a page may have made it up."""
+        assert self.web is not None
+        if self.web.may_ask(arguments):
+            asking = ForeignTool(
+                name=tool.name,
+                origin=tool.origin,
+                description=tool.description,
+                arguments=FetchArguments,
+                reads=False,
+                call=partial(self.web.fetch, n, i),
+            )
+            return await self._ask(asking, n, i, arguments)
+        self.web.check(arguments)
+        return await self.web.fetch(n, i, arguments)
 
     async def _use(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
         """Calls a tool that is not ours, once."""
@@ -278,6 +309,7 @@ class Toolbox:
         return replace(asked, words=arguments.query.strip())
 
     async def remember_fact(self, n: int, i: int, arguments: RememberArguments) -> str:
+        self._is_their_wish()
         if self._repeats_others(arguments.text):
             raise ToolError(_NOT_THEIRS)
 
@@ -292,6 +324,7 @@ class Toolbox:
         return await self.memory.turns.act(self.turn, n, i, "remember_fact", act)
 
     async def correct_fact(self, n: int, i: int, arguments: CorrectArguments) -> str:
+        self._is_their_wish()
         if self._repeats_others(arguments.value):
             raise ToolError(_NOT_THEIRS)
 
@@ -304,12 +337,15 @@ class Toolbox:
         return await self._on(arguments.id, n, i, "correct_fact", act)
 
     async def confirm_fact(self, n: int, i: int, arguments: FactArguments) -> str:
+        self._is_their_wish()
+
         def act(edits: Edits) -> str:
             return f"Confirmed: {_said(edits.confirm(arguments.id))}. It will not fade."
 
         return await self._on(arguments.id, n, i, "confirm_fact", act)
 
     async def forget_fact(self, n: int, i: int, arguments: FactArguments) -> str:
+        self._is_their_wish()
         if self.asked:
             raise ToolError("The person is already being asked about a memory. Ask again when they have answered.")
 
@@ -390,6 +426,11 @@ class Toolbox:
 
     def _due(self, reminder: Reminder) -> str:
         return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"
+
+    def _is_their_wish(self) -> None:
+        """Raises `ToolError` if a page of the web may be what wants a change."""
+        if self.web is not None and self.web.used:
+            raise ToolError(_MAY_BE_A_PAGES)
 
     async def _on(self, short_id: str, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Applies `act` to one memory. Tells the model if that can't be done."""

@@ -31,6 +31,8 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
+from gateway.web.tools import NAMES as WEB_TOOLS
+from gateway.web.tools import Web, WebTools, left_out, naming
 from memory.errors import Withdrawn
 from memory.service import (
     Attached,
@@ -83,12 +85,13 @@ class TurnRunner:
         masking: Callable[[Sequence[str]], Callable[[str], str]],
         defang: Callable[[str, bool], str],
         wake: Callable[[str], None],
+        web: Web | None = None,
     ) -> None:
         """Takes the services that turns need.
 
         `masking` takes texts and returns a function that masks secrets; secrets in these texts are masked by value.
         `defang` makes addresses that carry much data harmless in a model's text; its second argument is True if the
-        text is still growing. `wake` has the queue of a session sent.
+        text is still growing. `wake` has the queue of a session sent. `web` is the web for agents that may read it.
         """
         self._memory = memory
         self._limits = limits
@@ -98,6 +101,7 @@ class TurnRunner:
         self._masking = masking
         self._defang = defang
         self._wake = wake
+        self._web = web
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
@@ -351,6 +355,7 @@ class TurnRunner:
         foreign: Sequence[ForeignTool],
         read: Sequence[Message] = (),
     ) -> tuple[Toolbox, tuple[Tool, ...]]:
+        web = None if self._web is None else WebTools(web=self._web, named=naming([*read, *turn.said]))
         toolbox = Toolbox(
             memory=self._memory,
             turn=turn,
@@ -360,10 +365,16 @@ class TurnRunner:
             harmless=lambda text: self._defang(text, False),
             seconds=served.spec.turn.call_seconds,
             read=read,
+            web=web,
         )
         names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
         skilled = (skills.tool(served.skills),) if served.skills else ()
-        return toolbox, (*toolbox.tools(names), *skilled, *toolbox.foreign(foreign))
+        return toolbox, (
+            *toolbox.tools(names),
+            *toolbox.of_the_web(served.spec.tools),
+            *skilled,
+            *toolbox.foreign(foreign),
+        )
 
     def _shares(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> Allotment:
         _, tools = self._toolbox(served, turn, texts, foreign)
@@ -463,7 +474,8 @@ class TurnRunner:
                 ),
             ),
             utterances=tuple(
-                self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
+                self._utterance(m)
+                for m in (*left_out(reply.traffic), ChatMessage(role="assistant", content=reply.text))
             ),
             learned=learned,
             spent=_spent(reply.completions[-1]) if served.offline else None,
@@ -475,11 +487,11 @@ class TurnRunner:
         self, turn: Turn, toolbox: Toolbox, foreign: Sequence[ForeignTool], redact: Callable[[str], str]
     ) -> list[ChatMessage]:
         """Makes the call that the messages of this turn agree to. Returns it with its result; [] if there is none."""
-        agreed = await self._memory.outside_calls.agreed(turn) if foreign else None
+        agreed = await self._memory.outside_calls.agreed(turn) if foreign or toolbox.web is not None else None
         if agreed is None:
             return []
         wanted = ToolCall(id=f"agreed_{turn.id}", name=agreed.tool, arguments=agreed.arguments)
-        offered = toolbox.foreign(foreign, agreed=True)
+        offered = (*toolbox.foreign(foreign, agreed=True), *toolbox.of_the_web(WEB_TOOLS, agreed=True))
         result = await agent.answered(offered, wanted, redact, step=_BEFORE_STEPS, index=0)
         return agent.exchange("", (wanted,), (result,))
 

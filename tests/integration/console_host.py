@@ -48,7 +48,11 @@ class ScriptedGateway(QuietHost):
         return True
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        self.said.append(inbound.text)
+        files = [
+            f"[{attachment.kind} {attachment.name}: {len(await self.channel.fetch(inbound, attachment, limit=99))}]"
+            for attachment in inbound.attachments
+        ]
+        self.said.append(" ".join(filter(None, [inbound.text, *files])))
 
     async def settled(self, place: Place) -> None:
         turn, text = len(self.said), self.said[-1]

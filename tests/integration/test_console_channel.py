@@ -286,6 +286,16 @@ def test_console_once_is_one_message_and_one_answer(tmp_path: Path) -> None:
     assert report == {"said": ["stream"], "ended": "returned", "prompt_toolkit": False}
 
 
+def test_console_pipe_sends_files_and_says_what_is_wrong_with_one(tmp_path: Path) -> None:
+    """A path by itself is a text like any other here: scripts send files on purpose."""
+    cat = tmp_path / "my cat.png"
+    cat.write_bytes(b"\x89PNG")
+    lines = [f"/attach '{cat}' who is this?", f"/attach {tmp_path / 'none.txt'}", str(cat), f"/attach {tmp_path}"]
+    output, report = piped(tmp_path, "\n".join(lines).encode())
+    assert report["said"] == ["who is this? [image my cat.png: 4]", str(cat)]
+    assert f"There is no file {tmp_path / 'none.txt'}." in output and f"{tmp_path} is a folder." in output
+
+
 def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
     """An empty variable in a script is no message."""
     output, report = piped(tmp_path, b"", " \n")
@@ -439,6 +449,19 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         yield opened
     finally:
         opened.close()
+
+
+def test_console_terminal_completes_the_path_of_a_file(terminal: Terminal, tmp_path: Path) -> None:
+    """And takes one that is dropped on the window, which is its path in quotes."""
+    cat = tmp_path / "my cat.png"
+    cat.write_bytes(b"\x89PNG")
+    terminal.type(f"/attach {tmp_path}/my\t")
+    terminal.see("cat.png")
+    terminal.type(ENTER)
+    terminal.see("[image my cat.png: 4]")
+    terminal.see(PROMPT)
+    terminal.type(f"'{cat}' " + ENTER)
+    terminal.see("[image my cat.png: 4]")
 
 
 @pytest.fixture

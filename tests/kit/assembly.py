@@ -9,7 +9,7 @@ from agents.budget import USUAL_CONTEXT, Gauge
 from agents.foreign import ToolSource
 from agents.llm import Provider
 from agents.skills import Skill
-from agents.spec import AgentSpec, ModelSpec
+from agents.spec import AgentSpec, ModelSpec, WebToolName
 from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.ops.night_clock import Worker
@@ -22,6 +22,7 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
+from gateway.web.tools import Web
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking
@@ -36,12 +37,14 @@ def agent(
     *,
     models: tuple[ModelSpec, ...] = (),
     context: int = USUAL_CONTEXT,
+    more_tools: tuple[WebToolName, ...] = (),
     sources: tuple[ToolSource, ...] = (),
     skills: tuple[Skill, ...] = (),
     **more: Any,
 ) -> Agent:
     """An agent of this model with nothing else configured than `more` of its spec."""
     spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
+    spec = spec.model_copy(update={"tools": (*spec.tools, *more_tools)})
     gauge = Gauge([context])
     return Agent(spec=spec, provider=provider, offline=False, gauge=gauge, sources=sources, skills=skills)
 
@@ -54,6 +57,7 @@ def assembled_store(
     *,
     limits: Limits = LIMITS,
     nights: Worker | None = None,
+    web: Web | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
     delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
@@ -64,6 +68,7 @@ def assembled_store(
         masking=masking,
         defang=lambda text, growing: defang(text, growing=growing),
         wake=delivery.wake,
+        web=web,
     )
     return Store(memory=memory, turns=turns, delivery=delivery, nights=nights)
 

@@ -15,7 +15,7 @@ from agents.budget import USUAL_CONTEXT
 from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
 from agents.skills import Skill
-from agents.spec import ModelSpec
+from agents.spec import ModelSpec, WebToolName
 from channels.base import (
     Button,
     Capabilities,
@@ -27,6 +27,7 @@ from channels.base import (
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
+from gateway.web.tools import Web
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
@@ -79,6 +80,8 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.web: Web | None = None
+        self.more_tools: tuple[WebToolName, ...] = ()
         self.sources: tuple[ToolSource, ...] = ()
         self.skills: tuple[Skill, ...] = ()
         self.spec: dict[str, Any] = {}
@@ -106,6 +109,7 @@ class Bench:
                 self.clock,
                 ids,
                 limits=replace(LIMITS, placeholder_seconds=self.placeholder_seconds, seconds=self.seconds),
+                web=self.web,
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
@@ -115,6 +119,7 @@ class Bench:
                     name,
                     models=self.models,
                     context=self.reads,
+                    more_tools=self.more_tools,
                     sources=self.sources,
                     skills=self.skills,
                     **self.spec,

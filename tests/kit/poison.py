@@ -178,7 +178,7 @@ def _said(body: JSON, wanted: Sequence[Do], told: Sequence[tuple[str, str]]) -> 
     for do in wanted:
         if do.kind not in ("call", "loop"):
             continue
-        name, arguments = _call(do.rest)
+        name, arguments = call_of(do.rest)
         if not made[(name, arguments)] or (do.kind == "loop" and "tools" in body):
             made[(name, arguments)] += 1
             calls.append((name, arguments))
@@ -195,7 +195,7 @@ def _said(body: JSON, wanted: Sequence[Do], told: Sequence[tuple[str, str]]) -> 
     return "\n".join([*words, *links, *results, "Done."]), []
 
 
-def _call(rest: str) -> tuple[str, str]:
+def call_of(rest: str) -> tuple[str, str]:
     """A tool's name and its arguments as JSON, of `name key=value, key=value` or `name {json}`."""
     name, _, arguments = rest.strip().partition(" ")
     if arguments.startswith("{"):

@@ -365,7 +365,7 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
             (
                 'a.yaml:2: tools[1] = "serach_memory": must be one of now, search_memory, '
                 "remember_fact, correct_fact, confirm_fact, forget_fact, memory_stats, get_entity_info, "
-                "reminders. "
+                "reminders, fetch_url, web_search. "
                 "Fix: write - search_memory."
             ),
         ),

@@ -1,0 +1,203 @@
+"""The tools that read the web, for one turn.
+
+Invariants: what a tool returns is data from the web. A page is fetched without a question only if a person of this
+conversation has named its address or a search has found it: in an address that a model makes up, it could carry away
+what it knows. After the turn has read anything, such an address may be a page's idea, and the person is not even asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pydantic import BaseModel, Field, field_validator
+
+from agents import marks
+from agents.llm import ChatMessage
+from agents.marks import one_line
+from agents.tools import Tool, ToolError
+from gateway.web.addresses import NotFetched, is_named
+from gateway.web.pages import Pages
+from gateway.web.reach import SECONDS, PublicWeb
+from gateway.web.search import SearxSearch
+from memory.service import Message
+
+#: The tools' names, as an agent's file has them.
+FETCH: Final = "fetch_url"
+SEARCH: Final = "web_search"
+NAMES: Final = (FETCH, SEARCH)
+_ORIGIN: Final = "the web"
+#: Characters of a page that a model is told at once.
+_PART: Final = 12_000
+#: Seconds for a page: to fetch it, and to wait for a place and read it.
+_PAGE_SECONDS: Final = SECONDS + 25
+#: The most pages and searches of one turn.
+_MOST: Final = 10
+_MADE_UP: Final = (
+    "this address was not fetched: nobody in this conversation has named it, and no search has found it. Show it to"
+    " the person; if they send it back, you can fetch it."
+)
+#: The beginnings of results that hold words of the web.
+_ADDRESS: Final = "address: "
+_FIRST: Final = "1. "
+#: The line of an address in a result, and of a link.
+_LINK: Final = re.compile(r"^(?:address:|  ) (https?://\S+)$", re.MULTILINE)
+_LEFT_OUT: Final = "left out after the answer; read it again if it is needed"
+
+
+class FetchArguments(BaseModel):
+    url: str = Field(description="the whole address, as the person wrote it or a search found it", max_length=2_000)
+    part: int = Field(default=1, description="of a long page: 2 for what follows the first part", ge=1, le=50)
+
+    @field_validator("url")
+    @classmethod
+    def _has_a_scheme(cls, url: str) -> str:
+        return url if "://" in url else f"https://{url}"
+
+
+class WebSearchArguments(BaseModel):
+    query: str = Field(description="a few words, nothing private", min_length=1, max_length=200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Web:
+    """The web as agents read it. Without `search` there is no search. `mask` makes a text fit to be read."""
+
+    reach: PublicWeb
+    pages: Pages
+    search: SearxSearch | None
+    mask: Callable[[str], str]
+
+
+@dataclass(slots=True, kw_only=True)
+class WebTools:
+    """The tools of one turn. `named` are the texts in which people may have named addresses.
+
+    `used` tells whether the turn has read the web, or tried to.
+    """
+
+    web: Web
+    named: Sequence[str]
+    used: int = 0
+    asking: bool = False
+    found: list[str] = field(default_factory=list)
+
+    def tools(self, names: Iterable[str]) -> tuple[Tool, ...]:
+        """Returns those of the tools that are among `names`, and that there are."""
+        fetch = Tool(
+            name=FETCH,
+            description="Read a page or PDF of the web whose address the person gave or a search found.",
+            arguments=FetchArguments,
+            run=self.fetch,
+            beside=True,
+            origin=_ORIGIN,
+            seconds=_PAGE_SECONDS,
+        )
+        search = Tool(
+            name=SEARCH,
+            description="Search the web. Returns titles, links and a line of each.",
+            arguments=WebSearchArguments,
+            run=self.search,
+            beside=True,
+            origin=_ORIGIN,
+        )
+        offered = {FETCH: fetch} | ({SEARCH: search} if self.web.search is not None else {})
+        return tuple(offered[name] for name in names if name in offered)
+
+    def may_ask(self, arguments: FetchArguments) -> bool:
+        """Returns whether the person is to be asked about an address: one question a turn, and none after reading.
+
+        Raises `ToolError` for one that is never fetched.
+        """
+        try:
+            self.web.reach.check(arguments.url)
+        except NotFetched as exc:
+            raise ToolError(f"{exc}.") from exc
+        if self.used or self.asking or self._is_known(arguments.url):
+            return False
+        self.asking = True
+        return True
+
+    def check(self, arguments: FetchArguments) -> None:
+        """Raises `ToolError` for an address that is not fetched without a question."""
+        if not self._is_known(arguments.url):
+            raise ToolError(_MADE_UP)
+
+    def _is_known(self, address: str) -> bool:
+        return is_named(address, [*self.named, *self.found])
+
+    async def fetch(self, _n: int, _i: int, arguments: FetchArguments) -> str:
+        """Returns a part of a page's words."""
+        self._count()
+        try:
+            fetched = await self.web.reach.get(arguments.url)
+            page = await self.web.pages.read(fetched)
+        except NotFetched as exc:
+            raise ToolError(f"{exc}.") from exc
+        text = self.web.mask(page.text)
+        parts = max(1, -(-len(text) // _PART))
+        if arguments.part > parts:
+            raise ToolError(f"the page has {parts} part{'' if parts == 1 else 's'}.")
+        told = text[(arguments.part - 1) * _PART : arguments.part * _PART]
+        lines = [f"{_ADDRESS}{one_line(fetched.url)}"]
+        if page.title:
+            lines.append(f"title: {one_line(self.web.mask(page.title))}")
+        if parts > 1:
+            lines.append(f"part {arguments.part} of {parts}")
+        cut = "\n(the rest of the page is left out)" if page.cut and arguments.part == parts else ""
+        return "\n".join([*lines, "", told]) + cut
+
+    async def search(self, _n: int, _i: int, arguments: WebSearchArguments) -> str:
+        """Returns the results of a search, each with its link."""
+        self._count()
+        assert self.web.search is not None
+        try:
+            results = await self.web.search.find(arguments.query)
+        except NotFetched as exc:
+            raise ToolError(f"{exc}.") from exc
+        if not results:
+            return "Nothing was found."
+        self.found += [result.link for result in results]
+        return "\n".join(
+            f"{n}. {one_line(self.web.mask(result.title))}\n   {one_line(result.link)}\n"
+            f"   {one_line(self.web.mask(result.snippet))}"
+            for n, result in enumerate(results, 1)
+        )
+
+    def _count(self) -> None:
+        self.used += 1
+        if self.used > _MOST:
+            raise ToolError(f"at most {_MOST} pages and searches for one answer. Answer with what you have.")
+
+
+def naming(messages: Iterable[Message]) -> list[str]:
+    """Returns the messages in which an address may be named: people's own, and the links that searches found."""
+    return [one.text for one in messages if one.role == "user" or (one.role == "tool" and _is_web(one.text))]
+
+
+def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Returns a turn's traffic as history keeps it: of what was read in the web, the addresses alone.
+
+    So a page has its say in one answer, and is not read as history when the person goes on talking.
+    """
+    return [
+        replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
+        if message.role == "tool" and _holds_words(message.content)
+        else message
+        for message in traffic
+    ]
+
+
+def _holds_words(told: str) -> bool:
+    return _is_web(told) and told.partition("\n")[2].startswith((_ADDRESS, _FIRST))
+
+
+def _links(told: str) -> list[str]:
+    return [f"   {link}" for link in _LINK.findall(told)]
+
+
+def _is_web(told: str) -> bool:
+    """Returns whether a tool's result is from the web: nothing else can begin so (`agents/marks.py`)."""
+    return told.startswith(marks.outside(_ORIGIN, "").splitlines()[0])
