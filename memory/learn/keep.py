@@ -1,7 +1,8 @@
 """Turns one draft into rows: a new memory, an old one told again, or a replacement.
 
-Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything. A named
-row is replaced only if the speaker may change it, and what was derived from it goes with it. Message time decides, so
+Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything, and only
+by what is sure: what is unsure stands beside what it may replace. A named row is replaced only if the speaker may change
+it, and what was derived from it goes with it. Message time decides, so
 an older message never closes a newer value. Values that differ in a number, a name, a date or a negation are never
 taken for the same. Every row names the messages it was learned from. For people who have opted out, nothing is kept
 from their words unless they ask for it themselves, nor anything about them from others' words, whoever brings it here.
@@ -50,7 +51,8 @@ def keep(
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
-    named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
+    sure = draft.confidence >= memories.SURE
+    named = [one for one in memories.by_ids(tx, scope, replaces if sure else ()) if _may_replace(scope, one, draft)]
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
@@ -156,12 +158,12 @@ def _place(
             holds = lineage.merged_into(tx, scope, memory)
             # A message that is read a second time says nothing a second time.
             if not lineage.learned_from(tx, holds.id, source_ids):
-                memories.reinforce(tx, holds.id, at=draft.learned_at)
+                memories.reinforce(tx, holds.id, at=draft.learned_at, confidence=draft.confidence)
             _close(tx, scope, [one for one in named if one.id != holds.id], holds.id, draft=draft)
             return holds.id
         if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
             return memory.id  # said before it was replaced, though read after
-    single = draft.kind == "fact" and keys.is_single_valued(draft.key)
+    single = draft.kind == "fact" and keys.is_single_valued(draft.key) and draft.confidence >= memories.SURE
     rivals = [memory for memory in present if memory.key == draft.key] if single else []
     before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
     after = [memory for memory in (*rivals, *named) if memory.valid_from > draft.learned_at]
