@@ -194,7 +194,7 @@ async def test_what_a_speaker_told_of_themselves_is_replaced_where_they_are_name
         fact("Oslo", key="home", about="ada"),
     )
     reads = learner(memory, clock, model)
-    for place, text in ((ada, "I live in Porto"), (ada, "ada has moved to Lisbon"), (bob, "ada lives in Oslo now")):
+    for place, text in ((ada, "I live in Porto"), (ada, "I have moved to Lisbon"), (bob, "ada lives in Oslo now")):
         turn = await say(memory, place, text, clock=clock)
         await read(reads, turn)
     assert await facts(memory, turn.context) == [("home", "Oslo"), ("home", "now in Lisbon")]
