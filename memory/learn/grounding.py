@@ -88,25 +88,25 @@ def is_doubtful(found: Mapping[str, float]) -> bool:
 def features(claim: Claim, said: Said) -> dict[str, float]:
     """Returns what speaks for a claim and against it."""
     message, before = said.text[:_READ], said.before[-_READ:]
-    wanted, held, asked = _telling(claim.value), _telling(message), _telling(before)
+    wanted, held, asked = telling(claim.value), telling(message), telling(before)
     if _opens("affirms", message) and any(sign in before for sign in "?？"):
         held |= asked  # who says yes says what was asked
     clause, sentence = _bearing(claim, message)
-    bearing, key = _telling(clause), keys.vocabulary_key(claim.key)
+    bearing, key = telling(clause), keys.vocabulary_key(claim.key)
     labels = keys.category_of(key) not in (None, "plan", "relation", "decision")
     of_other = claim.of_other or _is_of_other(claim.key, message)
     suggested = wanted & asked - held
     found: dict[str, bool | float] = {
         "nothing shared": not wanted & held and not _is_translated(claim.value, message),
         "words shared": min(len(wanted & held), _LONG),
-        "said of the clause": len((wanted | _telling(key)) & bearing) / max(1, len(bearing)),
+        "said of the clause": len((wanted | telling(key)) & bearing) / max(1, len(bearing)),
         "read by patterns": any(_agree(key, wanted, *pair) for pair in said.disclosed),
         "labels": labels,
-        "asks": sentence.endswith(("?", "？")) or _shows("asks", sentence),
-        "quotes": bool(_QUOTES.search(message)) and not wanted & _telling(_QUOTES.sub(" ", message)),
-        "of another kept": of_other and _shows("kin", message),
-        "of nobody": of_other and not _shows("kin", message),
-        "of self": _shows("own", clause) and not of_other,
+        "asks": sentence.endswith(("?", "？")) or shows("asks", sentence),
+        "quotes": bool(_QUOTES.search(message)) and not wanted & telling(_QUOTES.sub(" ", message)),
+        "of another kept": of_other and shows("kin", message),
+        "of nobody": of_other and not shows("kin", message),
+        "of self": shows("own", clause) and not of_other,
         "answers": bool(before),
         "suggested": len(suggested) / max(1, len(wanted)),
         "misquoted": bool(claim.quote) and not is_quoted(claim.quote, message),
@@ -127,16 +127,16 @@ def _other_number(wanted: set[str], held: set[str]) -> bool:
 def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str, bool]:
     """Returns which doubts, ends and denials the claim repeats, leaves out or adds."""
     value = f"{claim.key.replace('_', ' ').replace('-', ' ')} {claim.value}"
-    hedged, ended, denied = _shows("hedged", sentence), _shows("ended", clause), _shows("denied", clause)
+    hedged, ended, denied = shows("hedged", sentence), shows("ended", clause), shows("denied", clause)
     return {
-        "hedged": hedged and not _shows("hedged", value),
-        "hedge kept": hedged and _shows("hedged", value),
-        "unreal": _shows("unreal", sentence) and not _shows("unreal", value),
-        "ended": ended and not _shows("ended", value),
-        "end kept": ended and _shows("ended", value),
-        "denied": denied and not _shows("denied", value),
-        "denial kept": denied and _shows("denied", value),
-        "denial added": not _shows("denied", message) and _shows("denied", value),
+        "hedged": hedged and not shows("hedged", value),
+        "hedge kept": hedged and shows("hedged", value),
+        "unreal": shows("unreal", sentence) and not shows("unreal", value),
+        "ended": ended and not shows("ended", value),
+        "end kept": ended and shows("ended", value),
+        "denied": denied and not shows("denied", value),
+        "denial kept": denied and shows("denied", value),
+        "denial added": not shows("denied", message) and shows("denied", value),
     }
 
 
@@ -145,7 +145,7 @@ def is_quoted(quote: str, message: str) -> bool:
     return "".join(_LETTERS.findall(fold(quote))) in "".join(_LETTERS.findall(fold(message)))
 
 
-def _telling(text: str) -> set[str]:
+def telling(text: str) -> set[str]:
     """Returns the content words of a text, with numbers in digits."""
     return (set(tokens(text)) - stop_tokens()) | set(surface(text).numbers)
 
@@ -153,16 +153,16 @@ def _telling(text: str) -> set[str]:
 def _is_of_other(key: str, message: str) -> bool:
     """Returns whether a key names another person than the speaker: "sister_home", "lena_event"."""
     first, *rest = re.split("[-_ ]", fold(key))
-    return _shows("kin", first) or (bool(rest) and first in fold(message).split())
+    return shows("kin", first) or (bool(rest) and first in fold(message).split())
 
 
 def _bearing(claim: Claim, message: str) -> tuple[str, str]:
     """Returns the clause that a claim rests on, and its sentence: the first that shares most words with it."""
-    wanted = _telling(claim.value)
+    wanted = telling(claim.value)
     best, place = -1, (message, message)
     for sentence in sentences.parts(message)[:_MOST_SENTENCES]:
         for clause in _parted(sentence):
-            score = 2 * len(wanted & _telling(clause)) + (bool(claim.quote) and is_quoted(clause, claim.quote))
+            score = 2 * len(wanted & telling(clause)) + (bool(claim.quote) and is_quoted(clause, claim.quote))
             if score > best:
                 best, place = score, (clause, sentence)
     return place
@@ -170,7 +170,7 @@ def _bearing(claim: Claim, message: str) -> tuple[str, str]:
 
 def _agree(key: str, wanted: set[str], other_key: str, other_value: str) -> bool:
     """Returns whether a claim says what patterns read, or part of it, or more."""
-    other = _telling(other_value)
+    other = telling(other_value)
     return key == other_key and bool(wanted & other) and (wanted <= other or other <= wanted)
 
 
@@ -179,7 +179,8 @@ def _parted(sentence: str) -> list[str]:
     return [part for start, end in pairwise([0, *ends, len(sentence)]) if len(part := sentence[start:end].strip()) > 2]
 
 
-def _shows(kind: str, text: str) -> bool:
+def shows(kind: str, text: str) -> bool:
+    """Returns whether a text holds a word of one of the lists of `grounding_words.yaml`."""
     return _lists()[kind].search(text) is not None
 
 
