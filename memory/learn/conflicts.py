@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory import keys
 from memory.learn.grounding import shows, telling
-from memory.text.likeness import differs_in_substance, opposes, said
+from memory.text.likeness import differs_in_substance, said
 
 Outcome: TypeAlias = Literal["supersede", "end", "ask", "keep_both"]
 
@@ -32,8 +32,7 @@ def outcome(old: Told, new: Told) -> Outcome:
     """Returns what a new fact means for an older one about the same person."""
     if keys.normalise_value(old.value) == keys.normalise_value(new.value):
         return "keep_both"
-    named = telling(old.value) & (telling(new.value) | telling(new.text))
-    if named and shows("over", new.value) and not shows("over", old.value):
+    if _ends(old, new):
         return "end"
     if _people(old) != _people(new):
         return "keep_both"
@@ -51,15 +50,23 @@ def _in_one_slot(old: Told, new: Told) -> Outcome:
     return "ask" if key in _FOR_LIFE and not shows("mistaken", new.text) else "supersede"
 
 
+def _ends(old: Told, new: Told) -> bool:
+    """Returns whether a new fact tells the end of an older one, and names most of it."""
+    if not shows("over", new.value) or shows("over", old.value) or not _people(new) <= _people(old):
+        return False
+    words = telling(old.value)
+    return 2 * len(words & telling(new.value)) >= len(words) or bool(words & telling(new.text))
+
+
 def _denies(old: str, new: str) -> bool:
-    """Returns whether one text denies what the other says, or says the opposite of it."""
-    before, after = said(old), said(new)
-    same = {one.word for one in before} & {one.word for one in after}
-    turned = any(
-        bool(one.denied) != bool(two.denied) for one in before for two in after if one.word == two.word in same
-    )
-    words = {one.word for one in after}
-    return turned or (bool(same) and any(opposes(one.word, words) for one in before))
+    """Returns whether one text denies most of what the other says, or likes what the other hates."""
+    before, after = ({one.word: one for one in said(text)} for text in (old, new))
+    same = before.keys() & after.keys()
+    if not same or 2 * len(same) < max(len(before), len(after)):
+        return False
+    like, hate = (said(word)[0].word for word in ("like", "hate"))
+    turned = any(bool(before[word].denied) != bool(after[word].denied) for word in same)
+    return turned or (like in before and hate in after) or (hate in before and like in after)
 
 
 def _people(fact: Told) -> frozenset[str]:
