@@ -251,7 +251,8 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     said = [message.text for message in origin.messages]
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):
         return None
-    claim = Claim(key=item.key, value=item.value, quote=item.quote, of_other=bool(about))
+    over = replaced_by(item, stretch.known)
+    claim = Claim(key=item.key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
     verdict = _verdict(claim, origin, stretch, by_assistant=category in _FROM_ASSISTANT)
     if verdict == "refused":
         return None
@@ -277,7 +278,7 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         draft=draft,
         scope=origin.scope,
         source_ids=tuple(message.id for message in origin.messages),
-        replaces=replaced_by(item, stretch.known) if draft.confidence >= SURE else (),
+        replaces=over if draft.confidence >= SURE else (),
         entities=named_in(f"{about} {value}", entities),
     )
 

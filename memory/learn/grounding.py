@@ -43,12 +43,16 @@ _LONG: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement that a model says it has read: of the speaker, or with `of_other` of somebody or something else."""
+    """A statement that a model says it has read: of the speaker, or with `of_other` of somebody or something else.
+
+    `replaces` is True if the model names a known fact that is over because of it: two signs that it has read well.
+    """
 
     key: str
     value: str
     quote: str = ""
     of_other: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,8 @@ def judge(claim: Claim, said: Said) -> Verdict:
     likely = likelihood(found, WEIGHTS)
     if likely < REFUSED_BELOW:
         return "refused"
-    return "sure" if likely >= SURE_FROM and not is_doubtful(found) else "unsure"
+    plain = claim.replaces and found["words shared"] > 0 and not any(found[name] for name in _DOUBTS)
+    return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
 
 
 def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -212,6 +217,8 @@ def _expression(words: str) -> re.Pattern[str]:
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
+#: The features any of which keeps a claim from replacing what a model says is over, unless it is sure by all of them.
+_DOUBTS: Final = ("hedged", "numbers missing", "asks", "unreal", "quotes", "suggested", "of nobody", "misquoted")
 _QUOTES: Final = re.compile(r"[\"“„«]([^\"”“»]{2,400})[\"”“»]|「([^」]{2,400})」|『([^』]{2,400})』")
 #: The weights of the features and the shares of likelihood, fitted on 320 claims about 150 messages in six languages.
 WEIGHTS: Final[Mapping[str, float]] = {
