@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memory import keys, profile
-from memory.learn.conflicts import Told, outcome
 from memory.learn.entities import extract, of_fact
 from memory.scope import Scope
 from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people
@@ -53,8 +52,7 @@ def keep(
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
     sure = draft.confidence >= memories.SURE
-    meant = [*memories.by_ids(tx, scope, replaces), *_contradicted(tx, scope, draft)] if sure else []
-    named = [one for one in {one.id: one for one in meant}.values() if _may_replace(scope, one, draft)]
+    named = [one for one in memories.by_ids(tx, scope, replaces if sure else ()) if _may_replace(scope, one, draft)]
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
@@ -177,15 +175,6 @@ def _place(
     memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
     _close(tx, scope, [*before[-1:], *named], memory_id, draft=draft)
     return memory_id
-
-
-def _contradicted(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns current facts of the same subject that something just said denies, or tells the end of."""
-    if draft.kind != "fact" or draft.origin != "extracted":
-        return []
-    new = Told(key=draft.key, value=draft.value)
-    rows = [one for one in memories.same_subject(tx, scope, draft) if one.live and _one_subject(one, draft)]
-    return [one for one in rows if outcome(Told(key=one.key, value=one.value), new) in ("supersede", "end")]
 
 
 def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id: int, *, draft: Draft) -> None:

@@ -71,6 +71,13 @@ def test_what_patterns_read_alike_counts() -> None:
     assert judge(claim, Said(text=text, disclosed=(("occupation", "nurse"),))) == "sure"
 
 
+def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
+    """A model that finds the row which is over has read the message."""
+    sold = Claim(key="car", value="drives a Volvo V60", replaces=True)
+    assert judge(sold, Said(text="I sold the Panda and got myself a Volvo V60.")) == "sure"
+    assert judge(sold, Said(text="Maybe I'll get myself a Volvo V60.")) != "sure"
+
+
 @given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
 def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -> None:
     """Whatever a model writes, in whatever script."""
