@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := bench/.peers
+REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers crash faults fuzz leaks attack requirements docs pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack requirements docs pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -88,6 +89,17 @@ $(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/peers-requirements.txt
 	@touch $@
 
+# Conversations with a real small model on this machine, in an environment apart. Without a prebuilt wheel for it,
+# llama.cpp is compiled first, which takes some ten minutes: make real-model ARGS="--turns 5 --contexts 2048"
+real-model: $(REAL)/.ready
+	$(REAL)/bin/python -m bench.real_model $(ARGS)
+
+$(REAL)/.ready: bench/real-requirements.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up $(REAL) (once; may compile llama.cpp) ..." >&2
+	@$(BIN)/python -m venv $(REAL)
+	@$(REAL)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/real-requirements.txt
+	@touch $@
+
 # Kills the bot many times over; the ordinary tests do it a few times. One of three: make crash PLATFORM=telegram or
 # PLATFORM=discord (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal, which has the work of
 # the night with it; KILLS= sets how often.
@@ -128,4 +140,4 @@ requirements: $(BIN)/python
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(REAL) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,6 @@
-"""Measures what is kept of the claims of a careless model, and how facts that meet an older one are dealt with.
+"""Measures what is kept of the claims of a careless model.
 
     python -m bench.grounding FILE [--json] [--show]     claims: {"message", "before", "items": [{key, value, verdict}]}
-    python -m bench.grounding --pairs FILE [--show]      pairs: {"old", "new": {key, value, text}, "right"}
     python -m bench.grounding FILE --fit                 the weights for `memory/learn/grounding.py`, fitted on FILE
 
 Each line of FILE is a message, the assistant's words before it, and what a model claims to have read in it; each claim
@@ -30,7 +29,6 @@ from bench.extraction import SCOPE, SPEAKER, TODAY, matches
 from memory.keys import vocabulary_key
 from memory.learn.answer import read_answer
 from memory.learn.ask import Stretch
-from memory.learn.conflicts import Told, outcome
 from memory.learn.extract import findings, propose
 from memory.learn.grounding import Claim, Said, features, is_doubtful
 from memory.store.history import Message
@@ -189,25 +187,9 @@ def measure(path: Path, *, show: bool) -> dict[str, dict[str, float]]:
     }
 
 
-def pairs(path: Path, *, show: bool) -> dict[str, float]:
-    """Returns the share of pairs of facts whose conflict is told right, in all and by what is right."""
-    right, total = Counter[str](), Counter[str]()
-    for line in path.read_text("utf-8").splitlines():
-        pair = json.loads(line)
-        old, new = (Told(key=one["key"], value=one["value"], text=one["text"]) for one in (pair["old"], pair["new"]))
-        found = outcome(old, new)
-        for kind in ("all", pair["right"]):
-            total[kind] += 1
-            right[kind] += found == pair["right"]
-        if show and found != pair["right"]:
-            print(f"{pair['right']:10}{found:10} {old.key}: {old.value} | {new.key}: {new.value} | {new.text}")
-    return {kind: round(right[kind] / total[kind], 3) for kind in total}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.grounding", description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--pairs", action="store_true", help="FILE holds pairs of facts; print the share told right")
     parser.add_argument("--json", action="store_true", help="print the shares of the reader as it is, as JSON")
     parser.add_argument("--show", action="store_true", help="print each claim with its outcome")
     parser.add_argument("--fit", action="store_true", help="print the weights that FILE gives")
@@ -216,9 +198,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         weights, sure, refused, unseen = fit(cases(options.file))
         print(f"WEIGHTS = {json.dumps(weights, indent=4)}\nSURE_FROM = {sure}\nREFUSED_BELOW = {refused}")
         print(f"on messages not fitted on: {unseen}")
-        return
-    if options.pairs:
-        print(json.dumps(pairs(options.file, show=options.show)))
         return
     figures: dict[str, Any] = measure(options.file, show=options.show)
     if options.json:

@@ -35,7 +35,7 @@ BESIDE = {
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
     "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
-    "agents.agent", "agents.budget", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt",
+    "agents.agent", "agents.budget", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
 ANY_TABLE = {"memories.py", "vectors.py"}

@@ -48,8 +48,8 @@ class Call:
     being made here, once the person is told; it returns False if there is none. `new_code` makes a code that nobody
     guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
     queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
-    agents with their stores. `nights` runs the night jobs. With `discreet` the answer is for the asker's eyes alone;
-    `aside` is added below it.
+    agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
+    context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
     arguments: str
@@ -71,6 +71,7 @@ class Call:
     trusted: bool
     roster: Roster
     nights: Worker | None = None
+    observes: bool = False
     usage: str = ""
     discreet: bool = False
     aside: str = ""

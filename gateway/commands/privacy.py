@@ -51,7 +51,9 @@ async def _show(call: Call) -> None:
         lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
         await call.say("\n".join([*lines, *_looks(call, kept, 1), call.texts("privacy.how")]))
         return
-    lines = [_kinds(call, kept), _model(call), _here(call), *_looks(call, kept, 1), call.texts("privacy.yours")]
+    observed = [call.texts("privacy.observed")] if call.observes else []
+    lines = [_kinds(call, kept), _model(call), _here(call), *observed, *_looks(call, kept, 1)]
+    lines.append(call.texts("privacy.yours"))
     await replace(call, discreet=False).say("\n".join(lines))
 
 

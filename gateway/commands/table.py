@@ -222,6 +222,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="retry", usage="/retry", run=session.retry, shared=True),
     Command(name="undo", usage="/undo", run=session.undo, shared=True),
     Command(name="task", usage="/task [<text>|done]", run=session.task, options=(_option("text"),), shared=True),
+    Command(name="compact", usage="/compact", run=session.compact, shared=True),
     Command(name="model", usage="/model [name|default]", run=session.model, options=(_option("name"),), shared=True),
     Command(name="agent", usage="/agent [name|default]", run=session.agent, options=(_option("name"),), shared=True),
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),

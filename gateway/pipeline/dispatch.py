@@ -203,7 +203,8 @@ class Dispatch:
             texts=await self._texts(served, store, context, inbound),
             access=self._access,
             admin=self._policy.is_admin(inbound),
-            trusted=self._policy.is_admin(inbound) or self._policy.trusts(inbound.channel),
+            trusted=self._policy.is_privileged(inbound),
+            observes=self._policy.observes(inbound),
             stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
@@ -222,7 +223,8 @@ class Dispatch:
         heard = replace(waiting.heard, original=None)
         turns = waiting.store.turns
         with turns.under_way(where.session_key):
-            await turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
+            channel, exempt = self._channels.get(inbound.channel), self._policy.is_privileged(inbound)
+            await turns.run(served, where, who, [heard], channel, turn_id=turn_id, exempt=exempt)
 
     async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
         """Returns the command being typed; None if its author may not speak or is not known yet."""

@@ -20,7 +20,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
 from memory.store.links import Given
 from memory.store.mailbox import Outgoing, Part
-from memory.store.people import Account
+from memory.store.people import Account, Speaker
 from memory.store.questions import Question
 
 __all__ = ["Account", "AuditEntry", "Given", "HeldCounts", "Kept", "Linking", "Note", "Party", "Privacy"]
@@ -87,6 +87,15 @@ class Privacy:
     async def accounts(self, context: Context) -> list[Account]:
         """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
+
+    async def speakers(self, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
+        """Returns those of some users of a platform who are known, by their id there."""
+
+        def act(reader: Reader) -> dict[str, Speaker]:
+            found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
+            return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
+
+        return await self._database.read(act)
 
     async def learn_from(self, context: Context, learning: bool) -> None:
         """Sets whether anything is learned from what the speaker says from now on, anywhere in this store."""

@@ -642,6 +642,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "observe": "none",
         "stream": "edit",
         "webhook": None,
     }
@@ -780,6 +781,7 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "observe": "none",
     }
     assert (bot.platform, bot.number) == ("discord", "123456789012345678")
     assert DISCORD not in repr(bot)
