@@ -414,8 +414,8 @@ class SessionSpec(Section):
 class MemorySpec(Section):
     """An agent's memory and how much of it enters a prompt. `enabled: false` keeps history only.
 
-    With `patterns_while_down`, patterns read messages for memories while the model can't be reached; otherwise the
-    messages wait for the model. With `manner`, the agent learns how each person and group likes to be talked to. With
+    With `patterns_while_down`, what patterns read is enough while the model can't be reached; otherwise the messages
+    wait for the model, too. With `manner`, the agent learns how each person and group likes to be talked to. With
     `threads: own`, each thread or topic of a group keeps what is learned in it to itself.
     """
 

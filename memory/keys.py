@@ -111,17 +111,22 @@ _SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(_set("full-name first-name real-name given-name user-name"), "name"),
         **dict.fromkeys(_set("nickname preferred-name"), "called"),
         **dict.fromkeys(
-            _set("residence lives-in home-city current-city current-home place-of-residence living-in"
-                 " home-location current-residence"),
+            _set("residence lives-in home-city current-city current-home place-of-residence living-in city"
+                 " home-location current-residence wohnort ville ciudad 城市 住址 住まい 居住地"),
             "home",
         ),
         **dict.fromkeys(_set("birthplace place-of-birth born-in home-town"), "hometown"),
-        **dict.fromkeys(_set("date-of-birth birth-date birthdate"), "birthday"),
+        **dict.fromkeys(_set("date-of-birth birth-date birthdate geburtstag cumpleaños 生日 誕生日"), "birthday"),
         **dict.fromkeys(_set("mother-tongue first-language"), "native-language"),
         **dict.fromkeys(_set("preferred-language reply-language"), "language"),
         **dict.fromkeys(_set("time-zone tz"), "timezone"),
-        **dict.fromkeys(_set("job job-title profession current-job"), "occupation"),
-        **dict.fromkeys(_set("company workplace current-employer works-at works-for"), "employer"),
+        **dict.fromkeys(
+            _set("job job-title profession current-job beruf trabajo métier 职业 工作 職業 仕事"), "occupation"
+        ),
+        **dict.fromkeys(
+            _set("company workplace current-employer works-at works-for arbeitgeber empresa employeur 公司 会社"),
+            "employer",
+        ),
     }
 )  # fmt: skip
 _SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "favourite", "colour": "color"}

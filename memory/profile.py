@@ -46,7 +46,8 @@ def refresh_all(
         return
     for memory in memories.current_of_owner(tx, scope, owner_id, "fact"):
         fed = keys.profile_slot(category=memory.category, key=memory.key)
-        if fed in feeding:
+        # A profile tells without a doubt.
+        if fed in feeding and not memory.unsure:
             feeding[fed].append(memory)
     filled = memories.current_of_owner(tx, scope, owner_id, "profile")
     for slot, facts in feeding.items():

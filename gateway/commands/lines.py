@@ -42,8 +42,13 @@ def came(call: Call, memory: Memory) -> str:
 
 
 def marks(call: Call, memory: Memory) -> str:
-    """Returns the marks of a memory: pinned, confirmed, archived."""
-    held = (("pinned", memory.pinned), ("confirmed", memory.confirmed), ("archived", memory.archived_at is not None))
+    """Returns the marks of a memory: unsure, pinned, confirmed, archived."""
+    held = (
+        ("unsure", memory.unsure),
+        ("pinned", memory.pinned),
+        ("confirmed", memory.confirmed),
+        ("archived", memory.archived_at is not None),
+    )
     return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
 
 

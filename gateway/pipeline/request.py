@@ -65,8 +65,6 @@ _SUMMARY_TOKENS: Final = 1_000
 _LEAST_MESSAGE: Final = 48
 #: A model with fewer tokens for its answer is told how long that may be; a word takes up to two.
 _SHORT_ANSWER: Final = 600
-#: Surer facts are told without a doubt.
-_SURE: Final = 0.6
 #: A nudge to remember comes after this many answers without a tool of memory, if one of as many messages discloses
 #: something (DESIGN 5.5), within its first characters.
 _UNNOTED: Final = 10
@@ -432,7 +430,7 @@ class TurnRequest:
     def _line(self, memory: Memory, names: Mapping[int, str]) -> MemoryLine:
         until = "" if memory.valid_until is None else f"until {self._date(memory.valid_until)}"
         origin = "brought in from a file" if memory.origin == "imported" else ""
-        doubt = "unsure" if memory.confidence < _SURE and not memory.confirmed else ""
+        doubt = "unsure" if memory.unsure else ""
         date, whose = self._date(memory.learned_at), self._whose(memory, names)
         said = f"{whose}: {memory.key}: {memory.value}"
         if memory.kind == "directive":

@@ -142,7 +142,8 @@ def _may_be_merged(memory: Memory) -> bool:
 def _group(memory: Memory) -> tuple[object, ...]:
     """Returns what rows must have in common to be merged."""
     about = (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
-    return (*about, memory.category, memory.topic)
+    # One row in doubt would put all that it is merged with in doubt.
+    return (*about, memory.category, memory.topic, memory.unsure)
 
 
 # With a model -------------------------------------------------------------------------------------------------------

@@ -96,12 +96,13 @@ class Item(BaseModel):
 
 
 class FactItem(Item):
-    """A fact as a model gives it. `replaces` is the short id of a known fact."""
+    """A fact as a model gives it. `replaces` is the short id of a known fact, `quote` a piece of a message."""
 
     about: Words = "self"
     category: Words = ""
     key: Words = Field(min_length=1)
     confidence: Confidence = 0.7
+    quote: Words = ""
     replaces: Words = ""
 
 

@@ -188,6 +188,7 @@ Each fact is an object:
     numbers and dates exactly as written
   "importance": 1 to 10; "confidence": 0 to 1
   "messages": the numbers n of the messages that say it
+  "quote": the few words of those messages that say it, copied letter by letter
   "replaces": the id of the known fact that is no longer true because of this one, else null. Only when the old one
     really stopped being true; when both can be true together it is null.
 Facts come from what people write. What the assistant writes is a source only of category artifact, solution or

@@ -1,14 +1,17 @@
 """Turns messages into drafts of memories: by patterns, or from the items of a model's answer.
 
 Invariants: only messages that were recorded with `learn` are read, each with its own date. Every result names the
-messages it comes from, and is checked by the bar below before anybody is told that it was noted. What an assistant
-wrote is never the source of something about a person. A model may name as replaced only rows that it was shown. In a
+messages it comes from, and is checked by the bar below before anybody is told that it was noted. What a model claims to
+have read is weighed against the messages it names (`memory.learn.grounding`): what they don't say is refused, and what
+they may not mean is kept as unsure and replaces nothing. What an assistant wrote is never the source of something about
+a person. A model may name as replaced only rows that it was shown. In a
 group, it may say of the speaker only what is in the speaker's own words.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,12 +20,13 @@ from typing import get_args
 from memory import dates, keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
+from memory.learn.grounding import Claim, Said, Verdict, judge
 from memory.learn.offline import patterns
 from memory.scope import Scope
 from memory.store.entities import Named, Type
 from memory.store.history import Message
-from memory.store.memories import Draft, Memory
-from memory.text.guard import clean
+from memory.store.memories import SURE, Draft, Memory
+from memory.text.guard import clean, injection_flags
 from memory.text.secrets.redact import redact
 from memory.text.words import tokens
 
@@ -31,6 +35,10 @@ _JUNK = re.compile(r"[\W\d_]*|[\d\s.,:%/-]+|(?:[~.]?/|[A-Za-z]:\\)\S+|\[secret: 
 _NUMERIC_KEYS = frozenset({"age", "birthday"})
 #: The only categories that are kept of what an assistant wrote (DESIGN 5.3).
 _FROM_ASSISTANT = frozenset({"artifact", "solution", "decision"})
+#: The confidence of what a message may not mean as a model read it, at most.
+_UNSURE = 0.4
+#: Findings that a model may take from one message. Who invents fifty does not push the others out.
+_MOST_OF_MESSAGE = 8
 _SUBJECT_LIMIT = 80
 _TOPIC_LIMIT = 80
 _SHORT_ID = re.compile(r"m_[a-z0-9]{1,16}")
@@ -58,6 +66,10 @@ class Finding:
     source_ids: tuple[int, ...]
     replaces: tuple[int, ...] = ()
     entities: tuple[Named, ...] = ()
+
+    @property
+    def is_sure(self) -> bool:
+        return self.draft.confidence >= SURE
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
@@ -125,7 +137,19 @@ def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
     found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
     found += [_style(item, stretch) for item in answer.styles]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
-    return [finding for finding in found if finding is not None and worth_keeping(finding.draft)]
+    return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])
+
+
+def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
+    """Returns the findings in their order, of each message no more than so many, the sure ones first."""
+    of_message = Counter[int]()
+    kept: set[int] = set()
+    for place in sorted(range(len(found)), key=lambda n: not found[n].is_sure):
+        last = found[place].source_ids[-1]
+        of_message[last] += 1
+        if of_message[last] <= _MOST_OF_MESSAGE:
+            kept.add(place)
+    return [one for place, one in enumerate(found) if place in kept]
 
 
 def worth_keeping(draft: Draft) -> bool:
@@ -227,6 +251,11 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     said = [message.text for message in origin.messages]
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):
         return None
+    over = replaced_by(item, stretch.known)
+    claim = Claim(key=item.key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
+    verdict = _verdict(claim, origin, stretch, by_assistant=category in _FROM_ASSISTANT)
+    if verdict == "refused":
+        return None
     of_self = origin.by_person and not about
     is_own = of_self and _is_own_word(item.value, origin)
     draft = Draft(
@@ -240,7 +269,7 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         key=key,
         value=value,
         importance=item.importance,
-        confidence=item.confidence,
+        confidence=_confidence(item.confidence, verdict),
         origin="extracted",
         learned_at=origin.dated.said_at,
         local_date=origin.today.isoformat(),
@@ -249,9 +278,30 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         draft=draft,
         scope=origin.scope,
         source_ids=tuple(message.id for message in origin.messages),
-        replaces=replaced_by(item, stretch.known),
+        replaces=over if draft.confidence >= SURE else (),
         entities=named_in(f"{about} {value}", entities),
     )
+
+
+def _confidence(given: float, verdict: Verdict) -> float:
+    return min(given, _UNSURE) if verdict == "unsure" else given
+
+
+def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
+    """Returns whether the messages an item comes from say it. `by_assistant` counts the assistant's own words, too."""
+    own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
+    text = "\n".join(own)
+    disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
+    verdict = judge(claim, Said(text=text, before=_before(origin, stretch), disclosed=disclosed))
+    # What reads like an instruction is kept for its owner to see, and ends nothing.
+    return "unsure" if verdict == "sure" and injection_flags(text) else verdict
+
+
+def _before(origin: _Origin, stretch: Stretch) -> str:
+    """Returns what the assistant had written right before the first message of a person that an item comes from."""
+    first = next((message.id for message in origin.messages if message.author_id is not None), None)
+    earlier = [one for one in (*stretch.before, *stretch.messages) if first is not None and one.id < first]
+    return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
 
 
 def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
@@ -285,6 +335,9 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
     if origin is None:
         return None
     value = value_of(item.value, origin.today)
+    verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
+    if verdict == "refused":
+        return None
     draft = Draft(
         kind="event",
         owner_id=origin.scope.writes_to,
@@ -296,7 +349,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         key="event",
         value=value,
         importance=item.importance,
-        confidence=0.8,
+        confidence=_confidence(0.8, verdict),
         origin="extracted",
         learned_at=origin.dated.said_at,
         local_date=origin.today.isoformat(),
@@ -316,6 +369,7 @@ def _origin(item: Item, stretch: Stretch, *, by_assistant: bool) -> _Origin | No
     """
     cited = [stretch.messages[n - 1] for n in sorted(set(item.messages)) if 1 <= n <= len(stretch.messages)]
     if not cited:
+        # Small models lose count; what no message says is refused by its words.
         cited = _closest(item.value, stretch)
     by_people = [message for message in cited if message.author_id in stretch.scopes]
     if by_people:

@@ -1,10 +1,11 @@
 """Turns one draft into rows: a new memory, an old one told again, or a replacement.
 
-Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything. A named
-row is replaced only if the speaker may change it, and what was derived from it goes with it. Message time decides, so
-an older message never closes a newer value. Values that differ in a number, a name, a date or a negation are never
-taken for the same. Every row names the messages it was learned from. For people who have opted out, nothing is kept
-from their words unless they ask for it themselves, nor anything about them from others' words, whoever brings it here.
+Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything, and only
+by what is sure: what is unsure stands beside what it may replace. A named row is replaced only if the speaker may
+change it, and what was derived from it goes with it. Message time decides, so an older message never closes a newer
+value. Values that differ in a number, a name, a date or a negation are never taken for the same. Every row names the
+messages it was learned from. For people who have opted out, nothing is kept from their words unless they ask for it
+themselves, nor anything about them from others' words, whoever brings it here.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def keep(
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
-    named = [memory for memory in memories.by_ids(tx, scope, replaces) if _may_replace(scope, memory, draft)]
+    sure = draft.confidence >= memories.SURE
+    named = [one for one in memories.by_ids(tx, scope, replaces if sure else ()) if _may_replace(scope, one, draft)]
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
@@ -148,6 +150,8 @@ def _place(
     new_id: Callable[[], str],
 ) -> int:
     present = [memory for memory in _of_subject(tx, scope, draft) if _one_subject(memory, draft)]
+    single = draft.kind == "fact" and keys.is_single_valued(draft.key) and draft.confidence >= memories.SURE
+    rivals = [memory for memory in present if memory.key == draft.key] if single else []
     replaced = {memory.id for memory in named}
     for memory in present:
         alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
@@ -156,13 +160,13 @@ def _place(
             holds = lineage.merged_into(tx, scope, memory)
             # A message that is read a second time says nothing a second time.
             if not lineage.learned_from(tx, holds.id, source_ids):
-                memories.reinforce(tx, holds.id, at=draft.learned_at)
-            _close(tx, scope, [one for one in named if one.id != holds.id], holds.id, draft=draft)
+                memories.reinforce(tx, holds.id, at=draft.learned_at, confidence=draft.confidence)
+            # What was unsure until now has ended nothing yet.
+            over = [*named, *rivals] if memory.unsure else named
+            _close(tx, scope, [one for one in over if one.id != holds.id], holds.id, draft=draft)
             return holds.id
         if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
             return memory.id  # said before it was replaced, though read after
-    single = draft.kind == "fact" and keys.is_single_valued(draft.key)
-    rivals = [memory for memory in present if memory.key == draft.key] if single else []
     before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
     after = [memory for memory in (*rivals, *named) if memory.valid_from > draft.learned_at]
     if after:

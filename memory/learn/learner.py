@@ -235,10 +235,14 @@ class Learner:
     async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
         """Has a model read one piece, and keeps what it found. Returns the number of findings.
 
+        Patterns have read it before: what people say in plain words is known at once, and whatever becomes of the
+        model. It is shown to the model as known.
+
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners[owner_id]:
+            plain = await self._database.write(partial(self._kept_by_patterns, work=work))
             try:
                 work, stretch, answer = await self._asked(work, agent_id, model)
             except (ModelFailed, TimeoutError) as exc:
@@ -247,8 +251,8 @@ class Learner:
                 log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
                 return await self._database.write(lambda tx: self._by_patterns(tx, extractions.anew(tx, work)))
             if stretch is None or answer is None:
-                await self._database.write(lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
-                return 0
+                await self._database.write(lambda tx: extractions.done(tx, work.id, found=plain, now=self._now()))
+                return plain
             try:
                 found = read_answer(answer.text)
             except Unreadable:
@@ -256,7 +260,7 @@ class Learner:
                 raise
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
-            return await self._database.write(lambda tx: self._keep(tx, work, stretch, found, answer))
+            return plain + await self._database.write(lambda tx: self._keep(tx, work, stretch, found, answer))
 
     async def _asked(
         self, work: Work, agent_id: int, model: BackgroundModel
@@ -393,7 +397,13 @@ class Learner:
         usage.add(tx, answer.spent, agent_id=agent_id, purpose="extract", now=now, session_id=work.session_id)
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Reads one piece without a model and keeps what it says. Returns the number of findings."""
+        """Reads one piece without a model and ends it. Returns the number of findings."""
+        found = self._kept_by_patterns(tx, work)
+        extractions.done(tx, work.id, found=found, now=self._now())
+        return found
+
+    def _kept_by_patterns(self, tx: Transaction, work: Work) -> int:
+        """Keeps what one piece says by patterns. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -407,7 +417,6 @@ class Learner:
                     tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
                 )
                 found += kept is not None
-        extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
 

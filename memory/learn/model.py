@@ -82,7 +82,8 @@ class BackgroundModel:
     """The model that reads for one agent in the background.
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
-    With `patterns_while_down`, patterns read in its place while it gives no answer. One answer may take `seconds`.
+    With `patterns_while_down`, what patterns read counts as all there is while it gives no answer; without, it reads
+    the messages later. One answer may take `seconds`.
     `room` tells how much material it can read at once, which may be less after it has refused a request as too long.
     """
 

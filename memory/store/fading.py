@@ -16,7 +16,7 @@ from memory.scope import Scope
 from memory.store import memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
-from memory.strength import ARCHIVE_BELOW, STYLE_HALF_LIFE, strength, style_half_life
+from memory.strength import ARCHIVE_BELOW, STYLE_HALF_LIFE, UNSURE_HALF_LIFE, strength, style_half_life
 
 _DAY_MS: Final = 86_400_000
 #: The key of a style if nobody has said what it is about.
@@ -32,7 +32,10 @@ def half_life(memory: Memory) -> float | None:
     """Returns the days in which a memory loses half of its strength; None if it does not fade."""
     if memory.pinned or memory.confirmed or memory.kind not in ("fact", "style"):
         return None
-    return style_half_life(1 + memory.reinforced_count) if memory.kind == "style" else keys.CATEGORIES[memory.category]
+    if memory.kind == "style":
+        return style_half_life(1 + memory.reinforced_count)
+    days = keys.CATEGORIES[memory.category]
+    return min(days or UNSURE_HALF_LIFE, UNSURE_HALF_LIFE) if memory.unsure else days
 
 
 def left(memory: Memory, *, now: int) -> float:
@@ -106,7 +109,14 @@ def _fades_in(half_life_days: float) -> int:
 
 #: An SQL expression for the milliseconds in which a row of full strength fades; null if it never does.
 _OLD_AGE: Final = (
-    f"case m.kind when 'style' then {_fades_in(STYLE_HALF_LIFE)} * (1 + m.reinforced_count) else case m.category "
+    f"case when m.kind = 'style' then {_fades_in(STYLE_HALF_LIFE)} * (1 + m.reinforced_count)"
+    f" when m.confidence < {memories.SURE} then case m.category "
+    + " ".join(
+        f"when '{name}' then {_fades_in(days)}"
+        for name, days in keys.CATEGORIES.items()
+        if days is not None and days < UNSURE_HALF_LIFE
+    )
+    + f" else {_fades_in(UNSURE_HALF_LIFE)} end else case m.category "
     + " ".join(f"when '{name}' then {_fades_in(days)}" for name, days in keys.CATEGORIES.items() if days is not None)
     + " end end"
 )

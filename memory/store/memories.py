@@ -25,6 +25,8 @@ Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 #: The uses that count when memories are put in order.
 _MOST_USES: Final = 5
+#: The confidence from which a memory counts as sure. Below it, it is shown as unsure and closes no other.
+SURE: Final = 0.6
 #: The condition for a row that holds now, on memories called m.
 LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_until is null"
 
@@ -69,6 +71,11 @@ class Memory:
     @property
     def live(self) -> bool:
         return self.superseded_by is None and self.archived_at is None and self.valid_until is None
+
+    @property
+    def unsure(self) -> bool:
+        """True if what was said may not mean this, and nobody has confirmed it."""
+        return self.confidence < SURE and not self.confirmed
 
     @property
     def follows(self) -> bool:
@@ -145,12 +152,12 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
     _changed(tx, memory_id)
 
 
-def reinforce(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Counts a memory that was told again: it becomes fresh, and comes back if it had been archived."""
+def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
+    """Counts a memory that was told again: it becomes fresh, as sure as it was told, and leaves the archive."""
     tx.run(
-        "update memories set reinforced_count = reinforced_count + 1,"
+        "update memories set reinforced_count = reinforced_count + 1, confidence = max(confidence, ?),"
         " last_reinforced_at = max(last_reinforced_at, ?), archived_at = null where id = ?",
-        (at, memory_id),
+        (confidence, at, memory_id),
     )
     _changed(tx, memory_id)
 

@@ -160,7 +160,7 @@ async def test_facts_become_one_that_names_them_and_carries_their_weight(
 ) -> None:
     """Dates of the newest, importance of the weightiest, doubt of the least sure, and every source."""
     await tell(world, clock, MUSIC[0], importance=9)
-    await tell(world, clock, *MUSIC[1:3], confidence=0.4)
+    await tell(world, clock, *MUSIC[1:3], confidence=0.65)
     turn = await tell(world, clock, MUSIC[3], MUSIC[0])
     model.merges(ALL_MUSIC, *MUSIC)
     before = [await named(world, turn.context, value) for value in MUSIC]
@@ -168,7 +168,7 @@ async def test_facts_become_one_that_names_them_and_carries_their_weight(
     assert await live(world, turn.context) == [ALL_MUSIC]
     merged = await named(world, turn.context, ALL_MUSIC)
     assert (merged.origin, merged.key, merged.category) == ("derived", "likes", "preference")
-    assert (merged.importance, merged.confidence, merged.reinforced_count) == (9, 0.4, 1)
+    assert (merged.importance, merged.confidence, merged.reinforced_count) == (9, 0.65, 1)
     assert merged.learned_at == merged.valid_from == before[3].learned_at
     assert merged.last_reinforced_at == before[0].last_reinforced_at > merged.learned_at
     shown = await act(world, turn.context, lambda edits: edits.show(merged.short_id))

@@ -138,7 +138,7 @@ async def test_a_row_of_another_person_is_not_replaced_whoever_names_it(memory: 
         shown = put(tx, ada_there.scope, draft(ada_there, "owns a red sailing boat", key="boat"))
         put(tx, bob.scope, draft(bob, "the boat is sold", day=1, key="sale"), replaces=(secret.id,))
         put(tx, bob_there.scope, draft(bob_there, "the boat is sold", day=1, key="sale"), replaces=(shown.id,))
-        put(tx, ada.scope, draft(ada, "the boat is sold", day=1, key="sale"), replaces=(shown.id,))
+        put(tx, ada.scope, draft(ada, "a green house", day=1, key="house"), replaces=(shown.id,))
         return [memories.by_id(tx, ada.scope, secret.id), memories.by_id(tx, ada_there.scope, shown.id)]
 
     rows = await memory.database.write(act)

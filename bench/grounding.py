@@ -1,0 +1,211 @@
+"""Measures what is kept of the claims of a careless model.
+
+    python -m bench.grounding FILE [--json] [--show]     claims: {"message", "before", "items": [{key, value, verdict}]}
+    python -m bench.grounding FILE --fit                 the weights for `memory/learn/grounding.py`, fitted on FILE
+
+Each line of FILE is a message, the assistant's words before it, and what a model claims to have read in it; each claim
+has the verdict of a reader: true, uncertain or unsupported. The claims are answered by a scripted model to the question
+about the message, and read as any model's answer is. Shown are the shares of unsupported claims kept as sure and as
+unsure, of true claims lost and kept as unsure, and of uncertain claims kept as sure; beside them the same for a reader
+that believes every claim, and for patterns alone, which answer for a claim when they find as many of its words under
+any key. `--fit` also gives the shares on messages that the weights were not fitted on (ten parts, five times).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.tokens import count_tokens
+from bench.extraction import SCOPE, SPEAKER, TODAY, matches
+from memory.keys import vocabulary_key
+from memory.learn.answer import read_answer
+from memory.learn.ask import Stretch
+from memory.learn.extract import findings, propose
+from memory.learn.grounding import Claim, Said, features, is_doubtful
+from memory.store.history import Message
+
+#: How many unsupported claims may pass as sure, and how many true ones be refused, on messages not fitted on.
+_SURE_UNSUPPORTED, _REFUSED_TRUE = 0.04, 0.03
+#: The strength of the pull of all weights towards nothing.
+_RIDGE: Final = 6.0
+_PARTS, _TIMES = 10, 5
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One claim about one message, with a reader's verdict. `group` is the number of the message."""
+
+    group: int
+    message: str
+    before: str
+    key: str
+    value: str
+    category: str
+    verdict: str
+
+
+def cases(path: Path) -> list[Case]:
+    """Returns the claims of a file."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    return [
+        Case(
+            group=n, message=line["message"], before=line["before"], key=item["key"], value=item["value"],
+            category=item["category"], verdict=item["verdict"],
+        )
+        for n, line in enumerate(lines)
+        for item in line["items"]
+    ]  # fmt: skip
+
+
+def outcomes(claims: Sequence[Case]) -> list[str]:
+    """Returns for each claim about one message whether it is kept as sure, as unsure, or refused."""
+    first = claims[0]
+    assistant = [_message(1, first.before, by=None)] if first.before else []
+    stretch = Stretch(
+        messages=(_message(2, first.message, by=SPEAKER),),
+        before=tuple(assistant),
+        scope=SCOPE,
+        scopes={SPEAKER: SCOPE},
+        timezones={SPEAKER: "UTC"},
+    )
+    answer = [{"key": one.key, "category": one.category, "value": one.value, "messages": [1]} for one in claims]
+    found = {
+        (one.draft.key, one.draft.value): "sure" if one.is_sure else "unsure"
+        for one in findings(read_answer(json.dumps({"facts": answer})), stretch)
+    }
+    return [_outcome(one, found) for one in claims]
+
+
+def by_patterns(claim: Case) -> str:
+    """Returns "sure" if patterns find what is claimed, else "refused"."""
+    drafts = propose(claim.message, scope=SCOPE, said_at=TODAY, timezone="UTC")
+    held = any(matches(f"{one.key} {one.value}", claim.value) for one in drafts)
+    return "sure" if held else "refused"
+
+
+def shares(claims: Sequence[Case], outcome: Sequence[str]) -> dict[str, float]:
+    """Returns the shares that this module's description names."""
+    total = Counter(one.verdict for one in claims)
+    seen = Counter((one.verdict, how) for one, how in zip(claims, outcome, strict=True))
+
+    def share(verdict: str, how: str) -> float:
+        return round(seen[verdict, how] / max(1, total[verdict]), 3)
+
+    return {
+        "unsupported_kept": share("unsupported", "sure"),
+        "unsupported_unsure": share("unsupported", "unsure"),
+        "true_lost": share("true", "refused"),
+        "true_unsure": share("true", "unsure"),
+        "uncertain_kept": share("uncertain", "sure"),
+    }
+
+
+def fit(claims: Sequence[Case]) -> tuple[dict[str, float], float, float, dict[str, float]]:
+    """Returns the weights, the likelihoods of sure and refused, and the shares on messages not fitted on."""
+    seen = [features(Claim(key=one.key, value=one.value), _said(one)) for one in claims]
+    names = [name for name in seen[0] if name != "misquoted"]  # the claims have no quotes
+    rows = np.array([[one[name] for name in names] + [1.0] for one in seen])
+    true = np.array([one.verdict == "true" for one in claims], float)
+    likely = np.zeros(len(claims))
+    for time in range(_TIMES):
+        parts = np.random.default_rng(time).permutation(claims[-1].group + 1) % _PARTS
+        part = parts[[one.group for one in claims]]
+        for n in range(_PARTS):
+            out = part == n
+            likely[out] += _likely(rows[out], _weights(rows[~out], true[~out])) / _TIMES
+    unsupported = np.array([one.verdict == "unsupported" for one in claims])
+    doubtful = np.array([is_doubtful(one) for one in seen])
+    sure = float(np.quantile(np.where(doubtful, 0, likely)[unsupported], 1 - _SURE_UNSUPPORTED))
+    refused = float(np.quantile(likely[true == 1], _REFUSED_TRUE))
+    outcome = np.where(likely < refused, "refused", np.where((likely >= sure) & ~doubtful, "sure", "unsure"))
+    weights = _weights(rows, true)
+    named = dict(zip([*names, ""], (round(float(one), 2) for one in weights), strict=True))
+    return named, round(sure, 2), round(refused, 2), shares(claims, list(outcome))
+
+
+def _said(claim: Case) -> Said:
+    drafts = propose(claim.message, scope=SCOPE, said_at=TODAY, timezone="UTC")
+    return Said(text=claim.message, before=claim.before, disclosed=tuple((one.key, one.value) for one in drafts))
+
+
+def _weights(rows: Array, true: Array) -> Array:
+    """Returns the weights of a logistic regression, by Newton's method, on features of one scale."""
+    scale = np.append(rows[:, :-1].std(axis=0) + 1e-9, 1.0)
+    scaled, pull = rows / scale, np.diag([_RIDGE] * (rows.shape[1] - 1) + [1e-3])
+    weights = np.zeros(rows.shape[1])
+    for _ in range(30):
+        likely = _likely(scaled, weights)
+        bend = (scaled.T * (likely * (1 - likely))) @ scaled + pull
+        weights += np.linalg.solve(bend, scaled.T @ (true - likely) - pull @ weights)
+    found: Array = weights / scale
+    return found
+
+
+def _likely(rows: Array, weights: Array) -> Array:
+    found: Array = 1 / (1 + np.exp(-rows @ weights))
+    return found
+
+
+def _outcome(claim: Case, found: dict[tuple[str, str], str]) -> str:
+    key = vocabulary_key(claim.key)
+    held = [how for (other, value), how in found.items() if other == key and value.startswith(claim.value[:12])]
+    return held[0] if held else "refused"
+
+
+def _message(n: int, text: str, *, by: int | None) -> Message:
+    return Message(
+        id=n, session_id=1, turn_id=None, role="assistant" if by is None else "user", author_id=by,
+        author_name="" if by is None else "Sam", text=text, tokens=count_tokens(text), learn=True, recall=True,
+        sitting=1, nth=n, said_at=TODAY, platform_ref=None, tool_calls=None, tool_call_id=None,
+    )  # fmt: skip
+
+
+def measure(path: Path, *, show: bool) -> dict[str, dict[str, float]]:
+    """Returns the shares of the reader as it is, of one that believes everything, and of patterns alone."""
+    claims = cases(path)
+    outcome: list[str] = []
+    for group in range(claims[-1].group + 1):
+        outcome += outcomes([one for one in claims if one.group == group])
+    if show:
+        for one, how in zip(claims, outcome, strict=True):
+            print(f"{one.verdict:12}{how:8} {one.key}: {one.value} | {one.before} > {one.message}")
+    return {
+        "grounded": shares(claims, outcome),
+        "believing": shares(claims, ["sure"] * len(claims)),
+        "patterns": shares(claims, [by_patterns(one) for one in claims]),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.grounding", description=__doc__.partition("\n")[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--json", action="store_true", help="print the shares of the reader as it is, as JSON")
+    parser.add_argument("--show", action="store_true", help="print each claim with its outcome")
+    parser.add_argument("--fit", action="store_true", help="print the weights that FILE gives")
+    options = parser.parse_args(arguments)
+    if options.fit:
+        weights, sure, refused, unseen = fit(cases(options.file))
+        print(f"WEIGHTS = {json.dumps(weights, indent=4)}\nSURE_FROM = {sure}\nREFUSED_BELOW = {refused}")
+        print(f"on messages not fitted on: {unseen}")
+        return
+    figures: dict[str, Any] = measure(options.file, show=options.show)
+    if options.json:
+        print(json.dumps(figures["grounded"] | {"believing": figures["believing"], "patterns": figures["patterns"]}))
+        return
+    for name, figure in figures.items():
+        print(f"{name}: " + ", ".join(f"{what.replace('_', ' ')} {share:.3f}" for what, share in figure.items()))
+
+
+if __name__ == "__main__":
+    main()

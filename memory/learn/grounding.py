@@ -1,0 +1,249 @@
+"""Weighs whether a message says what a model claims to have read in it.
+
+Invariants: pure. Nothing is looked up and nothing is changed. A verdict is "sure", "unsure" (kept with little
+confidence, shown as unsure, closes nothing) or "refused". A claim with a doubt that it does not repeat, or with
+another number than the message, is never sure.
+
+How it works: the clause that a claim rests on is found by shared words and by its quote. Some twenty features of
+claim and clause (words shared, a question, a doubt, a denial, an end or another person that the claim does not mention)
+are weighed by a logistic regression. No feature decides alone, so a word that is missing from the lists costs little.
+Likeness of meaning is left out: it moved the measure by .01 and costs a vector for each clause
+(docs/design/benchmarks.md).
+
+`python -m bench.grounding FILE --fit` prints the weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from math import exp
+from typing import Final, Literal, TypeAlias
+
+import yaml
+
+from memory import keys
+from memory.text import sentences
+from memory.text.language import language_of
+from memory.text.likeness import surface
+from memory.text.words import fold, stop_tokens, tokens
+
+Verdict: TypeAlias = Literal["sure", "unsure", "refused"]
+
+#: Characters of a message that are read for one claim, from its beginning, and the most sentences.
+_READ: Final = 4_000
+_MOST_SENTENCES: Final = 100
+#: Shared words beyond which more of them tell nothing.
+_LONG: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A statement that a model says it has read: of the speaker, or with `of_other` of somebody or something else.
+
+    `replaces` is True if the model names a known fact that is over because of it: two signs that it has read well.
+    """
+
+    key: str
+    value: str
+    quote: str = ""
+    of_other: bool = False
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a person wrote, and what the assistant had written before it.
+
+    `disclosed` are the keys and values that patterns read in it.
+    """
+
+    text: str
+    before: str = ""
+    disclosed: tuple[tuple[str, str], ...] = ()
+
+
+def judge(claim: Claim, said: Said) -> Verdict:
+    """Returns whether the message says what is claimed."""
+    found = features(claim, said)
+    if found["misquoted"] and not found["words shared"]:
+        return "refused"
+    likely = likelihood(found, WEIGHTS)
+    if likely < REFUSED_BELOW:
+        return "refused"
+    plain = claim.replaces and found["words shared"] > 0 and not any(found[name] for name in _DOUBTS)
+    return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
+
+
+def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Returns how likely a claim is true, by its features. The weight called "" counts always."""
+    total = sum(weight * found.get(name, 1.0) for name, weight in weights.items())
+    return 1 / (1 + exp(-total))
+
+
+def is_doubtful(found: Mapping[str, float]) -> bool:
+    """Returns whether a claim leaves out the doubt of its sentence, or gives another number than the message."""
+    return bool(found["hedged"] or found["numbers missing"])
+
+
+def features(claim: Claim, said: Said) -> dict[str, float]:
+    """Returns what speaks for a claim and against it."""
+    message, before = said.text[:_READ], said.before[-_READ:]
+    wanted, held, asked = telling(claim.value), telling(message), telling(before)
+    if _opens("affirms", message) and any(sign in before for sign in "?？"):
+        held |= asked  # who says yes says what was asked
+    clause, sentence = _bearing(claim, message)
+    bearing, key = telling(clause), keys.vocabulary_key(claim.key)
+    labels = keys.category_of(key) not in (None, "plan", "relation", "decision")
+    of_other = claim.of_other or _is_of_other(claim.key, message)
+    suggested = wanted & asked - held
+    found: dict[str, bool | float] = {
+        "nothing shared": not wanted & held and not _is_translated(claim.value, message),
+        "words shared": min(len(wanted & held), _LONG),
+        "said of the clause": len((wanted | telling(key)) & bearing) / max(1, len(bearing)),
+        "read by patterns": any(_agree(key, wanted, *pair) for pair in said.disclosed),
+        "labels": labels,
+        "asks": sentence.endswith(("?", "？")) or shows("asks", sentence),
+        "quotes": bool(_QUOTES.search(message)) and not wanted & telling(_QUOTES.sub(" ", message)),
+        "of another kept": of_other and shows("kin", message),
+        "of nobody": of_other and not shows("kin", message),
+        "of self": shows("own", clause) and not of_other,
+        "answers": bool(before),
+        "suggested": len(suggested) / max(1, len(wanted)),
+        "misquoted": bool(claim.quote) and not is_quoted(claim.quote, message),
+        "numbers missing": _other_number(wanted, held | asked),
+        **_manner(claim, message, sentence, clause),
+    }
+    return {name: float(share) for name, share in found.items()}
+
+
+def _other_number(wanted: set[str], held: set[str]) -> bool:
+    """Returns whether a claim has a number that a message with numbers lacks. A number in words (zwölf) is not read."""
+    numbers, counted = ({word for word in words if word.isdigit()} for words in (wanted, held))
+    # "since '74" says 1974.
+    missing = {one for one in numbers if not any(one.endswith(other) for other in counted)}
+    return bool(missing and counted)
+
+
+def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str, bool]:
+    """Returns which doubts, ends and denials the claim repeats, leaves out or adds."""
+    value = f"{claim.key.replace('_', ' ').replace('-', ' ')} {claim.value}"
+    hedged, ended, denied = shows("hedged", sentence), shows("ended", clause), shows("denied", clause)
+    return {
+        "hedged": hedged and not shows("hedged", value),
+        "hedge kept": hedged and shows("hedged", value),
+        "unreal": shows("unreal", sentence) and not shows("unreal", value),
+        "ended": ended and not shows("ended", value),
+        "end kept": ended and shows("ended", value),
+        "denied": denied and not shows("denied", value),
+        "denial kept": denied and shows("denied", value),
+        "denial added": not shows("denied", message) and shows("denied", value),
+    }
+
+
+def is_quoted(quote: str, message: str) -> bool:
+    """Returns whether a message holds a quote, whatever its case, blanks and punctuation."""
+    return "".join(_LETTERS.findall(fold(quote))) in "".join(_LETTERS.findall(fold(message)))
+
+
+def telling(text: str) -> set[str]:
+    """Returns the content words of a text, with numbers in digits."""
+    return (set(tokens(text)) - stop_tokens()) | set(surface(text).numbers)
+
+
+def _is_of_other(key: str, message: str) -> bool:
+    """Returns whether a key names another person than the speaker: "sister_home", "lena_event"."""
+    first, *rest = re.split("[-_ ]", fold(key))
+    return shows("kin", first) or (bool(rest) and first in fold(message).split())
+
+
+def _bearing(claim: Claim, message: str) -> tuple[str, str]:
+    """Returns the clause that a claim rests on, and its sentence: the first that shares most words with it."""
+    wanted = telling(claim.value)
+    best, place = -1, (message, message)
+    for sentence in sentences.parts(message)[:_MOST_SENTENCES]:
+        for clause in _parted(sentence):
+            score = 2 * len(wanted & telling(clause)) + (bool(claim.quote) and is_quoted(clause, claim.quote))
+            if score > best:
+                best, place = score, (clause, sentence)
+    return place
+
+
+def _agree(key: str, wanted: set[str], other_key: str, other_value: str) -> bool:
+    """Returns whether a claim says what patterns read, or part of it, or more."""
+    other = telling(other_value)
+    return key == other_key and bool(wanted & other) and (wanted <= other or other <= wanted)
+
+
+def _parted(sentence: str) -> list[str]:
+    ends = [match.end() for match in _JOINT.finditer(sentence)]
+    return [part for start, end in pairwise([0, *ends, len(sentence)]) if len(part := sentence[start:end].strip()) > 2]
+
+
+def shows(kind: str, text: str) -> bool:
+    """Returns whether a text holds a word of one of the lists of `grounding_words.yaml`."""
+    return _lists()[kind].search(text) is not None
+
+
+def _is_translated(value: str, message: str) -> bool:
+    """Returns whether a value is in another language than the message, as far as both show."""
+    language = language_of(message)
+    return language is not None and (language_of(value) or "en") != language
+
+
+def _opens(kind: str, text: str) -> bool:
+    found = _lists()[kind].search(text)
+    return found is not None and not _LETTERS.search(text[: found.start()])
+
+
+@cache
+def _lists() -> dict[str, re.Pattern[str]]:
+    """Returns the lists of words as expressions, by kind."""
+    data: dict[str, str] = yaml.safe_load((resources.files("memory.learn") / "grounding_words.yaml").read_text("utf-8"))
+    return {kind: _expression(words) for kind, words in data.items()}
+
+
+def _expression(words: str) -> re.Pattern[str]:
+    listed = sorted(filter(None, (word.strip() for word in words.split("|"))), key=len, reverse=True)
+    unspaced = [re.escape(word) for word in listed if _UNSPACED.match(word)]
+    spaced = [re.escape(word).replace(r"\*", r"\w*") for word in listed if not _UNSPACED.match(word)]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(unspaced) or '(?!)'}", re.IGNORECASE)
+
+
+_UNSPACED: Final = re.compile("[\u3040-\u9fff]")
+_LETTERS: Final = re.compile(r"\w")
+_JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
+#: The features any of which keeps a claim from replacing what a model says is over, unless it is sure by all of them.
+_DOUBTS: Final = ("hedged", "numbers missing", "asks", "unreal", "quotes", "suggested", "of nobody", "misquoted")
+_QUOTES: Final = re.compile(r"[\"“„«]([^\"”“»]{2,400})[\"”“»]|「([^」]{2,400})」|『([^』]{2,400})』")
+#: The weights of the features and the shares of likelihood, fitted on 320 claims about 150 messages in six languages.
+WEIGHTS: Final[Mapping[str, float]] = {
+    "nothing shared": -0.55,
+    "words shared": 0.38,
+    "said of the clause": 0.51,
+    "read by patterns": 1.19,
+    "labels": -0.74,
+    "asks": -2.37,
+    "quotes": -1.3,
+    "of another kept": 1.01,
+    "of nobody": -0.65,
+    "of self": 0.34,
+    "answers": 0.39,
+    "suggested": -0.9,
+    "numbers missing": -0.49,
+    "hedged": -1.65,
+    "hedge kept": 2.84,
+    "unreal": -0.85,
+    "ended": -1.22,
+    "end kept": 2.16,
+    "denied": -0.48,
+    "denial kept": 0.46,
+    "denial added": 0.56,
+    "": 0.04,
+}
+SURE_FROM: Final = 0.74
+REFUSED_BELOW: Final = 0.14

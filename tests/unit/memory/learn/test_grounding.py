@@ -1,0 +1,84 @@
+"""Whether a message says what a model claims to have read in it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.learn.grounding import Claim, Said, features, is_quoted, judge
+
+
+def verdict(key: str, value: str, text: str, *, before: str = "", quote: str = "") -> str:
+    return judge(Claim(key=key, value=value, quote=quote), Said(text=text, before=before))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("sister", "Anna lives in Rome", "my sister Anna lives in Rome"),
+        ("appointment", "dentist on Friday at 10", "I have a dentist appointment on Friday at 10"),
+        ("pickup", "6:40 at gate B", "quickly: pickup is at 6:40 at gate B."),
+        ("event", "stopped violin lessons in March", "I stopped my violin lessons in March."),
+    ],
+)
+def test_what_a_message_says_is_sure(key: str, value: str, text: str) -> None:
+    """In the words it was said with."""
+    assert verdict(key, value, text) == "sure"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("occupation", "astronaut", "nice weather today"),
+        ("plan", "moves to the city of Graz in autumn", "maybe I will move to Graz in autumn, we'll see"),
+        ("car", "a 1978 Saab in the garage", "I have a 1987 Saab in the garage"),
+        ("home", "Osaka", "what time is it in Osaka right now?"),
+        ("likes", "hiking", "I never said that, please don't."),
+    ],
+)
+def test_what_a_message_may_not_mean_is_never_sure(key: str, value: str, text: str) -> None:
+    """Invented, hedged, asked, or with another number."""
+    assert verdict(key, value, text) != "sure"
+
+
+def test_a_question_about_a_thing_is_no_fact_about_who_asks() -> None:
+    """Most invented health facts come from questions."""
+    assert verdict("condition", "diabetes", "can people with gout eat lychees?") == "refused"
+
+
+def test_a_quote_that_nobody_wrote_and_no_word_of_it_is_refused() -> None:
+    """The model has made up its source."""
+    text = "the trains were late again"
+    assert verdict("work", "conductor", text, quote="I work as a conductor") == "refused"
+    assert verdict("work", "conductor", text, quote="the trains were late") != "refused"
+    assert is_quoted("Trains were LATE", text) and not is_quoted("early", text)
+
+
+def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
+    """The words of an answer stand in the question."""
+    asked = "Does your mother still live in Toledo?"
+    yes, no = (features(Claim(key="mother", value="lives in Toledo"), Said(text=said, before=asked)) for said in
+               ("yes, in the same house", "no, she moved"))  # fmt: skip
+    assert yes["suggested"] == 0 and yes["words shared"] > 0
+    assert no["suggested"] > 0
+
+
+def test_what_patterns_read_alike_counts() -> None:
+    """Two readers who agree are seldom both wrong."""
+    claim, text = Claim(key="occupation", value="nurse"), "I work as a nurse at the children's hospital in Leeds"
+    assert judge(claim, Said(text=text)) == "unsure"
+    assert judge(claim, Said(text=text, disclosed=(("occupation", "nurse"),))) == "sure"
+
+
+def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
+    """A model that finds the row which is over has read the message."""
+    sold = Claim(key="car", value="drives a Volvo V60", replaces=True)
+    assert judge(sold, Said(text="I sold the Panda and got myself a Volvo V60.")) == "sure"
+    assert judge(sold, Said(text="Maybe I'll get myself a Volvo V60.")) != "sure"
+
+
+@given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
+def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -> None:
+    """Whatever a model writes, in whatever script."""
+    assert verdict(key, value, text, before=before, quote=value) in ("sure", "unsure", "refused")
