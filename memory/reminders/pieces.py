@@ -178,7 +178,7 @@ class Reader:
         return Clock(total % 1440 if total != 1440 else total, bare=not sure)
 
     def _half(self, text: str | None) -> str | None:
-        return self._table.value("ampm", text) if text else None  # type: ignore[no-any-return]
+        return self._table.value("ampm", text) if text else None
 
     def _read_fixed(self, key: str, match: re.Match[str]) -> Clock:
         hour, minute = key.split(":")
@@ -332,7 +332,7 @@ class Reader:
 
     def _nth(self, match: re.Match[str]) -> int:
         text = match["nth"]
-        return int(text) if text.isdecimal() else self._table.value("nth", text)  # type: ignore[no-any-return]
+        return int(text) if text.isdecimal() else self._table.value("nth", text)
 
     def _read_every_date(self, key: str, match: re.Match[str]) -> Every:
         return yearly(self._date(match["date"]))

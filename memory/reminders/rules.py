@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from itertools import islice, pairwise, takewhile
 from typing import Final
 
@@ -162,16 +163,18 @@ def _try_out(rule: str) -> None:
 def _cron_times(rule: str, start: datetime) -> rruleset:
     """Returns the times of a cron line. Where it names days of the month and of the week, either is enough."""
     minutes, hours, days, months, weekdays = _cron_fields(rule)
-    clock = {"byminute": sorted(minutes), "byhour": sorted(hours), "bysecond": 0, "bymonth": sorted(months)}
+    daily = partial(
+        rrule, DAILY, dtstart=start, byminute=sorted(minutes), byhour=sorted(hours), bysecond=0, bymonth=sorted(months)
+    )
     day_field, weekday_field = rule.removeprefix(CRON).split()[2::2]
     of_week = sorted({(day - 1) % 7 for day in weekdays})
     either = not day_field.startswith("*") and not weekday_field.startswith("*")
     found = rruleset()
     if either:
-        found.rrule(rrule(DAILY, dtstart=start, bymonthday=sorted(days), **clock))
-        found.rrule(rrule(DAILY, dtstart=start, byweekday=of_week, **clock))
+        found.rrule(daily(bymonthday=sorted(days)))
+        found.rrule(daily(byweekday=of_week))
     else:
-        found.rrule(rrule(DAILY, dtstart=start, bymonthday=sorted(days), byweekday=of_week, **clock))
+        found.rrule(daily(bymonthday=sorted(days), byweekday=of_week))
     return found
 
 

@@ -92,7 +92,7 @@ class _Pieces:
             raise Doubt("vague")
         if self._repeats:
             return self._repeated(self._repeats)
-        if self._all(Until) or self._all(For):
+        if any(isinstance(value, Until | For) for value in self._values):
             raise Doubt("vague")
         if len(self._clocks) > 1:
             raise Doubt("vague")

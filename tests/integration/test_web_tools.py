@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import product
 from pathlib import Path
@@ -48,7 +48,7 @@ class World:
     def __init__(self, desk: Desk, there: Site, net: Net, results: Results) -> None:
         self.desk, self.there, self.net, self.results = desk, there, net, results
 
-    async def ask(self, said: str, *wanted: tuple[str, dict[str, object]], person: str = "ada") -> list[str]:
+    async def ask(self, said: str, *wanted: tuple[str, Mapping[str, object]], person: str = "ada") -> list[str]:
         """Has a person say something and the model call tools, one a step. Returns what the tools told."""
         self.desk.model.answers = [*(calls((name, json.dumps(arguments))) for name, arguments in wanted), "All right."]
         await self.desk.say(said, person=person)
