@@ -66,6 +66,8 @@ class Remembered:
     fact has its `key` and `value`; `relation` is true for keys that name a relative or friend, and `about` names the
     person it is about if that is not the asker. A fact that is `superseded` held until the day `until`. `by` names the
     author of a message if that is not the asker. `cues` are words by which people ask for a fact of this key.
+    `nearness` tells how near in meaning it is to the message: above 0 nearer than ordinary sentences are, 0 where that
+    is not known.
     """
 
     said: str
@@ -80,6 +82,7 @@ class Remembered:
     about: str = ""
     by: str = ""
     cues: str = ""
+    nearness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

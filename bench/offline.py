@@ -5,7 +5,8 @@
 Each line of a FILE is one dialogue in JSON: `says` (messages typed before), `new_session` (whether /new comes between),
 `ask` (the last message), `kind` and `expect`. Each dialogue is played through the whole pipeline over a store of its
 own. A reply to an "answerable" question is right if it holds one of `expect.any` and none of `expect.none`; a reply to
-an "unanswerable" one or to "social" talk is wrong if it holds one of `expect.none`. A "request" (forget, correct, end)
+an "unanswerable" one or to "social" talk is wrong if it holds one of `expect.none`; one that tells with doubt what
+comes nearest is not, but is counted (`unanswerable_unsure`). A "request" (forget, correct, end)
 is acted on if afterwards no current memory of the person holds one of `expect.gone`, or one of `expect.never_stored`
 that was not there before, and one holds each of `expect.now`. Where memory never held what was to go, because nothing
 was learned from it, a request to forget must have offered the messages that hold it.
@@ -27,14 +28,18 @@ from typing import Any
 
 import structlog
 
+from agents.offline.speech import LANGUAGES, speech
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config.loading import Config, load
 from gateway.pipeline.router import Router
 from memory.service import Service, Where, Who
+from memory.text.sentences import parts
+from memory.text.simplified import simplified
 
 _START = 1_790_000_000_000  # September 2026
 _MINUTE = 60_000
+_UNSURE = [speech(code, simplified, parts).texts["near"].split("{")[0] for code in LANGUAGES]
 
 
 class _Screen(Channel):
@@ -136,6 +141,8 @@ async def play(dialogue: dict[str, Any], *, vectors: bool = False) -> Played:
             await person.say(text)
         if dialogue["new_session"]:
             await person.say("/new")
+        if vectors:
+            await person.memory.indexed()
         before = await person.held()
         replies = await person.say(dialogue["ask"])
         if dialogue["kind"] == "request" and replies and await person.is_asked():
@@ -146,6 +153,8 @@ async def play(dialogue: dict[str, Any], *, vectors: bool = False) -> Played:
 def judged(dialogue: dict[str, Any], played: Played) -> bool:
     """Returns whether the bot did right, as this module says."""
     expect, reply = dialogue["expect"], "\n".join(played.replies).casefold()
+    if dialogue["kind"] == "unanswerable" and is_unsure(played):
+        return True
     if dialogue["kind"] != "request":
         wrong = _holds(reply, expect.get("none", []))
         return not wrong and (not expect.get("any") or _holds(reply, expect["any"]))
@@ -157,6 +166,11 @@ def judged(dialogue: dict[str, Any], played: Played) -> bool:
         return False
     nothing_held = not _holds(before, expect.get("gone", []))
     return not (expect["act"] == "forget" and nothing_held and len(played.replies) < 2)
+
+
+def is_unsure(played: Played) -> bool:
+    """Returns whether the reply tells with doubt what comes nearest."""
+    return any(near in reply for reply in played.replies for near in _UNSURE)
 
 
 def _holds(text: str, values: Sequence[str]) -> bool:
@@ -173,13 +187,14 @@ def dialogues(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 async def measure(files: Sequence[Path], *, show: str, vectors: bool) -> dict[str, dict[str, float]]:
     """Returns, by file and kind, the share of dialogues done right and their number; shows the others on the way."""
-    right, total = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    right, total, unsure = Counter[tuple[str, str]](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for dialogue in dialogues(files):
         key = (dialogue["file"], dialogue["kind"])
         played = await play(dialogue, vectors=vectors)
         good = judged(dialogue, played)
         total[key] += 1
         right[key] += good
+        unsure[key] += is_unsure(played)
         if show in (dialogue["kind"], "all", dialogue["id"]) and (not good or show == dialogue["id"]):
             print(f"--- {dialogue['id']} {json.dumps(dialogue['expect'], ensure_ascii=False)}")
             print("\n".join(f"    {text}" for text in dialogue["says"]), "/new" if dialogue["new_session"] else "")
@@ -189,6 +204,7 @@ async def measure(files: Sequence[Path], *, show: str, vectors: bool) -> dict[st
     found: dict[str, dict[str, float]] = {}
     for (file, kind), count in sorted(total.items()):
         found.setdefault(file, {})[kind] = round(right[file, kind] / count, 3)
+        found[file][f"{kind}_unsure"] = round(unsure[file, kind] / count, 3)
         found[file][f"{kind}_count"] = count
     return found
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import Told, answer, sentence
+from agents.offline.answer import NOTHING, Told, answer, nearest, sentence
 from agents.offline.question import AskedQuestion, Tokens, asked, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
@@ -76,7 +76,10 @@ def _answered(
     found = answer(question, request.remembered, spoken, tokens)
     if not found.text and noted and question.asks is None and not question.about:
         return [], ()
-    return [found.text] if found.text else _unknown(question, request, texts), found.grounds
+    if found.text:
+        return [found.text], found.grounds
+    near = nearest(question, request.remembered, spoken, tokens) if not question.about else NOTHING
+    return [near.text] if near.text else _unknown(question, request, texts), near.grounds
 
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:

@@ -211,7 +211,7 @@ class TurnRequest:
             messages=(),
             said="\n".join(own_words(message.text) for message in turn.said),
             remembered=tuple(
-                _remembered(item.memory, turn, texts, self.now)
+                _remembered(item, item.memory, turn, texts, self.now)
                 if item.memory is not None
                 else _quoted(item, turn, texts, self.now)
                 for item in _told(self.view.recall)
@@ -509,7 +509,7 @@ def _is_told(item: Recalled) -> bool:
     return item.passage is not None and item.passage.message.role == "user"
 
 
-def _remembered(memory: Memory, turn: Turn, texts: Texts, now: int) -> Remembered:
+def _remembered(item: Recalled, memory: Memory, turn: Turn, texts: Texts, now: int) -> Remembered:
     selves = (turn.context.speaker.id, *turn.context.scope.selves)
     own = memory.subject_id in selves or (memory.subject_id is None and not memory.subject)
     return Remembered(
@@ -523,6 +523,7 @@ def _remembered(memory: Memory, turn: Turn, texts: Texts, now: int) -> Remembere
         relation=memory.category == "relation",
         about="" if own else memory.subject_name or memory.subject,
         cues=cues(memory.key),
+        nearness=item.parts.get("nearness", 0.0),
     )
 
 
@@ -537,6 +538,7 @@ def _quoted(item: Recalled, turn: Turn, texts: Texts, now: int) -> Remembered:
         superseded=item.passage.outdated,
         verbatim=True,
         by="" if own else message.author_name,
+        nearness=item.parts.get("nearness", 0.0),
     )
 
 

@@ -85,10 +85,14 @@ class Embedders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedQuestion:
-    """An embedded question. `tokens` is None if there is no token embedder that suits the question."""
+    """An embedded question. `tokens` is None if there is no token embedder that suits the question.
+
+    `usual` is its highest cosine with one of the `ORDINARY` lines: nearer than that is nearer than by chance.
+    """
 
     vector: NDArray[np.float32]
     tokens: Tokens | None
+    usual: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +133,7 @@ class Embedding:
         self._embedder: Embedder | None = None
         self._tokens: TokenEmbedder | None = None
         self._vectors: Vectors | None = None
+        self._ordinary = np.zeros((1, 1), dtype=np.float32)
         self._trouble = ""
         self._awake = asyncio.Event()
         self._opened = asyncio.Event()
@@ -169,7 +174,7 @@ class Embedding:
 
         The caller limits the time.
         """
-        if self._embedder is None or not text.strip():
+        if self._embedder is None or self._vectors is None or not text.strip():
             return None
         suited = self._tokens if self._tokens is not None and self._tokens.suits(text) else None
         try:
@@ -186,7 +191,10 @@ class Embedding:
             self._trouble = str(exc)
             return None
         self._trouble = ""
-        return EmbeddedQuestion(vector=vectors_made[0], tokens=tokens_made[0] if tokens_made else None)
+        vector = vectors_made[0]
+        return EmbeddedQuestion(
+            vector=vector, tokens=tokens_made[0] if tokens_made else None, usual=float((self._ordinary @ vector).max())
+        )
 
     async def progress(self) -> EmbeddingProgress:
         def act(reader: Reader) -> tuple[int, int, int]:
@@ -266,7 +274,7 @@ class Embedding:
             raise EmbedderUnavailable(self._database.without_vectors)
         self._embedder = self._embedder or await self._embedders.vectors()
         self._tokens = self._tokens or await self._opened_tokens()
-        ordinary = await self._embedder.embed(ORDINARY, query=False)
+        self._ordinary = ordinary = await self._embedder.embed(ORDINARY, query=False)
         made = Vectors(
             model=self._embedder.name,
             centre=ordinary.mean(axis=0),

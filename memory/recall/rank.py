@@ -79,8 +79,8 @@ class Candidate:
     `about` is the identity that said a message or that a memory is about; `at` is when it was said. `speaks` says
     whether that identity is the one the question names. `named` says whether a memory is linked with whom or what the
     question names. `dated` says how well its time fits the time that the question names, 0 to 2. `cosine` is None if
-    the document has no vector. `late` holds the best match for each token of the question; None if the document has no
-    token vectors.
+    the document has no vector; `nearness` is by how much it exceeds the question's likeness to ordinary lines. `late`
+    holds the best match for each token of the question; None if the document has no token vectors.
     """
 
     doc: int
@@ -93,6 +93,7 @@ class Candidate:
     named: bool = False
     dated: float = 0.0
     cosine: float | None = None
+    nearness: float = 0.0
     late: NDArray[np.float32] | None = None
 
 

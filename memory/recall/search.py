@@ -382,6 +382,8 @@ def _ranked(
     for part, cosines in zip(query.parts, near, strict=True):
         for candidate in candidates:
             candidate.cosine, candidate.late = cosines.get(candidate.doc), None
+            if part.meaning is not None and candidate.cosine is not None:
+                candidate.nearness = max(candidate.nearness, candidate.cosine - part.meaning.usual)
         known = statistics
         if vectors is not None and part.meaning is not None and part.meaning.tokens is not None:
             known = _look_closely(reader, scope, part, vectors, part.meaning.tokens, candidates, statistics)
@@ -558,7 +560,8 @@ class _Bent:
 
     @property
     def parts(self) -> dict[str, float]:
-        return self.ranked.parts | {name: round(factor, 3) for name, factor in self.factors.items()}
+        near = {"nearness": self.ranked.candidate.nearness} if self.ranked.candidate.nearness else {}
+        return self.ranked.parts | {name: round(part, 3) for name, part in (self.factors | near).items()}
 
 
 def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.llm import Remembered
-from agents.offline.answer import answer
+from agents.offline.answer import answer, nearest
 from agents.offline.question import asked
 from agents.offline.speech import speech
 from memory.text.sentences import parts
@@ -104,6 +104,33 @@ def test_a_sister_is_no_brother() -> None:
 def test_a_name_that_looks_like_an_empty_word_is_asked_for() -> None:
     assert "Porto" in answered("where does ines live?", said("Ines lives in Porto"))
     assert answered("where does Ines live?", said("Otto lives near Porto")) == ""
+
+
+def near(text: str, *remembered: Remembered) -> str:
+    question = asked(text, ENGLISH, tokens)
+    assert question is not None
+    return nearest(question, remembered, ENGLISH, tokens).text
+
+
+def test_what_comes_nearest_to_a_question_is_told_with_doubt() -> None:
+    spare = said("The spare key is with Lotte")
+    assert near("where is my spare wheel?", spare) == (
+        "I'm not sure this answers it. You said today: “The spare key is with Lotte”"
+    )
+    alike = replace(said("We rent from Mr Abara"), nearness=0.05)
+    assert "Mr Abara" in near("what's my landlord called?", alike)
+
+
+def test_what_has_little_to_do_with_a_question_is_not_told() -> None:
+    assert near("what's my dentist called?", replace(said("We rent from Mr Abara"), nearness=0.01)) == ""
+    assert near("what's the capital of Norway?", replace(said("I was born in Oslo"), nearness=0.2)) == ""
+    assert near("where does my sister Ines live?", replace(said("Otto lives near Porto"), nearness=0.2)) == ""
+    long = said("and then " * 60 + "we looked for the spare key")
+    assert near("where is my spare wheel?", long) == ""
+
+
+def test_a_fact_of_another_kind_is_not_near() -> None:
+    assert near("do I like coffee?", replace(TEA, nearness=0.2)) == ""
 
 
 def test_a_question_about_earlier_times_needs_an_answer_about_them() -> None:

@@ -66,7 +66,7 @@ async def test_what_was_said_is_quoted_as_it_was_written() -> None:
     ],
 )
 async def test_what_is_near_but_different_is_no_answer(asked: str, told: str) -> None:
-    assert (await answer(asked, said(told))).startswith("这个我不知道")
+    assert (await answer(asked, said(told))).startswith(("这个我不知道", "不确定"))
 
 
 async def test_the_message_that_changes_what_was_said_answers() -> None:
