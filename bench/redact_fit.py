@@ -117,7 +117,8 @@ def judged(texts: list[Text], table: dict[str, Any]) -> list[tuple[float, float,
             clear = all(any(a < end and start < b for a, b in hits) for start, end in text.secrets)
             counts[text.holds][0] += clear if text.holds else bool(hits) or BARRIER in text.plain
             counts[text.holds][1] += 1
-        found.append((float(least), *(got / max(1, of) for got, of in (counts[True], counts[False]))))
+        caught, vain = (got / max(1, of) for got, of in (counts[True], counts[False]))
+        found.append((float(least), caught, vain))
     return found
 
 
@@ -146,7 +147,7 @@ def _filled(match: re.Match[str], chance: random.Random, given: dict[str, Any], 
         return "".join(chance.choices(letters, k=count))
 
     def word() -> str:
-        return chance.choice(given["words"].split())
+        return chance.choice(str(given["words"]).split())
 
     def number() -> str:
         return some(string.digits, chance.choice((4, 4, 4, 5, 6, 6)))

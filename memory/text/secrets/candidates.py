@@ -51,7 +51,8 @@ _GROUPS: Final = re.compile(
 _SEAM: Final = re.compile(r"[_.\-:/\[=(\"']|(?<=[a-z])(?=[A-Z])")
 _SHAPES: Final = {"known": KNOWN} | {name: re.compile(source) for name, source in data("looks.yaml").items()}
 _TIES: Final = (":", "=", "→>➜➡⇒👉↦", "-—", "/|", "(", "\"'`“«「", ",", ".!?;")
-_ANNOUNCE: Final = ("password", "pin", "code", "key", "open")
+#: Kinds of words that announce a secret.
+ANNOUNCE: Final = ("password", "pin", "code", "key", "open")
 
 Description = dict[str, float]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
+from math import inf
 from typing import Any, Final, TypeAlias
 
-from memory.text.secrets.candidates import Description, candidates, description, pieces
+from memory.text.secrets.candidates import ANNOUNCE, Description, candidates, description, pieces
 from memory.text.secrets.folding import BARRIER
 
 _Tree: TypeAlias = list[Any]
@@ -34,6 +35,12 @@ def likely(text: str) -> list[tuple[int, int, str]]:
 
 def worth(described: Description, learned: dict[str, Any]) -> float:
     """Returns how much speaks for a secret; above 0 more than against it."""
+    # Several words are a passphrase only behind a word for one: "Answer to: I like tea" is talk.
+    if described.get("cut_clause") and not (described["announced_before"] or described.get("before_questions")):
+        return -inf
+    # An answer is a secret where it answers a question that proves who one is.
+    if described.get("around_answer") and not any(described.get(f"around_{one}") for one in ("questions", *ANNOUNCE)):
+        return -inf
     values = [described.get(name, 0) for name in learned["names"]]
     total: float = learned["base"]
     for tree in learned["trees"]:

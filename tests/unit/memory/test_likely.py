@@ -38,6 +38,7 @@ def test_a_secret_that_no_rule_finds_is_masked(text: str, secret: str) -> None:
         "the door code changed, ask the landlord",
         "room 314 on floor 3, ask at the desk",
         "our cat is called Copper and the dog Lantern",
+        "Answer to: I like rum",
         "the build 4471 failed with exit code 137",
     ],
 )
