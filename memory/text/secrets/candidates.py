@@ -24,7 +24,8 @@ _CANDIDATES: Final = 300
 #: How many pieces on either side a word may tell of a secret, tie to it, and make up its surroundings.
 _TELLS, _NEAR, _AROUND = 12, 9, 24
 
-_CJK: Final = "\u2e80-\u9fff\uac00-\ud7a3"
+#: Without the signs that part words, of which a text may have any number.
+_CJK: Final = "\u2e80-\u3000\u3003-\u300b\u3012-\u9fff\uac00-\ud7a3"
 _APART: Final = "→➜➡⇒👉↦。、「」『』“”«»：，！？；（）【】"
 _PIECE: Final = re.compile(rf"{BARRIER}|[{_CJK}]+|=>|->|[→➜➡⇒👉↦]|[^\s{BARRIER}{_CJK}{_APART}]+")
 _OPENING, _CLOSING = "\"'`([{<“«*_~ ", "\"'`)]}>”».,:;?… "

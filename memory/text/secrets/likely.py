@@ -36,10 +36,10 @@ def likely(text: str) -> list[tuple[int, int, str]]:
 def worth(described: Description, learned: dict[str, Any]) -> float:
     """Returns how much speaks for a secret; above 0 more than against it."""
     # Several words are a passphrase only behind a word for one: "Answer to: I like tea" is talk.
-    if described.get("cut_clause") and not (described["announced_before"] or described.get("before_questions")):
+    if described.get("cut_clause") and not described["announced_before"]:
         return -inf
-    # An answer is a secret where it answers a question that proves who one is.
-    if described.get("around_answer") and not any(described.get(f"around_{one}") for one in ("questions", *ANNOUNCE)):
+    # Which answers are secrets is told by rules.
+    if described.get("around_answer") and not any(described.get(f"around_{one}") for one in ANNOUNCE):
         return -inf
     values = [described.get(name, 0) for name in learned["names"]]
     total: float = learned["base"]

@@ -14,12 +14,10 @@ from memory.text.secrets.redact import by_rules, redact
 
 #: The text, and the secret in it.
 UNRULED = [
-    ("netflix: maria@mail.example / Copper_Lantern8", "Copper_Lantern8"),
-    ("the cabin is *4471, then push hard", "4471"),
-    ("tablet unlock 290417", "290417"),
+    ("the cabin door is *4471, then push hard", "4471"),
     ("router admin is Velvet!Otter3", "Velvet!Otter3"),
-    ("der safe geht mit 5527 auf", "5527"),
     ("they reset my mail to Harbour-Lamp22", "Harbour-Lamp22"),
+    ("old one Amber_Fox3, new one Amber_Fox4", "Amber_Fox4"),
 ]
 
 
