@@ -5,10 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := bench/.peers
+REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers crash faults fuzz leaks attack requirements docs pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack requirements docs pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -88,19 +89,33 @@ $(PEERS)/.ready: bench/peers-requirements.txt pyproject.toml | $(BIN)/python
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/peers-requirements.txt
 	@touch $@
 
-# Kills the bot many times over; the ordinary tests do it a few times. One of three: make crash PLATFORM=telegram or
-# PLATFORM=discord (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal, which has the work of
-# the night with it; KILLS= sets how often.
+# Conversations with a real small model on this machine, in an environment apart. Without a prebuilt wheel for it,
+# llama.cpp is compiled first, which takes some ten minutes: make real-model ARGS="--turns 5 --contexts 2048"
+real-model: $(REAL)/.ready
+	$(REAL)/bin/python -m bench.real_model $(ARGS)
+
+$(REAL)/.ready: bench/real-requirements.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up $(REAL) (once; may compile llama.cpp) ..." >&2
+	@$(BIN)/python -m venv $(REAL)
+	@$(REAL)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/real-requirements.txt
+	@touch $@
+
+# Kills the bot many times over; the ordinary tests do it a few times. One of four: make crash PLATFORM=telegram,
+# PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal,
+# which has the work of the night with it; KILLS= sets how often.
 crash: venv
-ifeq ($(filter telegram discord,$(PLATFORM)),)
+ifeq ($(filter telegram discord reminders,$(PLATFORM)),)
 	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py \
 	  tests/crash/test_night_crash.py >&2
 endif
-ifeq ($(filter terminal discord,$(PLATFORM)),)
+ifeq ($(filter terminal discord reminders,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
 endif
-ifeq ($(filter terminal telegram,$(PLATFORM)),)
+ifeq ($(filter terminal telegram reminders,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.discord_world --kills $${KILLS:-200}
+endif
+ifeq ($(filter terminal telegram discord,$(PLATFORM)),)
+	@$(BIN)/python -m tests.crash.reminders_world --kills $${KILLS:-200}
 endif
 
 # Every operation of the store, the channel and the model fails once, in turn; and people, kills and clocks at random.
@@ -128,4 +143,4 @@ requirements: $(BIN)/python
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(REAL) .mypy_cache .pytest_cache .ruff_cache .hypothesis

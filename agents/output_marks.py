@@ -56,7 +56,8 @@ OWN_ROLES = frozenset(("assistant", "model", "bot", "ai", "gpt", "chatbot_token"
 #: Other marks that mean nothing to a person.
 EMPTY_MARK = re.compile(
     r"<\|/?[a-z0-9_/ ]{1,40}\|>|<(?:bos|pad|unk|eos|mask)>|\[/inst\]|\[(?:bos|eos|sep|cls)\]|<<?/?sys>?>|<\|message\|>"
-    r"|<unused\d+>|</?(?:tool_calls?|function_calls?|function|invoke|tool_response|answer|final_answer)>|<channel\|>"
+    r"|<unused\d+>|\[day \d{4}-\d\d-\d\d(?:, [a-z]+)?\]"
+    r"|</?(?:tool_calls?|function_calls?|function|invoke|tool_response|answer|final_answer)>|<channel\|>"
 )
 #: The fences of our own prompts and close copies of them: an id has a digit, or the words after it are ours.
 FENCE = re.compile(

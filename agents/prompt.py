@@ -52,7 +52,8 @@ class Voice:
 class Tail:
     """The facts of this turn only. `fence` is random, `now` is in the person's timezone with its offset.
 
-    `newer` begins with the newest, `recalled` with the best. `steering` are wishes for this answer only.
+    `overheard` are lines that people said to others, the latest last. `newer` begins with the newest, `recalled` with
+    the best. `steering` are wishes for this answer only.
     """
 
     now: str
@@ -61,6 +62,7 @@ class Tail:
     model: str
     fence: str
     active_task: str | None = None
+    overheard: tuple[str, ...] = ()
     newer: tuple[MemoryLine, ...] = ()
     recalled: tuple[MemoryLine, ...] = ()
     notes: tuple[str, ...] = ()
@@ -111,13 +113,18 @@ def build(prompt: Prompt) -> tuple[ChatMessage, ...]:
     )
 
 
+def summary_room(shares: Allotment) -> int:
+    """Returns the tokens that a summary may take of a snapshot's share."""
+    return max(0, (shares.snapshot - _FENCE) // 2)
+
+
 def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
     """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
 
     Of memory the first lines stay, of history the last messages. A newest message that is too long loses its middle.
     """
     memory = shares.snapshot - _FENCE
-    summary = shortened(prompt.summary or "", memory // 2, count)
+    summary = shortened(prompt.summary or "", summary_room(shares), count)
     lines = _within((*prompt.profile, *prompt.known), memory - count(summary), count)
     fitting = replace(
         prompt,
@@ -126,6 +133,7 @@ def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Pro
         summary=summary or None,
         tail=replace(
             prompt.tail,
+            overheard=_last(prompt.tail.overheard, shares.window // 10, count),
             newer=_within(prompt.tail.newer, shares.newer, count),
             recalled=_within(prompt.tail.recalled, shares.recall, count),
         ),
@@ -167,6 +175,14 @@ def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[Mem
             kept.append(line)
             left -= cost
     return tuple(kept)
+
+
+def _last(lines: Sequence[str], tokens: int, count: Count) -> tuple[str, ...]:
+    """Returns the last lines that fit."""
+    start, left = len(lines), tokens
+    while start and (left := left - count(lines[start - 1]) - PER_MESSAGE) >= 0:
+        start -= 1
+    return tuple(lines[start:])
 
 
 def _dated(history: Iterable[Uttered]) -> list[ChatMessage]:
@@ -227,6 +243,10 @@ def _tail(tail: Tail) -> str:
         lines.append(f"active task: {one_line(tail.active_task)}")
     lines += [f"note: {note}" for note in tail.notes]
     lines += [f"for this answer only, and not to be mentioned: {one_line(wish)}" for wish in tail.steering]
+    if tail.overheard:
+        lines.append(
+            "said here before, to others and not to you, the latest last:\n" + _list(map(one_line, tail.overheard))
+        )
     if tail.newer:
         lines.append("learned since, the newest first:\n" + _memories(tail.newer))
     if tail.recalled:
@@ -247,5 +267,5 @@ def _memories(lines: Sequence[MemoryLine]) -> str:
     )
 
 
-def _list(items: Sequence[str]) -> str:
+def _list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)

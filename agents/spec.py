@@ -42,6 +42,7 @@ ToolName: TypeAlias = Literal[
     "forget_fact",
     "memory_stats",
     "get_entity_info",
+    "reminders",
 ]
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
@@ -308,11 +309,41 @@ class ModelSpec(Section):
         return max_tokens
 
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OFF = "off"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+ClockTime = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, pattern=rf"^{_CLOCK}$"),
+    Field(description="a time of day from 00:00 to 23:59", examples=["04:00"]),
+]
+
+
 class WindowSpec(Section):
     """The size of the window sent to the model. Summary and recall cover older messages."""
 
     tokens: Whole | None = whole(None, "tokens", 500, 10_000_000)
     messages: Whole = whole(100, "messages", 1, 10_000)
+
+
+class CompactionSpec(Section):
+    """When the older part of a conversation is summed up: at this share of the window, to its last `keep` messages."""
+
+    enabled: bool = True
+    at: Number = Field(default=0.75, ge=0.5, le=0.95, description="a number from 0.5 to 0.95")
+    keep: Whole = whole(10, "messages", 1, 1_000)
+
+
+class SessionSpec(Section):
+    """When a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
+
+    The hour is in the person's timezone.
+    """
+
+    idle_hours: Number | None = Field(
+        default=None, gt=0, le=8760, description="a number of hours greater than 0, at most 8760"
+    )
+    at: ClockTime | None = None
 
 
 class MemorySpec(Section):
@@ -345,9 +376,33 @@ class BackgroundSpec(Section):
     tokens_per_day: Whole | None = whole(500_000, "tokens", 1_000, 1_000_000_000)
 
 
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-OFF = "off"
-_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+class PortionOfDay(Section):
+    """What answers may take in a day: tokens read and written, and money by the models' prices. Null is no limit."""
+
+    tokens: Whole | None = whole(None, "tokens", 1, 1_000_000_000)
+    cost: Number | None = Field(
+        default=None, gt=0, le=1_000_000, description="an amount greater than 0, in the currency of the prices"
+    )
+
+
+class AllowanceSpec(Section):
+    """What answers may take in a day of the agent's timezone: to each person, in each chat, and of the agent in all.
+
+    Admins are answered beyond it, unless `admins` is true. Reading for memories has its own `tokens_per_day`.
+    """
+
+    person: PortionOfDay = Field(default_factory=PortionOfDay)
+    chat: PortionOfDay = Field(default_factory=PortionOfDay)
+    agent: PortionOfDay = Field(default_factory=PortionOfDay)
+    admins: bool = False
+
+    @property
+    def portions(self) -> dict[str, PortionOfDay]:
+        """The portions that set a limit, by whose they are, the narrowest first."""
+        every = {"person": self.person, "chat": self.chat, "agent": self.agent}
+        return {whose: own for whose, own in every.items() if own != PortionOfDay()}
+
+
 DailyTime = Annotated[
     str,
     StringConstraints(strip_whitespace=True, pattern=rf"^({OFF}|{_CLOCK})$"),
@@ -434,8 +489,11 @@ class AgentSpec(Section):
         description="an IANA timezone, such as Europe/Lisbon, or system for this machine's",
     )
     window: WindowSpec = Field(default_factory=WindowSpec)
+    compaction: CompactionSpec = Field(default_factory=CompactionSpec)
+    session: SessionSpec = Field(default_factory=SessionSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)
+    allowance: AllowanceSpec = Field(default_factory=AllowanceSpec)
     jobs: JobsSpec = Field(default_factory=JobsSpec)
     routing: RoutingSpec = Field(default_factory=RoutingSpec)
     # Lower case only: on macOS and Windows `A.db` and `a.db` are the same file, which two stores would then share.
@@ -479,6 +537,20 @@ class AgentSpec(Section):
                 at="tokens",
             )
         return window
+
+    @field_validator("allowance")
+    @classmethod
+    def _money_needs_prices(cls, allowance: AllowanceSpec, info: ValidationInfo) -> AllowanceSpec:
+        models: tuple[ModelSpec, ...] = info.data.get("models") or ()
+        unpriced = next((m.model for m in models if m.price is None and m.provider != "offline"), None)
+        for whose, portion in allowance.portions.items():
+            if portion.cost is not None and unpriced is not None:
+                raise refused(
+                    f"needs the price of every model, and {unpriced} has none",
+                    "add a price beside the model, or set tokens instead",
+                    at=f"{whose}.cost",
+                )
+        return allowance
 
     @property
     def window_tokens(self) -> int:

@@ -44,7 +44,7 @@ _THINGS = ("sourdough", "night trains", "Kurosawa films", "oolong tea", "fountai
            "old radios", "cold swims", "botanical gardens", "crossword puzzles")  # fmt: skip
 _NAMES = ("Ana", "Rui", "Marta", "Jonas", "Ivo", "Clara", "Teo", "Lena", "Paulo", "Ines")
 _CITIES = ("Porto", "Ghent", "Turin", "Graz", "Malmo", "Brno", "Cork", "Nantes")
-_CHATTER = (
+CHATTER = (
     "the tram was late again and everybody looked at their shoes while it rained",
     "what would you cook on a cold evening when there is only half a cabbage left",
     "we spent the whole afternoon talking about nothing in particular and it was lovely",
@@ -96,7 +96,7 @@ class Server:
         )
 
     def _answer(self) -> str:
-        return " ".join(self.chance.choice(_CHATTER).capitalize() + "." for _ in range(self.chance.randint(1, 5)))
+        return " ".join(self.chance.choice(CHATTER).capitalize() + "." for _ in range(self.chance.randint(1, 5)))
 
 
 class Screen(Channel):
@@ -133,7 +133,7 @@ def sayings(turns: int) -> list[str]:
     chance = random.Random(7)
     said = []
     for n in range(turns):
-        chatter = " ".join(chance.choice(_CHATTER).capitalize() + "." for _ in range(60 if n % 12 == 7 else 2))
+        chatter = " ".join(chance.choice(CHATTER).capitalize() + "." for _ in range(60 if n % 12 == 7 else 2))
         match n % 4:
             case 0:
                 fact = f"I like {_THINGS[n // 4 % len(_THINGS)]}."
@@ -157,20 +157,20 @@ async def played(folder: Path, context: int, turns: int, ratio: float) -> Mappin
         return moment[0]
 
     async with serving(server) as base_url:
-        config = _configured(folder, base_url, context)
+        config = configured(folder, base_url, context)
         async with (
             app.opened(config, {screen.id: screen}, now=now) as parts,
             app.answering(config, {screen.id: screen}, parts, now=now) as router,
         ):
             memory = next(iter(parts.roster.each_store)).memory
             for n, text in enumerate(sayings(turns)):
-                inbound = _inbound(text, next(numbers), now())
+                inbound = inbound_of(text, next(numbers), now())
                 await router.on_inbound(inbound)
                 await router.settled(inbound.place)
                 moment[0] += (18 * 60 if n % 12 == 11 else 3) * _MINUTE
                 if n % _READ_EVERY == _READ_EVERY - 1:
-                    await memory.flush(await memory.context(*_whereabouts()), "bench")
-            facts = (await memory.stats.stats(await memory.context(*_whereabouts()))).kinds.get("fact", 0)
+                    await memory.flush(await memory.context(*whereabouts()), "bench")
+            facts = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds.get("fact", 0)
     return {
         "context": context,
         "turns": turns,
@@ -188,7 +188,7 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
     names = list(asked[0].parts)
     columns = {name: [one.parts[name] for one in asked] for name in names}
     columns["all"] = [sum(one.parts.values()) for one in asked]
-    equal = [_equal(first.begins, second.begins) for first, second in pairwise(asked)] or [0.0]
+    equal = [shared(first.begins, second.begins) for first, second in pairwise(asked)] or [0.0]
     return {
         "requests": len(asked),
         "refused": sum(one.refused for one in asked),
@@ -197,7 +197,7 @@ def _figures(asked: Sequence[Asked]) -> Mapping[str, Any]:
     }
 
 
-def _equal(first: bytes, second: bytes) -> float:
+def shared(first: bytes, second: bytes) -> float:
     same = next((n for n, (one, two) in enumerate(zip(first, second, strict=False)) if one != two), len(second))
     return same / len(second)
 
@@ -231,6 +231,8 @@ def _found(material: str) -> str:
     facts = []
     for line in material.partition("\nMESSAGES:\n")[2].splitlines():
         message = json.loads(line)
+        if found := re.search(r"My friend (\w+) (keeps an? [\w ]+ in \w+)\.", message["text"]):
+            facts.append({"about": found[1], "key": "note", "value": found[2], "messages": [message["n"]]})
         for key, pattern in (("likes", r"I like ([^.]+)\."), ("plan", r"I have a plan for ([^.]+)\.")):
             if found := re.match(pattern, message["text"]):
                 facts.append({"about": "self", "key": key, "value": found[1], "messages": [message["n"]]})
@@ -241,7 +243,7 @@ def _found(material: str) -> str:
     )
 
 
-def _whereabouts() -> tuple[Where, Who]:
+def whereabouts() -> tuple[Where, Who]:
     where = Where(
         session_key="console:ada:-",
         platform="console",
@@ -253,14 +255,14 @@ def _whereabouts() -> tuple[Where, Who]:
     return where, Who(platform="console", user_id="ada", name="Ada")
 
 
-def _inbound(text: str, number: int, at: int) -> Inbound:
+def inbound_of(text: str, number: int, at: int) -> Inbound:
     return Inbound(
         channel="console", platform="console", bot_id="local", update_key=str(number), chat="ada",
         chat_kind="private", author_id="ada", author_name="Ada", message_id=str(number), text=text, sent_at=at,
     )  # fmt: skip
 
 
-def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
+def configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"

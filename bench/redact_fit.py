@@ -26,7 +26,7 @@ import yaml
 
 from bench.redact import lines_of
 from memory.text.secrets import redact as rules
-from memory.text.secrets.candidates import Candidate, Description, candidates, description, pieces
+from memory.text.secrets.candidates import PossibleSecret, Description, candidates, description, pieces
 from memory.text.secrets.folding import BARRIER, folded, folded_with_places
 
 #: What texts with secrets and without that were made count, and lines of chats, beside one that somebody wrote.
@@ -34,26 +34,26 @@ MADE_COUNTS, MADE_PLAIN_COUNTS, CHAT_COUNTS = 0.3, 0.8, 0.5
 TABLE = Path("memory/text/secrets/likely.json")
 
 
-class Text(NamedTuple):
+class JudgedText(NamedTuple):
     """A text whose secrets that rules find are masked; `secrets` are where the others stand."""
 
     plain: str
-    told: list[tuple[Candidate, Description, bool | None]]
+    told: list[tuple[PossibleSecret, Description, bool | None]]
     secrets: list[tuple[int, int]]
     holds: bool
     counts: float
 
 
-def read(text: str, secrets: Sequence[str], counts: float = 1) -> Text:
+def read(text: str, secrets: Sequence[str], counts: float = 1) -> JudgedText:
     masked = rules.by_rules(text)
     plain, _ = folded_with_places(masked)
     places = [match.span() for one in secrets for match in re.finditer(re.escape(folded(one)), plain)]
     some = pieces(plain)
     told = [(one, description(plain, some, one), _is_one(one, places)) for one in candidates(plain, some)]
-    return Text(plain, told, places, bool(secrets), counts)
+    return JudgedText(plain, told, places, bool(secrets), counts)
 
 
-def _is_one(candidate: Candidate, places: list[tuple[int, int]]) -> bool | None:
+def _is_one(candidate: PossibleSecret, places: list[tuple[int, int]]) -> bool | None:
     """Returns whether a candidate is a secret; None when it is a part of one or holds one."""
     found: bool | None = False
     for start, end in places:
@@ -65,7 +65,7 @@ def _is_one(candidate: Candidate, places: list[tuple[int, int]]) -> bool | None:
     return found
 
 
-def learned(texts: list[Text]) -> dict[str, Any]:
+def learned(texts: list[JudgedText]) -> dict[str, Any]:
     """Returns what tells secrets in these texts, as `likely.json` holds it."""
     from sklearn.ensemble import GradientBoostingClassifier  # Only who learns needs it.
 
@@ -99,7 +99,7 @@ def learned(texts: list[Text]) -> dict[str, Any]:
     }
 
 
-def judged(texts: list[Text], table: dict[str, Any]) -> list[tuple[float, float, float]]:
+def judged(texts: list[JudgedText], table: dict[str, Any]) -> list[tuple[float, float, float]]:
     """For each threshold, it, the share of texts with secrets that were caught, and of others that were masked."""
     from memory.text.secrets.likely import worth
 
@@ -122,7 +122,7 @@ def judged(texts: list[Text], table: dict[str, Any]) -> list[tuple[float, float,
     return found
 
 
-def made(times: int) -> Iterator[Text]:
+def made(times: int) -> Iterator[JudgedText]:
     """Texts that are made by chance, the same every time."""
     chance = random.Random(5)
     given = yaml.safe_load(Path(__file__).with_name("redact_made.yaml").read_text("utf-8"))

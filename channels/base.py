@@ -153,7 +153,8 @@ class Inbound:
     message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text is then
     empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
-    language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say.
+    language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
+    this now: it is the text of the author's task of this id, whose time has come.
     """
 
     channel: str
@@ -178,6 +179,7 @@ class Inbound:
     server: str | None = None
     ticket: str = ""
     language: str = ""
+    task: int | None = None
 
     @property
     def place(self) -> Place:

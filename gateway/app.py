@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import time as clock_time
 from typing import TypeVar
 
 import httpx
@@ -23,14 +24,16 @@ from agents.providers.connect import connect
 from agents.providers.quirks import Learned
 from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
-from agents.spec import AgentSpec, ModelSpec
+from agents.spec import AgentSpec, ModelSpec, SessionSpec
 from agents.tokens import count_tokens
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
+from gateway.ops.reminder_clock import ReminderClock, reminding
 from gateway.ops.rights import close_to_others
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
@@ -47,7 +50,7 @@ from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
-from memory.service import AgentMemory, Embedders, Keeping, Runtime, SearchSetup, Service, Triggers
+from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
 from memory.store.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
@@ -123,7 +126,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
         search, language = _search(settings, client), config.agents[config.default_agent].language
-        models = Models(client, Servers(time.monotonic))
+        models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         agents = {name: _agent(spec, models, settings.limits.turn_seconds) for name, spec in config.agents.items()}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -142,6 +145,7 @@ async def opened(
                 driver=driver,
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
+            delivery = Delivery(memory.mailbox, channels, language=language, now=now)
             store = Store(
                 memory=memory,
                 turns=TurnRunner(
@@ -156,8 +160,9 @@ async def opened(
                     runtime=runtime,
                     masking=masking,
                     defang=lambda text, growing: defang(text, growing=growing),
+                    wake=delivery.wake,
                 ),
-                delivery=Delivery(memory.mailbox, channels, language=language, now=now),
+                delivery=delivery,
                 nights=Worker(memory, timetables(served), now=now),
             )
             stores |= dict.fromkeys(served, store)
@@ -186,12 +191,12 @@ async def answering(
 
     `admission` says who may speak on which channel. None means the rules of `config`.
     """
-    limits = config.settings.limits
+    limits, access = config.settings.limits, parts.roster.stores[config.default_agent].memory.access
     router = Router(
         roster=parts.roster,
         channels=channels,
         speakers=Speakers(
-            access=parts.roster.stores[config.default_agent].memory.access,
+            access=access,
             policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
             buckets=Buckets(
                 per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
@@ -208,11 +213,28 @@ async def answering(
         ),
         now=now,
     )
+    clocks = [
+        ReminderClock(
+            store,
+            channels,
+            access=access,
+            answer=router.begin_task,
+            tokens_per_day=config.agents[agent].background.tokens_per_day,
+            now=now,
+        )
+        for agent, store in _first_agents(parts.roster)
+    ]
     try:
         await router.take_up()
-        yield router
+        async with reminding(clocks):
+            yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
+
+
+def _first_agents(roster: Roster) -> list[tuple[str, Store]]:
+    """Returns each store with the name of its first agent."""
+    return list({id(store): (name, store) for name, store in reversed(list(roster.stores.items()))}.values())
 
 
 def rules(config: Config) -> dict[str, Rules]:
@@ -224,6 +246,7 @@ def rules(config: Config) -> dict[str, Rules]:
             groups=frozenset(bot.groups),
             servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
             group_members=bot.group_members,
+            observe=bot.observe == "context",
             ids=FORMATS[bot.platform],
         )
         for bot in config.settings.channels.bots
@@ -446,13 +469,21 @@ def _agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
         model=_background_model(spec, shared),
         learns_style=spec.memory.enabled and spec.memory.manner,
         nightly=spec.memory.enabled,
+        rotation=_rotation(spec.session),
+    )
+
+
+def _rotation(session: SessionSpec) -> Rotation:
+    return Rotation(
+        idle_ms=None if session.idle_hours is None else int(session.idle_hours * 3_600_000),
+        at=None if session.at is None else clock_time.fromisoformat(session.at),
     )
 
 
 def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
-    """Returns the models that read an agent's conversations for memories; None if patterns read them instead."""
+    """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
     models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
-    if not models or not spec.memory.enabled:
+    if not models:
         return None
     chain = shared.chain(models, background=True)
     # What calls cost that gave way or broke off; it is booked with the next answer.

@@ -70,7 +70,15 @@ def local_date(moment: int, timezone: str) -> date:
 
 def midnight(moment: int, timezone: str) -> int:
     """Returns when the day of `moment` began in `timezone`, both in milliseconds UTC."""
-    return int(datetime.combine(local_date(moment, timezone), time(), ZoneInfo(timezone)).timestamp() * 1000)
+    return day_bounds(moment, timezone)[0]
+
+
+def day_bounds(moment: int, timezone: str) -> tuple[int, int]:
+    """Returns when the day of `moment` began in `timezone`, and when the next one begins, in milliseconds UTC."""
+    zone, day = ZoneInfo(timezone), local_date(moment, timezone)
+    midnights = (datetime.combine(one, time(), zone) for one in (day, day + timedelta(days=1)))
+    first, after = (int(midnight.timestamp() * 1000) for midnight in midnights)
+    return first, after
 
 
 def week_at(today: date, weeks: int) -> Span:

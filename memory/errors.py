@@ -110,3 +110,9 @@ class UnreadFilter(MemoryFault):
         super().__init__(message)
         self.name = name
         self.value = value
+
+
+class TooManyReminders(MemoryFault):
+    """The person has as many open reminders as one person may have; one of them has to go first."""
+
+    code = "too_many_reminders"

@@ -16,12 +16,16 @@ import structlog
 
 from memory import profile
 from memory.chat.browse import Browse, FilledSlot
+from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
-from memory.chat.stats import Stats, Status, StoreHealth
+from memory.chat.reminding import LONGEST as LONGEST_REMINDER
+from memory.chat.reminding import Reminding
+from memory.chat.stats import Spending, Stats, Status, StoreHealth
+from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
-from memory.chat.window import TurnMaterial
+from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
 from memory.context import Context, anew
 from memory.filters import NO_FILTERS, Filter, Filters, Group
 from memory.filters import Name as FilterName
@@ -37,7 +41,7 @@ from memory.jobs.style import LIMIT as MANNER_LIMIT
 from memory.jobs.style_updates import StyleUpdates
 from memory.jobs.table import TABLE
 from memory.keys import RELATIONS
-from memory.learn.agents import AgentMemory, Agents
+from memory.learn.agents import AgentMemory, Agents, Rotation
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
 from memory.learn.offline.changes import to_forget
@@ -53,6 +57,8 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.phrases import is_request as asks_reminder
+from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
@@ -78,27 +84,32 @@ from memory.store.entities import Entity
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
 from memory.store.lineage import Source
+from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
-from memory.store.usage import Spent, Used
+from memory.store.reminders import MOST as MOST_REMINDERS
+from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
 from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "LISTED", "MANNER_LEAST", "MANNER_LIMIT", "NO_FILTERS", "RELATIONS", "TIERS", "Access", "Account",
-    "AgentMemory", "Attached", "AttachedState", "AuditEntry", "Budget", "Context", "Draft", "Edits", "Embedders",
-    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "ForgetPreview", "Group", "Hit", "How",
-    "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "OutboxRow",
-    "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Revision", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spent", "Status",
-    "StoreHealth", "Triggers", "Turn", "TurnMaterial", "Used", "Utterance", "Where", "Who", "Why", "cues", "discloses",
-    "excerpt",
-    "language_of", "query_terms", "shares", "to_forget",
+    "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT",
+    "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory", "Attached",
+    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft", "Edits", "Embedders",
+    "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "ForgetPreview", "Group", "Hit",
+    "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
+    "OutboxRow", "Outcome", "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled",
+    "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation",
+    "Runtime", "Said", "SearchSetup", "Selection", "Service", "Shown", "Source", "Spending", "Spent", "Status",
+    "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Where", "Who", "Why",
+    "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt", "language_of", "query_terms", "shares",
+    "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -179,6 +190,7 @@ class Service:
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
+        self.reminders = Reminders(database, self.mailbox, now=now)
         self.browse = Browse(database, runtime.now)
         self._identities = Identities(agents, now=now)
         self._embedding = (
@@ -237,7 +249,11 @@ class Service:
             learner=self.learner,
             mailbox=self.mailbox,
             runtime=runtime,
+            agents=agents,
             changed=self._changed,
+        )
+        self.compaction = Compaction(
+            database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime
         )
         self.jobs = Jobs(database, table=TABLE, learner=self.learner, agents=agents, now=now, new_id=self.new_id)
         self.stats = Stats(database, mailbox=self.mailbox, embedding=self._embedding, now=now)
@@ -303,6 +319,7 @@ class Service:
     async def close(self, *, seconds: float) -> None:
         """Reads unread messages for at most `seconds`, then closes the file."""
         try:
+            await self.compaction.close()
             await self.learner.finish(seconds=seconds)
             await self.style_updates.close()
             await self.forgetting.close()
@@ -370,7 +387,8 @@ class Service:
         await index.keep_up(self.database)
 
     def _changed(self, scope: Scope) -> None:
-        """Has the manner updated, because a style may have been told, corrected or switched in this scope."""
+        """Has the manner updated, and the clock of the reminders look: either may have been changed in this scope."""
+        self.reminders.stirred.set()
         self.style_updates.soon(scope.agent_id, scope.own or (scope.writes_to,))
 
     async def is_there(self, session_key: str) -> bool:

@@ -18,7 +18,7 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 #: `BESIDE`.
 FLOORS = (
     ("service",),
-    ("people",),
+    ("people", "reminders"),
     ("chat", "jobs", "transfer"),
     ("forgetting",),
     ("learn",),
@@ -35,7 +35,7 @@ BESIDE = {
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
     "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
-    "agents.agent", "agents.budget", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt",
+    "agents.agent", "agents.budget", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
 ANY_TABLE = {"memories.py", "vectors.py"}
@@ -64,8 +64,8 @@ VENDORS = {
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {
         "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py",
-        "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/text/language.py",
-        "memory/text/secrets/vocabulary.py",
+        "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/reminders/tables.py",
+        "memory/text/language.py", "memory/text/secrets/vocabulary.py",
     },
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
@@ -86,6 +86,7 @@ VENDORS = {
     },
     "filelock": {"memory/store/database.py"},
     "sqlite_vec": {"memory/store/driver.py"},
+    "dateutil": {"memory/reminders/pieces.py", "memory/reminders/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ Quirk: TypeAlias = Literal[
     "tools",
     "thinking",
 ]
-#: Quirks by server and model, for the life of the process: what one call has learned, all others know.
+#: Quirks by server and model: what one call has learned, all others know, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
 
 #: Told to the operator when it is learned.

@@ -113,6 +113,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     log_file = set_up_logs(config, beside_chat=True)
     if once is None and sys.stdin.isatty() and sys.stdout.isatty():
         config = await _with_offered_model(config)
+        _offer_notes(config, f"console:{person}")
     channel = ConsoleChannel(
         person=person,
         once=once,
@@ -154,6 +155,15 @@ async def _with_offered_model(config: Config) -> Config:
     return replace(config, agents=agents)
 
 
+def _offer_notes(config: Config, person: str | None = None) -> None:
+    """Tells at the first start that notes of another assistant can be brought in. Nothing is, unless asked for."""
+    from gateway import app
+    from gateway.cli import notes
+
+    for line in notes.offers(config, person=person, without=app.DEFAULT_DATABASE):
+        click.echo(line, err=True)
+
+
 def _greeting(config: Config) -> str:
     spec = config.agents[config.default_agent]
     model = spec.models[0].model or "offline" if spec.models else "offline, no language model"
@@ -189,6 +199,7 @@ async def _served(config: Config) -> int:
     from gateway.pipeline import policy
 
     set_up_logs(config)
+    _offer_notes(config)
     stop = asyncio.Event()
     with serving.signals(stop):
         return await serving.serve(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from gateway.cli import notes
 from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
 from gateway.cli.start import CONFIG, loaded
 from gateway.config.loading import misplaced
@@ -48,5 +49,7 @@ def check(config_path: Path | None) -> None:
         models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
         chosen = " (default)" if name == config.default_agent else ""
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
+    for sentence in notes.offers(config):
+        click.echo(f"  {sentence}")
     for sentence in misplaced(config, Path.cwd(), Path.home()):
         click.echo(f"Warning: {sentence}", err=True)

@@ -9,7 +9,7 @@ gets exactly the answer of an unknown id. A text for the asker's eyes alone is n
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from channels.base import Button, Channel, File, Inbound, Option, Place
@@ -32,11 +32,15 @@ RUN = "run:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """An answer with buttons under it, such as the choices of a question, or with files attached."""
+    """An answer with buttons under it, such as the choices of a question, or with files attached.
+
+    `reminder` is the id of the reminder that the answer is about.
+    """
 
     text: str
     buttons: tuple[Button, ...] = ()
     files: tuple[File, ...] = ()
+    reminder: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +52,8 @@ class Call:
     being made here, once the person is told; it returns False if there is none. `new_code` makes a code that nobody
     guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
     queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
-    agents with their stores. `nights` runs the night jobs. With `discreet` the answer is for the asker's eyes alone;
-    `aside` is added below it.
+    agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
+    context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
     arguments: str
@@ -71,6 +75,7 @@ class Call:
     trusted: bool
     roster: Roster
     nights: Worker | None = None
+    observes: bool = False
     usage: str = ""
     discreet: bool = False
     aside: str = ""
@@ -89,7 +94,8 @@ class Call:
             reply = act(edits)
             said = Asking(text=reply) if isinstance(reply, str) else reply
             text = f"{said.text}\n\n{self.aside}" if self.aside else said.text
-            return pieces(self.channel, text, buttons=said.buttons, files=said.files)
+            made = pieces(self.channel, text, buttons=said.buttons, files=said.files)
+            return [replace(part, reminder_id=said.reminder) for part in made]
 
         to, notice = await self._elsewhere() if self.discreet else (None, None)
         edits = self.inbound.message_id if in_place and self.inbound.pressed is not None else None

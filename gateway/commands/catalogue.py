@@ -17,6 +17,7 @@ from gateway.commands import (
     memory_texts,
     night_texts,
     people_texts,
+    reminder_texts,
     session_texts,
     talk_texts,
     why_texts,
@@ -35,6 +36,7 @@ PARTS: Final = (
     admin_texts,
     jobs_texts,
     night_texts,
+    reminder_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

@@ -138,6 +138,7 @@ def told(call: Call, receipt: Receipt) -> str:
             ("messages", receipt.messages),
             ("replies", receipt.replies),
             ("files", receipt.files),
+            ("reminders", receipt.reminders),
         )
         if count
     ]
@@ -172,6 +173,9 @@ def _lines(call: Call, preview: ForgetPreview) -> list[str]:
     if preview.memories > len(preview.shown):
         lines.append(texts("forget.more", count=preview.memories - len(preview.shown)))
     lines += [texts("forget.quoted", words=excerpt(words, _LINE)) for words in preview.quoted]
+    lines += [texts("forget.reminder", text=excerpt(text, _LINE)) for text in preview.reminders[:_SHOWN]]
+    if len(preview.reminders) > _SHOWN:
+        lines.append(texts("forget.more", count=len(preview.reminders) - _SHOWN))
     lines.append(texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies))
     if preview.selection.more:
         lines.append(texts("forget.too_many", count=preview.selection.more))

@@ -51,7 +51,9 @@ async def _show(call: Call) -> None:
         lines = [_amount(call, kept), *await _where(call), _model(call), *_wishes(call), *_accounts(call, kept)]
         await call.say("\n".join([*lines, *_looks(call, kept, 1), call.texts("privacy.how")]))
         return
-    lines = [_kinds(call, kept), _model(call), _here(call), *_looks(call, kept, 1), call.texts("privacy.yours")]
+    observed = [call.texts("privacy.observed")] if call.observes else []
+    lines = [_kinds(call, kept), _model(call), _here(call), *observed, *_looks(call, kept, 1)]
+    lines.append(call.texts("privacy.yours"))
     await replace(call, discreet=False).say("\n".join(lines))
 
 
@@ -150,7 +152,8 @@ def _amount(call: Call, kept: Kept) -> str:
         files=kept.said.files,
         since=since,
     )
-    return f"{said}\n{_kinds(call, kept)}"
+    reminders = [call.texts("privacy.reminders", count=kept.reminders)] if kept.reminders else []
+    return "\n".join([said, _kinds(call, kept), *reminders])
 
 
 def _kinds(call: Call, kept: Kept) -> str:

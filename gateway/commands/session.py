@@ -1,4 +1,4 @@
-"""Commands about the conversation itself: start anew, stop, retry, undo, its agent, model, task, usage, status."""
+"""Commands about the conversation itself: start anew, stop, retry, undo, sum up, task, agent, model, usage, status."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from gateway.commands import jobs, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
-from memory.service import Edits, Status, Used
+from gateway.pipeline import allowance
+from memory.service import SUMMARY_SECTIONS, Edits, Status, Used
 
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
-_TALK = frozenset({"chat", "extract"})
+_TALK = frozenset({"chat", "extract", "compact", "task"})
 #: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
 #: Words that end a task when typed after the command, in either language.
@@ -126,6 +127,20 @@ async def task(call: Call) -> None:
     await call.do(act)
 
 
+async def compact(call: Call) -> None:
+    """Sums up the older part of the conversation now, and shows the summary."""
+    texts = call.texts
+    bounds = call.agent.bounds(call.agent.shares(call.agent.gauge.room(), ()))
+    done = await call.memory.compaction.now(call.context, bounds)
+    if done is None:
+        await call.say(texts("compact.nothing"))
+        return
+    headings = {heading: texts(f"compact.part.{name}") for name, heading in SUMMARY_SECTIONS.items()}
+    lines = [headings.get(line, line) for line in done.summary.text.splitlines()]
+    task = [texts("task.now", task=done.summary.task)] if done.summary.task else []
+    await call.say("\n".join([texts("compact.done", count=done.messages, kept=done.kept), *lines, *task]))
+
+
 async def agent(call: Call) -> None:
     """Shows which agent answers here, or lets another agent of the same database answer.
 
@@ -154,8 +169,12 @@ async def agent(call: Call) -> None:
 
 
 async def usage(call: Call) -> None:
-    """Shows what model calls took here, and to admins also what they took with this agent everywhere."""
+    """Shows what is left of the day, and what model calls took here; to admins also what they took everywhere."""
+    spec = call.agent.spec
     lines = []
+    if spec.allowance.portions and not call.agent.offline:
+        spending = await call.memory.stats.spending(call.context, spec.timezone)
+        lines += allowance.lines(spec.allowance, spending, call.texts)
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
@@ -191,6 +210,7 @@ async def status(call: Call) -> None:
         *([memory] if memory else []),
         " · ".join(learning.standing(call, standing)),
         window,
+        *_summary(call),
         _meaning(texts, standing),
     ]
     # The inbox row of this command is itself still waiting.
@@ -202,6 +222,12 @@ async def status(call: Call) -> None:
         lines.append(texts("status.session", key=call.context.session.key))
         lines.append(texts("status.store", path=standing.path, sqlite=standing.sqlite))
     await call.say("\n".join(lines))
+
+
+def _summary(call: Call) -> list[str]:
+    """Returns a line with the length of the summary of what is no longer in the window, if there is one."""
+    summary = call.context.session.summary
+    return [call.texts("status.summary", length=len(summary))] if summary else []
 
 
 def _meaning(texts: Texts, standing: Status) -> str:

@@ -22,6 +22,7 @@ from gateway.commands import (
     people,
     privacy,
     profile,
+    reminders,
     session,
     suggest,
 )
@@ -70,6 +71,8 @@ def given(inbound: Inbound) -> tuple[str, str] | None:
 
     A forwarded command does not count: somebody else typed it, if anybody did.
     """
+    if inbound.task is not None:
+        return None
     if inbound.pressed is not None:
         return parse(inbound.pressed.removeprefix(RUN)) if inbound.pressed.startswith(RUN) else None
     return None if inbound.forwarded else parse(inbound.text)
@@ -153,7 +156,7 @@ async def form(store: Service, context: Context, texts: Texts, name: str, argume
 
 async def press(call: Call, data: str) -> bool:
     """Handles a button that belongs to no question; False when the button is for something else."""
-    return await listing.press(call, data)
+    return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
@@ -222,6 +225,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="retry", usage="/retry", run=session.retry, shared=True),
     Command(name="undo", usage="/undo", run=session.undo, shared=True),
     Command(name="task", usage="/task [<text>|done]", run=session.task, options=(_option("text"),), shared=True),
+    Command(name="compact", usage="/compact", run=session.compact, shared=True),
     Command(name="model", usage="/model [name|default]", run=session.model, options=(_option("name"),), shared=True),
     Command(name="agent", usage="/agent [name|default]", run=session.agent, options=(_option("name"),), shared=True),
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
@@ -229,6 +233,9 @@ TABLE: tuple[Command, ...] = (
     Command(
         name="memory", usage=memory.USAGE, run=memory.look, forms=True,
         options=(_option("action", choices=memory.ACTIONS), _option("rest", suggests=True)),
+    ),
+    Command(
+        name="remind", usage=reminders.USAGE, run=reminders.remind, shared=True, options=(_option("text"),),
     ),
     Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
     Command(
@@ -289,4 +296,5 @@ _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     people.LINK: people.answer_link,
     people.UNLINK: people.answer_unlink,
     privacy.DELETE: privacy.answer_delete,
+    reminders.WHEN: reminders.answer_when,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final, get_args
+from datetime import UTC, date, datetime
+from typing import Any, Final, TypeAlias, get_args
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
@@ -17,6 +17,8 @@ from gateway.pipeline.attachments import own_words, plain_name
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.service import FilterName, language_of
 
+#: In the class below, `date` is a method.
+_Day: TypeAlias = date
 #: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
@@ -27,6 +29,15 @@ _SENTENCE: Final = 4
 _ID = re.compile(r"\bm_[a-z0-9]+\b")
 #: The form of a date in a sentence; English months are short.
 _DATE: Final = {"en": "d MMM y"}
+#: The form of a day to come, named with its weekday: without the year, and with it.
+_DAY: Final[dict[Language, tuple[str, str]]] = {
+    "en": ("EEEE d MMMM", "EEEE d MMMM y"),
+    "zh": ("M月d日EEEE", "y年M月d日EEEE"),
+    "de": ("EEEE, d. MMMM", "EEEE, d. MMMM y"),
+    "es": ("EEEE d 'de' MMMM", "EEEE d 'de' MMMM 'de' y"),
+    "fr": ("EEEE d MMMM", "EEEE d MMMM y"),
+    "ja": ("M月d日(EEEE)", "y年M月d日(EEEE)"),
+}
 
 
 def spoken(own: str | None, default: Language) -> Language:
@@ -108,6 +119,14 @@ class Texts:
         if date == self.date(now - 86_400_000):
             return self("day.yesterday")
         return self("day.on", date=date)
+
+    def weekday(self, day: _Day) -> str:
+        """Returns the name of a day's weekday."""
+        return format_date(day, "EEEE", locale=self.language)
+
+    def day_to_come(self, day: _Day, today: _Day) -> str:
+        """Returns a day with its weekday: "Monday 30 November", in another year than this with the year."""
+        return format_date(day, _DAY[self.language][day.year != today.year], locale=self.language)
 
     def moment(self, moment: int) -> str:
         """Returns a moment (milliseconds UTC) as date and time in the person's timezone."""

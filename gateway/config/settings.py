@@ -141,8 +141,9 @@ class WebhookSettings(Section):
 class TelegramSettings(Section):
     """A bot on Telegram, and who may talk to it: people in `allow` and `admins` in private, and groups in `groups`.
 
-    `group_members` says which members of such a group are answered, and `mention` whether they must call the bot.
-    `stream` says how a growing answer is shown. Without `webhook`, Telegram is polled for updates.
+    `group_members` says which members of such a group are answered, and `mention` whether they must call the bot. With
+    `observe: context` it reads the latest lines that were not said to it, and keeps none of them. `stream` says how a
+    growing answer is shown. Without `webhook`, Telegram is polled for updates.
     """
 
     platform: ClassVar[Literal["telegram"]] = "telegram"
@@ -159,6 +160,7 @@ class TelegramSettings(Section):
     groups: tuple[GroupNumber, ...] = Field(default_factory=tuple, max_length=10_000)
     group_members: Literal["everyone", "allowed"] = "everyone"
     mention: bool = True
+    observe: Literal["none", "context"] = "none"
     stream: Literal["edit", "draft"] = "edit"
     webhook: WebhookSettings | None = None
 
@@ -182,7 +184,8 @@ class DiscordSettings(Section):
     """A bot on Discord, and who may talk to it.
 
     People in `allow` and `admins` may talk to it in private, and others in all channels of `servers` and in the
-    channels `groups`. `group_members` says who is answered there, and `mention` whether they must call the bot.
+    channels `groups`. `group_members` says who is answered there, and `mention` whether they must call the bot. With
+    `observe: context` it reads the latest lines that were not said to it, and keeps none of them.
     """
 
     platform: ClassVar[Literal["discord"]] = "discord"
@@ -200,6 +203,7 @@ class DiscordSettings(Section):
     groups: tuple[DiscordChannelNumber, ...] = Field(default_factory=tuple, max_length=10_000)
     group_members: Literal["everyone", "allowed"] = "everyone"
     mention: bool = True
+    observe: Literal["none", "context"] = "none"
 
     @property
     def number(self) -> str:

@@ -14,6 +14,7 @@ import structlog
 
 from gateway.cli.backup_files import Stores
 from gateway.config.loading import Config
+from gateway.ops.learned import FILE
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +35,7 @@ def close_to_others(config: Config, default: str) -> None:
 def _kept(config: Config, stores: Stores) -> Iterator[Path]:
     """Yields the databases with the files beside them, backups, exports, logs and .env, but no links."""
     within = [
-        (stores.folder, stores.names),
+        (stores.folder, [*stores.names, FILE]),
         (stores.retention.folder, [f"{Path(name).stem}-" for name in stores.names]),
         (stores.folder / "exports", [""]),
     ]

@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, table
+from gateway.commands import plain, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
 from gateway.commands.texts import Texts, spoken, told_by, written_in
@@ -26,7 +26,7 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
-from memory.service import Access, Context, Question
+from memory.service import Access, Context, Question, Service, asks_reminder
 
 log = structlog.get_logger(__name__)
 
@@ -113,47 +113,58 @@ class Dispatch:
     async def _said(self, waiting: Waiting) -> bool:
         """Handles a typed message. Returns False for ordinary talk."""
         inbound, memory = waiting.heard.inbound, waiting.store.memory
-        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
         typed = table.given(inbound)
-        question = None if typed is not None else await memory.question(where, who)
-        served = self._roster.agents[waiting.agent]
-        own = not (inbound.attachments or inbound.forwarded)
-        asked = plain.requested(inbound.text, modelless=served.offline) if own and typed is None else None
-        coded = typed is None and code_in(inbound.text) is not None
-        if typed is None and question is None and asked is None and not coded:
-            return False
-        if coded and await table.bare_code(await self._call(waiting)):
+        if typed is not None:
+            await table.run(await self._call(waiting, arguments=typed[1]), typed[0])
             return True
-        taken = self._typed_answer(question, inbound) if question is not None else None
-        if question is not None and taken is None:
-            # The question whether to link accounts comes unprompted, whatever the person is talking about.
-            if question.purpose != LINK:
-                await memory.cancel(question)
-            question = None
-        if typed is None and question is None and asked is None:
-            return False
-        call = await self._call(waiting, arguments=typed[1] if typed else "")
-        if typed is None and question is None:
-            # What is asked in plain words is answered in their language, as in a turn.
-            call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
-        if question is None and asked is not None:
-            return await plain.offer(call, asked)
-        if question is not None and taken is not None:
-            await table.answer(call, question, taken)
+        if code_in(inbound.text) is not None and await table.bare_code(await self._call(waiting)):
             return True
-        await table.run(call, typed[0] if typed is not None else "")
-        return True
+        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
+        question = await memory.question(where, who)
+        if question is not None and (taken := await self._typed_answer(waiting, question)) is not None:
+            await table.answer(await self._call(waiting), question, taken)
+            return True
+        # The question whether to link accounts comes unprompted, whatever the person is talking about.
+        if question is not None and question.purpose != LINK:
+            await memory.cancel(question)
+        return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
 
-    def _typed_answer(self, question: Question, inbound: Inbound) -> str | None:
+    async def _asked_plainly(self, waiting: Waiting) -> bool:
+        """Does what a message asks for in plain words; returns False if it is ordinary talk.
+
+        Reminders are read here only for an agent without a model: a model has a tool for them.
+        """
+        inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
+        asked = plain.requested(inbound.text, modelless=served.offline)
+        replied = await self._replies_to_reminder(inbound, waiting.store.memory)
+        written = written_in(inbound.text, served.spec.language)
+        wished = served.offline and asks_reminder(inbound.text, language=written)
+        if asked is None and not (replied or wished):
+            return False
+        call = await self._call(waiting)
+        # What is asked in plain words is answered in their language, as in a turn.
+        call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
+        if (replied and await reminders.replied(call)) or (wished and await reminders.wished(call)):
+            return True
+        return asked is not None and await plain.offer(call, asked)
+
+    async def _replies_to_reminder(self, inbound: Inbound, memory: Service) -> bool:
+        reply_to, key = inbound.reply_to, inbound.place.session_key
+        return reply_to is not None and await memory.reminders.is_shown(key, reply_to)
+
+    async def _typed_answer(self, waiting: Waiting, question: Question) -> str | None:
         """Returns the choice that a message makes, or None if it is no answer.
 
         A forwarded message is no answer, because somebody else said it. An unprompted question is answered only by its
         button, because a typed "yes" may be meant for something else.
         """
+        inbound = waiting.heard.inbound
         channel = self._channels.get(inbound.channel)
         by_button = question.purpose == LINK and channel is not None and channel.capabilities.buttons
         if inbound.forwarded or by_button:
             return None
+        if question.purpose == reminders.WHEN:
+            return await reminders.told_when(await self._call(waiting), question)
         taken = questions.typed(question, inbound.text)
         # What is unclear a second time, or beside an unprompted question, is talk of something else.
         is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose == LINK)
@@ -203,7 +214,8 @@ class Dispatch:
             texts=await self._texts(served, store, context, inbound),
             access=self._access,
             admin=self._policy.is_admin(inbound),
-            trusted=self._policy.is_admin(inbound) or self._policy.trusts(inbound.channel),
+            trusted=self._policy.is_privileged(inbound),
+            observes=self._policy.observes(inbound),
             stop=partial(self._stop, store, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
@@ -222,7 +234,8 @@ class Dispatch:
         heard = replace(waiting.heard, original=None)
         turns = waiting.store.turns
         with turns.under_way(where.session_key):
-            await turns.run(served, where, who, [heard], self._channels.get(inbound.channel), turn_id=turn_id)
+            channel, exempt = self._channels.get(inbound.channel), self._policy.is_privileged(inbound)
+            await turns.run(served, where, who, [heard], channel, turn_id=turn_id, exempt=exempt)
 
     async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
         """Returns the command being typed; None if its author may not speak or is not known yet."""

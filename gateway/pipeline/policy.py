@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from channels.base import Inbound
 from channels.ids import NUMERIC, IdFormat
 from gateway.pipeline.limits import Buckets
 
-#: "stranger": tell the person once how to get in; "pairing": the text is a code, see `code_in`.
-Verdict: TypeAlias = Literal["take", "ignore", "stranger", "pairing"]
+#: "observe": not said to the bot, which may read it as context; "stranger": tell the person once how to get in;
+#: "pairing": the text is a code, see `code_in`.
+Verdict: TypeAlias = Literal["take", "observe", "ignore", "stranger", "pairing"]
 #: Looks a "person" or "group" of a channel up in the store: (channel, subject, id) → "allowed", "blocked" or None.
 Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
 
@@ -30,10 +31,10 @@ CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
 class Rules:
     """The configuration's rules for one channel.
 
-    `allow` and `admins` are user ids, `groups` chat ids. `servers` are larger places; every group of a server counts
-    as listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are
-    let in. `open_to_all` is for the terminal: whoever sits at the machine may speak, for they could as well read the
-    files.
+    `allow` and `admins` are user ids, `groups` chat ids. `servers` are larger places; every group of a server counts as
+    listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are let
+    in. With `observe`, what people who may speak in a group say to each other is context. `open_to_all` is for the
+    terminal: whoever sits at the machine may speak, for they could as well read the files.
 
     Raises `ValueError` for anything but sets of ids as the platform writes them.
     """
@@ -43,6 +44,7 @@ class Rules:
     groups: frozenset[str] = frozenset()
     servers: frozenset[str] = frozenset()
     group_members: Literal["everyone", "allowed"] = "everyone"
+    observe: bool = False
     open_to_all: bool = False
     ids: IdFormat = NUMERIC
 
@@ -85,6 +87,10 @@ class Policy:
         rules = self._rules.get(channel)
         return rules is not None and rules.open_to_all
 
+    def is_privileged(self, inbound: Inbound) -> bool:
+        """Returns whether the author is an admin, or speaks where everybody is trusted like one."""
+        return self.is_admin(inbound) or self.trusts(inbound.channel)
+
     def lists_admin(self, channel: str, user_id: str) -> bool:
         """Returns whether this is an admin's id; an admin can't be blocked."""
         rules = self._rules.get(channel)
@@ -94,6 +100,11 @@ class Policy:
         """Returns the ids of a channel's admins."""
         rules = self._rules.get(channel)
         return () if rules is None else tuple(sorted(rules.admins))
+
+    def observes(self, inbound: Inbound) -> bool:
+        """Returns whether lines that are not said to the bot are context in the place of a message."""
+        rules = self._rules.get(inbound.channel)
+        return rules is not None and rules.observe and inbound.chat_kind == "group"
 
     def lists_group(self, channel: str, chat: str) -> bool:
         """Returns whether the configuration names this very group as one to speak in."""
@@ -121,8 +132,10 @@ class Policy:
         admin who blocked themselves could never undo it.
         """
         rules = self._rules.get(inbound.channel)
-        if rules is None or not admits(inbound):
+        if rules is None or not inbound.author_id:
             return "ignore"
+        if not admits(inbound):
+            return await self._overheard(inbound, access)
         if rules.open_to_all:
             return "take"
         if not rules.ids.is_person(inbound.author_id):
@@ -130,6 +143,12 @@ class Policy:
         if inbound.chat_kind == "private":
             return await self._in_private(inbound, rules, access)
         return await self._in_group(inbound, rules, access)
+
+    async def _overheard(self, inbound: Inbound, access: Access) -> Verdict:
+        """Returns the verdict on what was said to others: context, if it would have been taken and is no command."""
+        if not self.observes(inbound) or _COMMAND.match(inbound.text):
+            return "ignore"
+        return "observe" if await self._verdict(replace(inbound, addressed=True), access) == "take" else "ignore"
 
     async def _in_private(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
         author = inbound.author_id

@@ -35,8 +35,11 @@ from channels.base import Inbound
 from gateway.commands import phrases
 from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
+from gateway.pipeline.observed import Overheard
 from memory.service import (
+    OLD_RESULT,
     Attached,
+    Bounds,
     Memory,
     Message,
     Recall,
@@ -44,6 +47,7 @@ from memory.service import (
     Revision,
     Turn,
     TurnMaterial,
+    WindowSize,
     cues,
     discloses,
 )
@@ -52,6 +56,8 @@ from memory.service import (
 _PICTURE_BYTES: Final = 10_000_000
 #: The tokens of a profile and a directive, beside the known facts.
 _PROFILE_TOKENS: Final = 500
+#: The tokens of a summary where nothing is remembered; elsewhere it takes half of a snapshot's share.
+_SUMMARY_TOKENS: Final = 1_000
 #: The fewest tokens that are left of a message when it is shortened.
 _LEAST_MESSAGE: Final = 48
 #: A model with fewer tokens for its answer is told how long that may be; a word takes up to two.
@@ -66,6 +72,7 @@ _NUDGE: Final = (
     "what was said of late may be worth keeping; if it was asked to be kept, or will matter in a month, call"
     " remember_fact"
 )
+_SUMMED_UP: Final = "what was said before is summed up above; go on naturally, and do not ask for it again"
 _OPEN_QUESTION: Final = (
     "a question about memory is open, with buttons under it: they alone answer it, and nothing is done yet"
 )
@@ -108,12 +115,28 @@ class Agent:
         wanted = Allotment(
             answer=longest,
             tools=budget.tools_size(tools, count),
-            snapshot=memory.known_tokens + _PROFILE_TOKENS if memory.enabled else 0,
+            snapshot=memory.known_tokens + _PROFILE_TOKENS if memory.enabled else 2 * _SUMMARY_TOKENS * self.compacts,
             newer=memory.known_tokens if memory.enabled else 0,
             recall=memory.recall_tokens if memory.enabled else 0,
             window=self.spec.window_tokens,
         )
         return budget.shares(room, wanted, system=budget.PER_MESSAGE + count(prompt.system(self.voice)))
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the older part of its conversations is summed up; without a model nothing reads it."""
+        return self.spec.compaction.enabled and not self.offline
+
+    def bounds(self, shares: Allotment) -> Bounds:
+        """Returns when and how far the windows of this agent are compacted."""
+        compaction = self.spec.compaction
+        return Bounds(
+            size=WindowSize(tokens=shares.window, messages=self.spec.window.messages),
+            at=compaction.at,
+            keep=compaction.keep,
+            tokens=prompt.summary_room(shares),
+            all_said=not self.spec.memory.enabled,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,17 +157,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """An inbound message and its inbox row. `original` is its text before secrets were masked, kept in RAM only."""
+    """An inbound message and its inbox row.
+
+    `original` is its text before secrets were masked, `overheard` what people said to others before it; both are kept
+    in RAM only. `overheard` is None where nobody listens.
+    """
 
     inbox_id: int
     inbound: Inbound
     original: str | None = None
+    overheard: tuple[Overheard, ...] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnRequest:
     """All that a turn's requests are made of. `sent` is the prompt of the last one, `cut` tells if it lost words.
 
+    `overheard` is what people said to others, with their identities, or negative numbers for those who have none.
     `learned` is what the turn itself stores, `now` the time in milliseconds UTC, `fence` random. `on_aborted` is told
     what a call without an answer has cost.
     """
@@ -160,6 +189,7 @@ class TurnRequest:
     now: int
     fence: str
     on_aborted: Callable[[Completion], None]
+    overheard: Sequence[tuple[int, Overheard]] = ()
     sent: Prompt | None = None
     cut: bool = False
 
@@ -257,6 +287,7 @@ class TurnRequest:
                 model=self.served.provider.name,
                 fence=self.fence,
                 active_task=turn.context.session.active_task,
+                overheard=tuple(marks.spoken(names[who], line.text) for who, line in self.overheard),
                 newer=tuple(self._line(memory, names) for memory in snapshot.newer),
                 recalled=tuple(
                     self._recalled(item, names) for item in self.view.recall.items if item.placed == "recalled"
@@ -276,6 +307,8 @@ class TurnRequest:
             wishes.append(f"answer in at most {shares.answer // 2} words")
         if "remember_fact" in self.served.spec.tools and _is_unnoted(self.view.window):
             wishes.append(_NUDGE)
+        if self.turn.context.session.summary is not None:
+            wishes.append(_SUMMED_UP)
         if self.view.question is not None:
             wishes.append(_OPEN_QUESTION)
         return wishes
@@ -283,8 +316,8 @@ class TurnRequest:
     def _history(self, tokens: int, names: Mapping[int, str]) -> list[Uttered]:
         """Returns the window, ending with this turn's messages joined into one.
 
-        Messages that are too long are shortened. In a group people speak under their names. Files, as far as they fit,
-        and the newest pictures stand with the message they came with.
+        Messages that are too long are shortened, results of tools the more. In a group people speak under their names.
+        Files, as far as they fit, and the newest pictures stand with the message they came with.
         """
         current = [message.id for message in self.turn.said]
         inlined = self._inlined(tokens // 3)
@@ -293,7 +326,7 @@ class TurnRequest:
             Uttered(
                 message=_chat_message(
                     message,
-                    self._shown(message, tokens // 3, names, inlined),
+                    self._shown(message, _longest(message, tokens), names, inlined),
                     pictures=pictures.get(message.id, ()),
                 ),
                 day=self._day(message),
@@ -373,6 +406,7 @@ class TurnRequest:
         memories = (*snapshot.profile, *snapshot.known, *snapshot.newer, *found)
         people = dict(self.view.members) | {speaker.id: speaker.name}
         people |= {m.subject_id: m.subject_name for m in memories if m.subject_id is not None and m.subject_name}
+        people |= {who: line.name for who, line in self.overheard}
         people |= {m.author_id: m.author_name for m in (*self.view.window, *turn.said) if m.author_id is not None}
         return marks.told_apart(people.items())
 
@@ -411,6 +445,11 @@ class TurnRequest:
             date=self._date(message.said_at),
             note="no longer true" if item.passage.outdated else "",
         )
+
+
+def _longest(message: Message, tokens: int) -> int:
+    """Returns the tokens that an earlier message keeps in a window of so many."""
+    return min(tokens // 3, OLD_RESULT) if message.role == "tool" else tokens // 3
 
 
 def _is_unnoted(window: Sequence[Message]) -> bool:

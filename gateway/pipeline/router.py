@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -22,6 +22,7 @@ from gateway.pipeline.delivery import pieces
 from gateway.pipeline.dispatch import Dispatch, Speakers
 from gateway.pipeline.intake import NOW, Intake, Mask
 from gateway.pipeline.lanes import LaneFull, Lanes
+from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
@@ -33,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 #: A message that took longer than this to arrive, in milliseconds, was said while the process was not listening.
 _PROMPT_MS = 10_000
+#: Whoever gives one of these commands is forgotten where nothing is kept, too.
+_FORGETTING = frozenset({"forget", "privacy"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ class Router:
         self._intake = Intake(
             roster=roster, channels=channels, lanes=self._lanes, mask=mask, now=now, stale_hours=flow.stale_hours
         )
+        self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
         self._dispatch = Dispatch(roster=roster, channels=channels, speakers=speakers, stop=self._stop)
 
@@ -100,6 +104,10 @@ class Router:
             for row in rows:
                 self._queue_row(store, row)
 
+    def begin_task(self, store: Store, row: InboxRow) -> None:
+        """Has a task whose time has come answered, in its turn among the messages of its session."""
+        self._queue_row(store, row)
+
     # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:
@@ -116,6 +124,8 @@ class Router:
                     self._taking.add(taking)
                     taking.add_done_callback(self._taking.discard)
                     await asyncio.shield(taking)
+                case "observe":
+                    self._observed.hear(inbound)
                 case "pairing":
                     code = code_in(inbound.text) or ""
                     taken = await self._access.take_pairing(inbound.channel, inbound.author_id, code)
@@ -173,6 +183,7 @@ class Router:
         try:
             for store in self._roster.each_store:
                 await self._intake.take_back(store, place, message_ids)
+                self._observed.remove(place.session_key, message_ids)
                 # What a running turn learns from the messages is removed too.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
         except StorageError as exc:
@@ -245,9 +256,21 @@ class Router:
             self._uncount(inbound)
             raise
         if isinstance(taken, Heard):
-            await self._taken(taken, store, texts)
+            await self._taken(self._with_overheard(taken), store, texts)
         elif taken == "repeated":
             self._uncount(inbound)
+
+    def _with_overheard(self, heard: Heard) -> Heard:
+        """Returns a message with what was said to others before it, and without what its author wants forgotten."""
+        inbound = heard.inbound
+        if inbound.edited:
+            self._observed.reword(inbound)
+        typed = table.given(inbound)
+        if typed is not None and typed[0] in _FORGETTING:
+            self._observed.forget(inbound)
+        if not self._policy.observes(inbound):
+            return heard
+        return replace(heard, overheard=self._observed.lines(inbound.place.session_key))
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
         """Handles a message whose inbox row is committed."""
@@ -266,7 +289,7 @@ class Router:
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
         """Queues an unanswered row of a store."""
-        heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload))
+        heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
         waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
         if _is_aside(heard.inbound):
             self._start(row.session_key, self._handle(row.session_key, [waiting]))
@@ -359,7 +382,7 @@ class Router:
         """Answers a command or an answer to a question by its handler, and other words by a turn."""
         first = batch[0]
         inbound = first.heard.inbound
-        if first.turn_id is None and await self._dispatch.answered(first):
+        if first.turn_id is None and inbound.task is None and await self._dispatch.answered(first):
             if len(batch) > 1:
                 await self._answer_said(store, served, batch[1:], texts)
             return
@@ -373,7 +396,8 @@ class Router:
             await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
             return
         channel = self._channels.get(inbound.channel)
-        await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id)
+        exempt = self._policy.is_privileged(inbound)
+        await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id, exempt=exempt)
 
     async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
         """Stops the running answer in a place and the person's waiting messages there. Returns False without any.

@@ -9,21 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Final, Literal, get_args
 
 from pydantic import BaseModel, Field
 
 from agents.tools import Run, Tool, ToolError
-from gateway.commands import phrases
+from gateway.commands import phrases, reminder_lines
 from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
-from memory.errors import MemoryFault, UnreadFilter
-from memory.service import LISTED, Edits, Entity, FilterName, Filters, Hit, Memory, Selection, Service, Turn, excerpt
+from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
+from memory.service import (
+    LISTED,
+    LONGEST_REMINDER,
+    Edits,
+    Entity,
+    FilterName,
+    Filters,
+    Hit,
+    Memory,
+    Reading,
+    Reminder,
+    Selection,
+    Service,
+    Turn,
+    due_of,
+    excerpt,
+)
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
 #: The most results of one search.
 _FOUND = 8
+#: What the model is told of a time that can't be read.
+_UNREAD: Final = {
+    "none": "No time can be read there. Ask the person when.",
+    "vague": "That time is not clear. Ask the person when exactly.",
+    "past": "That time is over. Ask the person when.",
+    "impossible": "There is no such time. Ask the person when.",
+}
 #: The beginning of the result of forget_fact. The question that the person is shown follows it.
 _ASKED = "Nothing is forgotten yet. The person is being asked, and decides: "
 
@@ -66,11 +89,24 @@ class EntityArguments(BaseModel):
     name: str = Field(description="a person, place, project or organisation", min_length=1, max_length=200)
 
 
+class RemindersArguments(BaseModel):
+    action: Literal["set", "list", "change", "cancel"] = Field(description="what to do")
+    text: str = Field(default="", description="set: what to remind them of", max_length=LONGEST_REMINDER)
+    when: str = Field(
+        default="",
+        description="set, change: their own words, such as tomorrow at 9, or local time 2026-11-30T09:00",
+        max_length=100,
+    )
+    repeat: str = Field(default="", description="such as every weekday; empty for once", max_length=100)
+    number: int = Field(default=0, description="change, cancel: the reminder's number", ge=0, le=1_000_000)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
     """The tools of one turn, for the agent of this name.
 
-    `asked` collects the questions that must reach the person with the reply.
+    `asked` collects the questions that must reach the person with the reply, `told_back` the reminders to be said back
+    with it. `harmless` takes addresses that carry data out of a text of the model's.
     """
 
     memory: Service
@@ -78,7 +114,9 @@ class Toolbox:
     texts: Texts
     now: Callable[[], int]
     agent: str
+    harmless: Callable[[str], str] = str
     asked: list[str] = field(default_factory=list)
+    told_back: list[Reminder] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
         """Returns the tools called `names`, in that order."""
@@ -114,6 +152,11 @@ class Toolbox:
                 "What is known of a person, place, project or organisation by name.",
                 EntityArguments,
                 self.get_entity_info,
+            ),
+            "reminders": (
+                "Remind the person of something at a time; list, change or cancel their reminders.",
+                RemindersArguments,
+                self.reminders,
             ),
         }
         return tuple(
@@ -209,6 +252,58 @@ class Toolbox:
         if found is None:
             return f"Nothing is known here of {arguments.name!r}."
         return "\n".join([_headed(found.entity), *(f"- {self._line(memory)}" for memory in found.memories)])
+
+    async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
+        if arguments.action == "list":
+            every = await self.memory.reminders.every(self.turn.context)
+            lines = [self._due(one) for one in every if one.next_at is not None]
+            return "\n".join(lines) or "There are no reminders here."
+        reading = self._named_time(arguments) if arguments.action in ("set", "change") else None
+        number = await self._numbered(n, i, arguments, reading)
+        if number is None:
+            return f"Cancelled: reminder {arguments.number}."
+        # Said back even if the call already ran before a crash, as the person has not seen it yet.
+        made = next(one for one in await self.memory.reminders.every(self.turn.context) if one.number == number)
+        self.told_back.append(made)
+        return f"Set. The person is shown it below your answer: {self._due(made)}"
+
+    async def _numbered(self, n: int, i: int, arguments: RemindersArguments, reading: Reading | None) -> int | None:
+        """Does what is asked and returns the number of the reminder; None for one that was cancelled."""
+
+        def act(edits: Edits) -> str:
+            reminding = edits.reminding
+            due = None if reading is None else due_of(reading)
+            if arguments.action == "set":
+                text = self.harmless(arguments.text.strip())
+                ref = self.turn.said[-1].platform_ref
+                return str(reminding.add(text, due, language=self.texts.language, asked_ref=ref).number)
+            meant = reminding.numbered(arguments.number)
+            if reading is None:
+                reminding.cancel(meant)
+                return ""
+            return str(reminding.change(meant, self.memory.reminders.retimed(meant, reading)).number)
+
+        try:
+            result = await self.memory.turns.act(self.turn, n, i, "reminders", act)
+        except NotFound as exc:
+            raise ToolError(f"There is no reminder {arguments.number} here. List them first.") from exc
+        except TooManyReminders as exc:
+            raise ToolError(str(exc)) from exc
+        return int(result) if result else None
+
+    def _named_time(self, arguments: RemindersArguments) -> Reading:
+        """Returns the time that a reminder is to have. Tells the model if that can't be read surely."""
+        if arguments.action == "set" and not arguments.text.strip():
+            raise ToolError("Say what to remind the person of.")
+        reminders, context = self.memory.reminders, self.turn.context
+        named = f"{arguments.repeat} {arguments.when}".strip()
+        reading = reminders.at(context, named) or reminders.read_time(context, named, language=self.texts.language)
+        if not isinstance(reading, Reading):
+            raise ToolError(_UNREAD["none" if reading is None else reading.reason])
+        return reading
+
+    def _due(self, reminder: Reminder) -> str:
+        return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"
 
     async def _on(self, short_id: str, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Applies `act` to one memory. Tells the model if that can't be done."""

@@ -16,12 +16,16 @@ from dataclasses import asdict, replace
 import structlog
 
 from agents import agent
+from agents.budget import Allotment
 from agents.llm import ChatMessage, Completion, ModelError, OnText
 from agents.tools import Tool
 from channels.base import Button, Channel
+from gateway.commands import reminder_lines
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
@@ -29,6 +33,7 @@ from gateway.pipeline.toolbox import Toolbox
 from memory.errors import Withdrawn
 from memory.service import (
     Attached,
+    Bounds,
     Budget,
     Message,
     Outcome,
@@ -55,6 +60,10 @@ _LONGEST_PARTIAL = 8_000
 #: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
 #: asked than the search does.
 _LATELY = 400
+#: The answers to a task that has nothing to tell. They are not shown.
+_NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
+#: The tools of an agent that remembers nothing.
+_WITHOUT_MEMORY = frozenset({"now", "reminders"})
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
 _RETRY = "run:/retry"
 
@@ -70,12 +79,13 @@ class TurnRunner:
         runtime: Runtime,
         masking: Callable[[Sequence[str]], Callable[[str], str]],
         defang: Callable[[str, bool], str],
+        wake: Callable[[str], None],
     ) -> None:
         """Takes the services that turns need.
 
         `masking` takes texts and returns a function that masks secrets; secrets in these texts are masked by value.
         `defang` makes addresses that carry much data harmless in a model's text; its second argument is True if the
-        text is still growing.
+        text is still growing. `wake` has the queue of a session sent.
         """
         self._memory = memory
         self._limits = limits
@@ -84,6 +94,7 @@ class TurnRunner:
         self._count_tokens = runtime.count_tokens
         self._masking = masking
         self._defang = defang
+        self._wake = wake
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
@@ -126,8 +137,12 @@ class TurnRunner:
         channel: Channel | None,
         *,
         turn_id: int | None,
+        exempt: bool = False,
     ) -> None:
-        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume."""
+        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
+
+        No allowance holds for somebody who is `exempt`.
+        """
         attached = [await self._memory.mailbox.attached(one.inbox_id) for one in heard]
         try:
             turn = await self._open(served, where, who, heard, attached, turn_id)
@@ -140,10 +155,13 @@ class TurnRunner:
         view: TurnMaterial | None = None
         course = _Course()
         try:
+            if told := await self._refusal(served, turn, texts, exempt=exempt):
+                raise _NothingLeft(told)
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
-                view = await self._view(served, turn, texts)
+                course.shares = self._shares(served, turn, texts)
+                view = await self._view(served, turn, course.shares)
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
                 course.listen(on_text)
                 outcome, view = await self._answer(served, turn, view, heard, attached, texts, channel, course)
@@ -159,6 +177,8 @@ class TurnRunner:
                 log.error("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
                 outcome = self._cut_off(served, heard, channel, course, told, "deadline", retry=_retry(turn, texts))
+        except _NothingLeft as exc:
+            outcome = self._cut_off(served, heard, channel, course, str(exc), "allowance")
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
             outcome = self._cut_off(served, heard, channel, course, texts("error.internal"), "given_up")
@@ -167,7 +187,45 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        await self._memory.turns.finish(turn, view, outcome)
+        await self._finish(turn, view, outcome, channel, task=heard[-1].inbound.task)
+        if course.shares is not None and served.compacts:
+            self._compact(turn, served.bounds(course.shares), texts, channel)
+
+    def _compact(self, turn: Turn, bounds: Bounds, texts: Texts, channel: Channel | None) -> None:
+        """Has the conversation summed up in the background if its window is nearly full."""
+        self._memory.compaction.soon(
+            turn.context,
+            bounds,
+            notice=lambda done: pieces(channel, texts("compact.told", count=done.messages)),
+            posted=lambda: self._wake(turn.context.session.key),
+        )
+
+    async def _finish(
+        self, turn: Turn, view: TurnMaterial | None, outcome: Outcome, channel: Channel | None, *, task: int | None
+    ) -> None:
+        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell."""
+        if task is None:
+            await self._memory.turns.finish(turn, view, outcome)
+            return
+        silent = outcome.error is not None or _is_nothing(outcome)
+        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome)
+        await self._memory.reminders.end_task(
+            task,
+            failed=outcome.error not in (None, "allowance"),
+            told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
+        )
+
+    async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
+        """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.
+
+        A turn that was interrupted after it had begun to cost something is finished.
+        """
+        allowance = served.spec.allowance
+        free = served.offline or (exempt and not allowance.admins)
+        if free or turn.steps or not allowance.portions:
+            return ""
+        spending = await self._memory.stats.spending(turn.context, served.spec.timezone)
+        return refusal(allowance, spending, texts)
 
     def was_stopped(self, session_key: str) -> bool:
         """Returns whether the person stopped the session's turn. Reports each stop only once."""
@@ -198,7 +256,8 @@ class TurnRunner:
         place = heard[0].inbound.place
         secret = any(one.original is not None for one in heard)
         appends = channel is not None and channel.capabilities.stream == "append"
-        if channel is None or not channel.reachable(place) or (appends and secret):
+        task = heard[0].inbound.task is not None  # it may have nothing to say
+        if channel is None or not channel.reachable(place) or (appends and secret) or task:
             yield None
         elif appends:
 
@@ -266,9 +325,9 @@ class TurnRunner:
                 text=text,
                 tokens=self._count_tokens(text),
                 said_at=one.inbound.sent_at,
-                platform_ref=one.inbound.message_id,
+                platform_ref=one.inbound.message_id or None,
                 reply_to=one.inbound.reply_to,
-                learn=served.spec.memory.enabled and not one.inbound.forwarded,
+                learn=served.spec.memory.enabled and not one.inbound.forwarded and one.inbound.task is None,
                 recall=served.spec.memory.enabled,
             )
             for one, text in zip(heard, words, strict=True)
@@ -276,14 +335,23 @@ class TurnRunner:
         return await self._memory.turns.begin(where, who, said)
 
     def _toolbox(self, served: Agent, turn: Turn, texts: Texts) -> tuple[Toolbox, tuple[Tool, ...]]:
-        toolbox = Toolbox(memory=self._memory, turn=turn, texts=texts, now=self._now, agent=served.spec.name)
-        names = served.spec.tools if served.spec.memory.enabled else [t for t in served.spec.tools if t == "now"]
+        toolbox = Toolbox(
+            memory=self._memory,
+            turn=turn,
+            texts=texts,
+            now=self._now,
+            agent=served.spec.name,
+            harmless=lambda text: self._defang(text, False),
+        )
+        names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
         return toolbox, toolbox.tools(names)
 
-    async def _view(self, served: Agent, turn: Turn, texts: Texts) -> TurnMaterial:
-        settings = served.spec.memory
+    def _shares(self, served: Agent, turn: Turn, texts: Texts) -> Allotment:
         _, tools = self._toolbox(served, turn, texts)
-        shares = served.shares(served.gauge.room(), [tool.spec for tool in tools])
+        return served.shares(served.gauge.room(), [tool.spec for tool in tools])
+
+    async def _view(self, served: Agent, turn: Turn, shares: Allotment) -> TurnMaterial:
+        settings = served.spec.memory
         budget = Budget(
             items=settings.recall_items,
             tokens=shares.recall,
@@ -297,6 +365,7 @@ class TurnRunner:
             window_tokens=shares.window,
             window_messages=served.spec.window.messages,
             lately=_LATELY if served.offline else 0,
+            compacted=served.compacts,
         )
 
     async def _answer(
@@ -323,8 +392,10 @@ class TurnRunner:
             learned=learned or Revision(),
             limits=self._limits,
             now=self._now(),
-            fence=self._new_id(),
+            # With a digit, by which `agents.output` tells a copy of the mark from a person's words in brackets.
+            fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
+            overheard=await self._overheard(turn, heard),
         )
 
         async def keep_step(n: int, completion: Completion) -> None:
@@ -346,7 +417,8 @@ class TurnRunner:
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
         said = f"{_closed(reply.shown)}\n\n{texts('answer.cut')}" if reply.cut else reply.shown
-        shown = "\n".join([said, *toolbox.asked])
+        set_back = [reminder_lines.set_back(texts, one, self._now()) for one in toolbox.told_back]
+        shown = "\n".join([said, *toolbox.asked, *set_back])
         if not (served.offline or appended):
             shown = self._defang(shown, False)
         longest = max(len(message.text) for message in turn.said)
@@ -355,14 +427,18 @@ class TurnRunner:
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if turn.first and channel is not None and channel.capabilities.introduces:
-            shown += "\n\n" + texts("first.private" if turn.context.session.private else "first.group")
+            group = "first.group" if heard[-1].overheard is None else "first.group_observed"
+            shown += "\n\n" + texts("first.private" if turn.context.session.private else group)
         question = await self._memory.open_question(turn.context) if toolbox.asked else None
         outcome = Outcome(
             pieces=pieces(
                 channel,
                 shown,
                 markdown=not served.offline,  # an offline answer shows quotations exactly as they were said
-                buttons=buttons(question, texts) if question is not None else (),
+                buttons=(
+                    *(buttons(question, texts) if question is not None else ()),
+                    *(reminder_lines.cancel_button(texts, one, numbered=True) for one in toolbox.told_back),
+                ),
             ),
             utterances=tuple(
                 self._utterance(m) for m in (*reply.traffic, ChatMessage(role="assistant", content=reply.text))
@@ -372,6 +448,20 @@ class TurnRunner:
             recall=rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
         )
         return outcome, request.entered
+
+    async def _overheard(self, turn: Turn, heard: Sequence[Heard]) -> list[tuple[int, Overheard]]:
+        """Returns what people said to others before these messages, each with their identity, or a negative number.
+
+        Left out are people who have opted out of learning, and a chat in which learning is off.
+        """
+        lines = heard[-1].overheard or ()
+        if not lines or not turn.context.session.learning:
+            return []
+        users = list(dict.fromkeys(line.user_id for line in lines))
+        known = await self._memory.privacy.speakers(heard[-1].inbound.platform, users)
+        numbers = {user: known[user].id if user in known else -1 - n for n, user in enumerate(users)}
+        silent = {user for user, speaker in known.items() if not speaker.learning}
+        return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     def _utterance(self, message: ChatMessage) -> Utterance:
         return Utterance(
@@ -384,21 +474,35 @@ class TurnRunner:
         )
 
 
+class _NothingLeft(Exception):
+    """Raised when a portion of the day is used up, with the words for the person."""
+
+
 class _GivenUp(Exception):
     """Raised when a turn has ended the process too often."""
+
+
+def _is_nothing(outcome: Outcome) -> bool:
+    """Returns whether the answer to a task says that there is nothing to tell."""
+    said = outcome.utterances[-1].text.strip(' \n.!*_`"“”。！').casefold() if outcome.utterances else ""
+    return said in _NOTHING
 
 
 def _reply_to(heard: Sequence[Heard]) -> str | None:
     """Returns the id of the message that an answer in a group points to; None in private."""
     last = heard[-1].inbound
-    return last.message_id if last.chat_kind == "group" else None
+    return (last.message_id or last.reply_to) if last.chat_kind == "group" else None
 
 
 class _Course:
-    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing."""
+    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing.
+
+    `shares` are those of its first request.
+    """
 
     def __init__(self) -> None:
         self.on_text: OnText | None = None
+        self.shares: Allotment | None = None
         self.aborted: list[Completion] = []
         self._streamed: list[str] = []
 

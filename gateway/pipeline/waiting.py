@@ -51,6 +51,8 @@ class Waiting:
     @property
     def alone(self) -> bool:
         inbound = self.heard.inbound
+        if inbound.task is not None:
+            return True
         return inbound.pressed is not None or table.given(inbound) is not None or code_in(inbound.text) is not None
 
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from memory import dates, keys
 from memory.chat import retry
+from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
 from memory.errors import NotCurrent, NotWished
@@ -306,6 +307,11 @@ class Edits:
     def choose_agent(self, name: str | None) -> None:
         """Notes which agent answers in this session from now on; None leaves it to routing."""
         chats.choose_agent(self._tx, self._context.session.id, name)
+
+    @property
+    def reminding(self) -> Reminding:
+        """The person's reminders, as far as they can be reached from here."""
+        return Reminding(self._tx, self._context, now=self._now)
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""

@@ -14,10 +14,10 @@ from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, history, mailbox, memories, passages, usage
+from memory.store import extractions, history, mailbox, memories, passages, people, usage
 from memory.store.database import Database, Reader
 from memory.store.extractions import ReadingState
-from memory.store.usage import Used
+from memory.store.usage import Taken, Used
 
 _DAY_MS = 24 * 3_600_000
 
@@ -77,6 +77,19 @@ class Status:
     embedding: EmbeddingProgress | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What an agent's answers have taken so far today: those to the person, in the chat, and all. `until` ends the day.
+
+    All accounts of a person count together.
+    """
+
+    person: Taken
+    chat: Taken
+    agent: Taken
+    until: int
+
+
 def _stats(reader: Reader, scope: Scope) -> ScopeStats:
     live = memories.kinds(reader, scope)
     return ScopeStats(
@@ -121,6 +134,21 @@ class Stats:
         return await self._database.read(
             lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
         )
+
+    async def spending(self, context: Context, timezone: str) -> Spending:
+        """Returns what answers have taken today, in the agent's `timezone`."""
+        session, (since, until) = context.session, dates.day_bounds(self._now(), timezone)
+
+        def act(reader: Reader) -> Spending:
+            people_ids = [one.id for one in people.accounts(reader, context.speaker.id)]
+            return Spending(
+                person=usage.answers_since(reader, session.agent_id, since=since, people=people_ids),
+                chat=usage.answers_since(reader, session.agent_id, since=since, chat_id=session.chat_id),
+                agent=usage.answers_since(reader, session.agent_id, since=since),
+                until=until,
+            )
+
+        return await self._database.read(act)
 
     async def status(self, context: Context) -> Status:
         session = context.session

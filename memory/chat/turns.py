@@ -21,6 +21,7 @@ from memory.chat.window import TurnMaterial, WindowSize
 from memory.context import Context, anew
 from memory.errors import Withdrawn
 from memory.learn import keep, revise
+from memory.learn.agents import Agents
 from memory.learn.learner import Learner
 from memory.learn.revise import Revision
 from memory.recall.gate import should_search
@@ -104,6 +105,7 @@ class Turns:
         learner: Learner,
         mailbox: Mailbox,
         runtime: Runtime,
+        agents: Agents,
         changed: Callable[[Scope], None],
     ) -> None:
         """`changed` is called with the scope in which a turn may have changed memory."""
@@ -112,6 +114,7 @@ class Turns:
         self._search = search
         self._learner = learner
         self._mailbox = mailbox
+        self._agents = agents
         self._now = runtime.now
         self._new_id = runtime.memory_id
         self._count_tokens = runtime.count_tokens
@@ -129,7 +132,7 @@ class Turns:
             said = [message for message in heard if message.inbox_id in waiting]
             if not said:
                 raise Withdrawn
-            context = self._identities.enter(tx, where, who)
+            context = self._rotated(tx, self._identities.enter(tx, where, who), said[0].said_at)
             turn_id = history.begin_turn(tx, context.session, now=now)
             mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
             learning = context.session.learning and context.speaker.learning
@@ -217,10 +220,12 @@ class Turns:
         window_tokens: int,
         window_messages: int,
         lately: int = 0,
+        compacted: bool = False,
     ) -> TurnMaterial:
         """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory.
 
-        So many messages that the speaker said `lately` are looked at as well, whatever their words.
+        So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
+        what the prompt has no room for stays in the window until it is summed up.
         """
         context = await self._database.read(lambda reader: anew(reader, turn.context))
         query = "\n".join(message.text for message in turn.said)
@@ -243,7 +248,7 @@ class Turns:
                 turn.said,
                 budget,
                 hits,
-                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately),
+                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted),
                 now=now,
                 count_tokens=self._count_tokens,
             )
@@ -374,6 +379,15 @@ class Turns:
 
         self._learner.heard(*await self._database.write(act))
 
+    def _rotated(self, tx: Transaction, context: Context, said_at: int) -> Context:
+        """Returns the context of what is said now, in a conversation begun anew if the agent's file wants that."""
+        session = context.session
+        rotation = self._agents.by_id[session.agent_id].rotation
+        if not rotation.is_due(session.last_message_at, said_at, context.timezone):
+            return context
+        Edits(tx, context, now=self._now(), new_id=self._new_id).start_window()
+        return replace(context, session=chats.session_by_id(tx, session.id))
+
     def _book(self, tx: Transaction, turn: Turn, spent: Spent) -> None:
         usage.add(
             tx,
@@ -381,7 +395,8 @@ class Turns:
             turn_id=turn.id,
             session_id=turn.context.session.id,
             agent_id=turn.context.session.agent_id,
-            purpose="chat",
+            identity_id=turn.context.speaker.id,
+            purpose="task" if mailbox.is_task(tx, turn.inbox_ids[0]) else "chat",
             now=self._now(),
         )
 

@@ -21,6 +21,8 @@ from memory.store.passages import Passage
 from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 
+#: The most tokens that a prompt shows of a tool's result from an earlier turn. An answer has been made of it.
+OLD_RESULT: Final = 300
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 
@@ -29,12 +31,14 @@ _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 class WindowSize:
     """The most tokens and messages of a session's history in a prompt.
 
-    So many messages that the speaker said `lately` are looked at as well, whatever their words.
+    So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`, older
+    messages wait for a compaction: that a prompt has no room for them is not kept.
     """
 
     tokens: int
     messages: int
     lately: int = 0
+    compacted: bool = False
 
     @property
     def longest(self) -> int:
@@ -78,7 +82,8 @@ def take(
     session = context.session
     messages = history.after(reader, session.id, session.window_after, limit=size.messages * 2)
     window = _fit(messages, size, keep=said[0].id)
-    trimmed_to = window[0].id - 1 if window and len(window) < len(messages) else None
+    trimmed = bool(window) and len(window) < len(messages) and not size.compacted
+    trimmed_to = window[0].id - 1 if trimmed else None
     attached = attachments.of_messages(reader, [message.id for message in window])
     members = {} if session.private else chats.members(reader, session.id)
     question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
@@ -162,19 +167,29 @@ def _snapshot(
     return stored, False
 
 
+def costs(messages: Sequence[Message], size: WindowSize, *, keep: int | None = None) -> list[int]:
+    """Returns the tokens that each message takes in a prompt; those with ids from `keep` on take all of theirs."""
+    return [
+        message.tokens
+        if keep is not None and message.id >= keep
+        else min(message.tokens, size.longest, OLD_RESULT if message.role == "tool" else message.tokens)
+        for message in messages
+    ]
+
+
 def _fit(messages: list[Message], size: WindowSize, *, keep: int) -> list[Message]:
     """Returns the newest messages that fit.
 
     If not all messages fit, half the room is freed, so that the front of the prompt stays the same for many turns. The
     current turn (ids from `keep` on) always stays. The first message is a person's.
     """
-    costs = {m.id: m.tokens if m.id >= keep else min(m.tokens, size.longest) for m in messages}
-    if len(messages) <= size.messages and sum(costs.values()) <= size.tokens:
+    taken = costs(messages, size, keep=keep)
+    if len(messages) <= size.messages and sum(taken) <= size.tokens:
         return messages
     room = size.tokens // 2
     kept: list[Message] = []
-    for message in reversed(messages):
-        room -= costs[message.id]
+    for message, cost in zip(reversed(messages), reversed(taken), strict=True):
+        room -= cost
         if message.id < keep and (room < 0 or len(kept) >= size.messages // 2):
             break
         kept.append(message)

@@ -30,12 +30,14 @@ from memory.store import (
     passages,
     people,
     recalls,
+    reminders,
     scopes,
 )
 from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.forgettable import Reach
 from memory.store.memories import Memory
+from memory.store.reminders import Reminder
 from memory.text import words as tokenised
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
@@ -75,6 +77,7 @@ class Selection:
     what: What
     memory_ids: tuple[int, ...] = ()
     message_ids: tuple[int, ...] = ()
+    reminder_ids: tuple[int, ...] = ()
     first: int = 0
     last: int = 0
     more: int = 0
@@ -104,6 +107,7 @@ class Selection:
             what=fields["what"],
             memory_ids=tuple(map(int, fields["memory_ids"])),
             message_ids=tuple(map(int, fields["message_ids"])),
+            reminder_ids=tuple(map(int, fields.get("reminder_ids", ()))),
             first=int(fields["first"]),
             last=int(fields["last"]),
             more=int(fields.get("more", 0)),
@@ -131,10 +135,14 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The rows a selection comes to: memories and messages of any role. `skipped` memories were not the person's."""
+    """The rows a selection comes to: memories, messages of any role, and the person's reminders.
+
+    `skipped` memories were not the person's.
+    """
 
     memories: tuple[Memory, ...] = ()
     message_ids: frozenset[int] = field(default_factory=frozenset)
+    reminders: tuple[Reminder, ...] = ()
     skipped: int = 0
 
 
@@ -206,6 +214,30 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
 
 def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
     """Returns the rows that a selection names now, as far as this person may have them erased."""
+    return replace(_chosen_rows(reader, asker, selection), reminders=tuple(_chosen_reminders(reader, asker, selection)))
+
+
+def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> list[Reminder]:
+    """Returns the reminders that a selection names now: the person's own or, with all of a place, all of it."""
+    within = reminders.reach(asker.scope, asker.session)
+    match selection.what:
+        case "memories":
+            return [one for one in reminders.of_reach(reader, within) if one.id in selection.reminder_ids]
+        case "range":
+            found = reminders.of_reach(reader, within)
+            return [one for one in found if selection.first <= one.created_at < selection.last]
+        case "here":
+            every = reminders.of_session(reader, asker.session.id)
+        case "all":
+            if asker.scope.private:
+                return reminders.of_reach(reader, within)
+            every = reminders.of_chat(reader, asker.session.chat_id)
+        case "me":
+            return reminders.of_reach(reader, reminders.ReminderReach(identities(reader, asker), None))
+    return [one for one in every if asker.may_all or one.identity_id in asker.selves]
+
+
+def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
     match selection.what:
         case "memories":
             found = memories.by_ids(reader, asker.scope, selection.memory_ids)
@@ -327,7 +359,8 @@ def _filtered(
         held = _held(reader, asker, asked.words, found, heard) or Selection(what="memories")
         near = held.near
         meeting, said = meeting.intersection(held.memory_ids), [one for one in said if one in held.message_ids]
-    if not (meeting or said):
+    named = _reminders_naming(reader, asker, asked)
+    if not (meeting or said or named):
         return None
     newest = memories.by_ids(reader, asker.scope, sorted(meeting, reverse=True)[:_MOST])
     kept = _with_versions(reader, asker.scope, [memory for memory in newest if not memory.follows])
@@ -335,9 +368,23 @@ def _filtered(
         what="memories",
         memory_ids=() if kept is None else kept.memory_ids,
         message_ids=tuple(said[:_MOST_MESSAGES]),
+        reminder_ids=tuple(named),
         more=max(0, len(meeting) - _MOST) + len(said[_MOST_MESSAGES:]),
         near=near,
     )
+
+
+def _reminders_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
+    """Returns the person's reminders that give all the names, and hold the words beside them."""
+    names, terms = filtered.names_in(asked), set(tokenised.query_terms(asked.words))
+    if len(names) != len(asked.given):
+        return []
+    tests = [filtered.naming(reader, asker.scope, name) for name in names]
+    return [
+        one.id
+        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        if all(is_named(one.text) for is_named in tests) and terms <= set(tokenised.tokens(one.text))
+    ]
 
 
 def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
@@ -393,12 +440,14 @@ def _holding(
     matching = list({memory.id: memory for memory in matching}.values())
     selection = _with_versions(reader, asker.scope, matching[:_MOST])
     holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
-    if not (selection or holding):
+    reminding = _reminders_holding(reader, asker, phrase, terms)
+    if not (selection or holding or reminding):
         return None
     return Selection(
         what="memories",
         memory_ids=() if selection is None else selection.memory_ids,
         message_ids=tuple(holding[:_MOST_MESSAGES]),
+        reminder_ids=tuple(reminding),
         more=len(matching[_MOST:]) + len(holding[_MOST_MESSAGES:]),
     )
 
@@ -455,6 +504,16 @@ def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[in
     said = passages.passages(reader, asker.scope, passages.by_ids(reader, asker.scope, sorted(mine)))
     by_people = [one.message for one in said if one.message.role == "user"]
     return [one.id for one in by_people if terms and terms <= set(tokenised.tokens(one.text))]
+
+
+def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
+    """Returns the person's reminders whose words hold the phrase, or all the terms."""
+    return [
+        one.id
+        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        if (len(phrase) >= _PHRASE // 2 and phrase in one.text.casefold())
+        or (terms and terms <= set(tokenised.tokens(one.text)))
+    ]
 
 
 def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:

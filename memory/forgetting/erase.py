@@ -33,6 +33,7 @@ from memory.store import (
     people,
     questions,
     recalls,
+    reminders,
 )
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
@@ -54,6 +55,7 @@ class ErasedCounts:
     replies: int = 0
     files: int = 0
     keep_source: int = 0
+    reminders: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -90,6 +92,7 @@ def carry_out(
         history.hide(tx, blanked[_AT_ONCE:], now=now)
         blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
+    reminders.drop(tx, [one.id for one in going.reminders])
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
     what = {
@@ -102,6 +105,7 @@ def carry_out(
         "running": running,
         "beside": sorted(turns - set(running)),
         "identities": identities,
+        "reminders": [one.id for one in going.reminders],
     }
     return _counts(going, files), json.dumps(what), sought
 
@@ -118,6 +122,7 @@ def _counts(going: Plan, files: int) -> ErasedCounts:
         replies=len(going.replies) if going.how == "words" else 0,
         files=files,
         keep_source=going.staying,
+        reminders=len(going.reminders),
     )
 
 
@@ -173,6 +178,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
     _clear_person(tx, told["identities"])
+    reminders.drop_made_until(tx, told.get("reminders", ()), erased_at)
     chats.drop_snapshots(tx)
 
 

@@ -51,7 +51,7 @@ class ForgetPreview:
     """A preview of a forget. `shown` are some of the memories, weightiest first; `memories` and `messages` count all.
 
     `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `skipped` the memories that
-    match but are somebody else's. `quoted` are the words of some of the messages.
+    match but are somebody else's. `quoted` are the words of some of the messages, `reminders` those of the reminders.
     The preview is empty if all of them are.
     """
 
@@ -63,10 +63,11 @@ class ForgetPreview:
     replies: int
     staying: int
     skipped: int
+    reminders: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.memories or self.messages or self.replies)
+        return not (self.memories or self.messages or self.replies or self.reminders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +75,10 @@ class Receipt:
     """The result of a forget for which `what` was asked.
 
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
-    `replies` of the bot have lost their words, and `files` are gone. `restored` memories came back; `keep_source`
-    memories stay though one of their sources is erased. Without `words`, messages and replies stay in history. Unless
-    `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until` (milliseconds
-    UTC; None if there are none).
+    `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
+    `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay.
+    Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until`
+    (milliseconds UTC; None if there are none).
     """
 
     what: What
@@ -90,11 +91,12 @@ class Receipt:
     keep_source: int
     words: bool
     scrubbed: bool
+    reminders: int = 0
     backups_until: int | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.memories or self.derived or self.messages or self.replies or self.files)
+        return not (self.memories or self.derived or self.messages or self.replies or self.files or self.reminders)
 
 
 async def no_backups() -> int | None:
@@ -411,4 +413,5 @@ def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> 
         replies=len(going.replies),
         staying=going.staying,
         skipped=going.skipped,
+        reminders=tuple(one.text for one in going.reminders),
     )

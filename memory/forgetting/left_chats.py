@@ -27,16 +27,18 @@ from memory.store import (
     memories,
     people,
     recalls,
+    reminders,
     scopes,
 )
 from memory.store.database import Database, Reader, Row, Transaction
 
-Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "inbox", "outbox"]
+Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "reminders", "inbox", "outbox"]
 
 #: Rows of each kind that go in one transaction, with everything that depends on them. Searchable rows go in small
 #: portions: the word index takes up to 1 ms to overwrite what it held of one row.
 _TOGETHER: Final[dict[Rows, int]] = {
-    "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "inbox": 500, "outbox": 500,
+    "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "reminders": 500, "inbox": 500,
+    "outbox": 500,
 }  # fmt: skip
 #: Stored as the error of a turn or message that will never be answered.
 _LEFT: Final = "left"
@@ -111,6 +113,7 @@ def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
     batches: list[Batch] = []
     batches += _batches(chat, "messages", leaving.messages(reader, chat.chat_id))
     batches += _batches(chat, "turns", leaving.turns(reader, chat.chat_id))
+    batches += _batches(chat, "reminders", [one.id for one in reminders.of_chat(reader, chat.chat_id)])
     for owner_id in scopes.owners_of_chat(reader, chat.chat_id):
         batches += _learned(reader, chat, owner_id)
     for person in leaving.alone_here(reader, chat.chat_id, before=before):
@@ -148,6 +151,8 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
         case "names":
             people.unname_silent(tx, batch.ids)
             documents.changed_names(tx, batch.ids)
+        case "reminders":
+            reminders.drop(tx, batch.ids)
         case "inbox":
             mailbox.answered(tx, batch.ids, error=_LEFT, now=now)
             mailbox.blank(tx, batch.ids)

@@ -17,9 +17,10 @@ from memory import keys
 from memory.forgetting import choose
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
-from memory.store import forgettable, history, lineage, memories, recalls
+from memory.store import forgettable, history, lineage, memories, recalls, reminders
 from memory.store.database import Reader, Row
 from memory.store.memories import Memory
+from memory.store.reminders import Reminder
 
 #: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
@@ -44,8 +45,8 @@ class Plan:
 
     `restored` memories come back. The `messages` and `replies` lose their words; with `how` = "memory" they keep them,
     but nothing is learned from them any more. Nothing is learned from `others` either: somebody else said them, or
-    their words went by age. `staying` counts memories that lose a source and stay. `looked` tells which answers quote
-    what goes.
+    their words went by age. `reminders` go with all their times to come. `staying` counts memories that lose a source
+    and stay. `looked` tells which answers quote what goes.
     """
 
     what: What
@@ -59,10 +60,11 @@ class Plan:
     staying: int
     skipped: int
     looked: Looked
+    reminders: tuple[Reminder, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.memories or self.messages or self.replies)
+        return not (self.memories or self.messages or self.replies or self.reminders)
 
 
 def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked: Looked | None = None) -> Plan:
@@ -104,7 +106,26 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         staying=forgettable.losing_a_source(reader, messages, besides=going_ids) if how == "words" else 0,
         skipped=chosen.skipped,
         looked=looked,
+        reminders=chosen.reminders if every else _reminders(reader, asker, chosen.reminders, going, messages),
     )
+
+
+def _reminders(
+    reader: Reader, asker: Asker, chosen: Sequence[Reminder], going: Sequence[Memory], messages: Collection[int]
+) -> tuple[Reminder, ...]:
+    """Returns the reminders that were chosen, and the person's others whose words are those of something that goes."""
+    said = {text.casefold() for text in forgettable.texts(reader, messages)} | {one.value.casefold() for one in going}
+    quotes = Quotes([text for text in said if is_telling(text)])
+    others = [
+        one
+        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        if one not in chosen
+        and (
+            quotes.stand_in(one.text, whole_words=True)
+            or (is_telling(one.text) and any(one.text.casefold() in text for text in said))
+        )
+    ]
+    return (*chosen, *others)
 
 
 def is_whole(asker: Asker, what: What) -> bool:

@@ -17,7 +17,7 @@ from memory.errors import StorageError, StoreBusy
 from memory.forgetting import retention
 from memory.forgetting.forgetting import Forgetting
 from memory.forgetting.left_chats import Erased
-from memory.store import erasure, job_runs, vectors
+from memory.store import erasure, job_runs, reminders, vectors
 from memory.store.database import Database, Transaction
 from memory.transfer.backups import Backups
 
@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 _DAY_MS: Final = 24 * 3_600_000
 #: Days after which the record of a run is dropped, so that a year of nights can be looked up.
 _RUN_DAYS: Final = 400
+#: Days for which a reminder that was shown can be put off or said to be done.
+_SHOWN_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,7 @@ class Housekeeping:
         def act(tx: Transaction) -> int:
             vectors.evict(tx, now=now)
             erasure.drop_notes(tx, before=now - _DAY_MS)
+            reminders.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS)
             return job_runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
 
         return {"runs": await self._database.write(act)}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from memory.learn.model import BackgroundModel
 from memory.store import scopes
@@ -12,16 +14,41 @@ from memory.store.database import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """When a conversation begins anew by itself: after so many silent milliseconds, or `at` an hour of the day."""
+
+    idle_ms: int | None = None
+    at: time | None = None
+
+    def is_due(self, last: int | None, now: int, timezone: str) -> bool:
+        """Returns whether what is said `now` begins a conversation anew that ended at `last`, in milliseconds UTC."""
+        if last is None:
+            return False
+        if self.idle_ms is not None and now - last >= self.idle_ms:
+            return True
+        if self.at is None:
+            return False
+        zone = ZoneInfo(timezone)
+        local = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
+        begun = datetime.combine(local.date(), self.at, zone)
+        if begun > local:
+            begun = datetime.combine(local.date() - timedelta(days=1), self.at, zone)
+        return last < begun.timestamp() * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMemory:
     """The memory settings of one agent. Its `model` reads for it in the background; without a model, patterns do.
 
     With `learns_style` it learns a manner of talking to people. With `nightly`, night jobs work on people's memories.
+    `rotation` says when a conversation with it begins anew by itself.
     """
 
     timezone: str = "UTC"
     model: BackgroundModel | None = None
     learns_style: bool = True
     nightly: bool = True
+    rotation: Rotation = Rotation()
 
 
 #: The settings of an agent that is no longer configured. Messages to it may still have to be read.

@@ -58,29 +58,31 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
     """
     tokens = min(tokens, _MATERIAL_TOKENS)
     longest = _longest(tokens)
-    messages = sum(_cost(message, longest) for message in stretch.messages)
+    messages = sum(line_cost(message, longest) for message in stretch.messages)
     instructions = len(INSTRUCTIONS) // 4
-    known = _within(
+    known = within(
         (known_fact(memory, category=False) for memory in stretch.known),
         min(int(tokens * _KNOWN), (instructions + messages) // 3),
         _line_tokens,
     )
-    before = _within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: _cost(message, longest))
+    before = within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: line_cost(message, longest))
     timezone = stretch.timezones[_last_author(stretch)]
-    names = _names(stretch)
+    names = names_of((*stretch.before, *stretch.messages))
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
     lines += known or ["none"]
     lines += ["", "EARLIER LINES (only to understand the messages; nothing is taken from them):"]
-    lines += [_line(message, names, timezone, longest) for message in reversed(before)] or ["none"]
+    lines += [message_line(message, names, timezone, longest) for message in reversed(before)] or ["none"]
     lines += ["", "MESSAGES:"]
-    lines += [_line(message, names, timezone, longest, number=n) for n, message in enumerate(stretch.messages, start=1)]
+    lines += [
+        message_line(message, names, timezone, longest, number=n) for n, message in enumerate(stretch.messages, start=1)
+    ]
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines))
 
 
 def fitting(messages: Sequence[Message], tokens: int) -> int:
     """Returns how many of the messages one question with material of so many tokens holds: one at least."""
     room = int(min(tokens, _MATERIAL_TOKENS) * _MESSAGES)
-    return max(1, len(_within(messages, room, lambda message: _cost(message, _longest(tokens)))))
+    return max(1, len(within(messages, room, lambda message: line_cost(message, _longest(tokens)))))
 
 
 def shortened(message: Message, tokens: int = STRETCH_TOKENS) -> str:
@@ -96,7 +98,8 @@ def _longest(tokens: int) -> int:
     return min(STRETCH_TOKENS, max(_LEAST_MESSAGE, int(tokens * _MESSAGES) - _LINE_TOKENS))
 
 
-def _cost(message: Message, longest: int) -> int:
+def line_cost(message: Message, longest: int) -> int:
+    """Returns about how many tokens the line of a message takes that is cut to `longest` tokens."""
     return min(message.tokens, longest) + _LINE_TOKENS
 
 
@@ -105,7 +108,7 @@ def _line_tokens(line: str) -> int:
     return len(line.encode()) * 2 // 5 + 1
 
 
-def _within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
+def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
     """Returns the first of the rows, as many as fit."""
     kept: list[T] = []
     for row in rows:
@@ -130,10 +133,10 @@ def _last_author(stretch: Stretch) -> int:
     return next(m.author_id for m in reversed(stretch.messages) if m.author_id in stretch.timezones and m.author_id)
 
 
-def _names(stretch: Stretch) -> dict[int, str]:
-    """Returns each person's name in the prompt. People with the same name are told apart by a number."""
+def names_of(messages: Iterable[Message]) -> dict[int, str]:
+    """Returns how a prompt calls those who wrote the messages. People with the same name are told apart by a number."""
     names: dict[int, str] = {}
-    for message in (*stretch.before, *stretch.messages):
+    for message in messages:
         if message.author_id is not None and message.author_id not in names:
             name = _plain(message.author_name) or "person"
             same = sum(other == name or other.startswith(f"{name} #") for other in names.values())
@@ -147,7 +150,10 @@ def _plain(name: str) -> str:
     return seen.strip(" ()")
 
 
-def _line(message: Message, names: Mapping[int, str], timezone: str, longest: int, *, number: int | None = None) -> str:
+def message_line(
+    message: Message, names: Mapping[int, str], timezone: str, longest: int, *, number: int | None = None
+) -> str:
+    """Returns a message as a line of material, its words cut to `longest` tokens."""
     at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(timezone))
     line: dict[str, object] = {} if number is None else {"n": number}
     line["at"] = at.strftime("%Y-%m-%d %a %H:%M")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
 from typing import Final, TypeAlias
-from zoneinfo import ZoneInfo
 
+from memory import dates
 from memory.errors import MemoryFault
 from memory.store import extractions
 from memory.store.database import Database
@@ -101,18 +100,9 @@ class BackgroundModel:
         Raises `BudgetSpent`, `ModelFailed` and `TimeoutError`.
         """
         if self.tokens_per_day is not None:
-            today, tomorrow = _day(now, timezone)
+            today, tomorrow = dates.day_bounds(now, timezone)
             tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
             if tokens >= self.tokens_per_day:
                 raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)
         async with asyncio.timeout(self.seconds):
             return await self.complete(request)
-
-
-def _day(moment: int, timezone: str) -> tuple[int, int]:
-    """Returns the first millisecond of the day of `moment` in a timezone, and that of the next day."""
-    zone = ZoneInfo(timezone)
-    date = datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone).date()
-    midnights = (datetime.combine(day, time(), zone) for day in (date, date + timedelta(days=1)))
-    first, after = (int(midnight.timestamp() * 1000) for midnight in midnights)
-    return first, after

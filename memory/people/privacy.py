@@ -14,13 +14,25 @@ from dataclasses import dataclass
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, writes
 from memory.recall import index
-from memory.store import audit, chats, held_counts, links, mailbox, memories, opt_outs, people, questions, scopes
+from memory.store import (
+    audit,
+    chats,
+    held_counts,
+    links,
+    mailbox,
+    memories,
+    opt_outs,
+    people,
+    questions,
+    reminders,
+    scopes,
+)
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
 from memory.store.links import Given
 from memory.store.mailbox import Outgoing, Part
-from memory.store.people import Account
+from memory.store.people import Account, Speaker
 from memory.store.questions import Question
 
 __all__ = ["Account", "AuditEntry", "Given", "HeldCounts", "Kept", "Linking", "Note", "Party", "Privacy"]
@@ -31,9 +43,9 @@ class Kept:
     """The data kept about a person or, when asked in a group, about that group.
 
     `since` is the time of the oldest item, in milliseconds UTC (None: nothing yet). `kinds` counts live memories,
-    `past` counts those no longer live, and `said` counts what the asker has said. `all_looks` is how many times admins
-    looked at what belongs to this person or group; `looks` holds some of these, newest first. `accounts` holds all
-    accounts of the person; it is empty in a group.
+    `past` counts those no longer live, `said` what the asker has said, and `reminders` the asker's reminders.
+    `all_looks` is how many times admins looked at what belongs to this person or group; `looks` holds some of these,
+    newest first. `accounts` holds all accounts of the person; it is empty in a group.
     """
 
     kinds: dict[str, int]
@@ -43,6 +55,7 @@ class Kept:
     looks: tuple[AuditEntry, ...]
     all_looks: int
     accounts: tuple[Account, ...]
+    reminders: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +100,15 @@ class Privacy:
     async def accounts(self, context: Context) -> list[Account]:
         """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
+
+    async def speakers(self, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
+        """Returns those of some users of a platform who are known, by their id there."""
+
+        def act(reader: Reader) -> dict[str, Speaker]:
+            found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
+            return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
+
+        return await self._database.read(act)
 
     async def learn_from(self, context: Context, learning: bool) -> None:
         """Sets whether anything is learned from what the speaker says from now on, anywhere in this store."""
@@ -248,6 +270,7 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         looks=tuple(audit.of_owners(reader, owners, looks_shown, before=looks_before)),
         all_looks=audit.count(reader, owners),
         accounts=tuple(accounts),
+        reminders=len(reminders.of_reach(reader, reminders.reach(scope, session))),
     )
 
 

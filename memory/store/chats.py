@@ -300,14 +300,29 @@ def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Starts the window after message `after`; task, summary and snapshot end with the old window."""
     tx.run(
         "update sessions set window_after = ?, sitting = sitting + 1, summary = null, active_task = null,"
-        " snapshot = null, snapshot_at = null where id = ?",
+        " summary_after = null, task_found = 0, snapshot = null, snapshot_at = null where id = ?",
         (after, session_id),
+    )
+
+
+def compact(tx: Transaction, session_id: int, *, after: int, summary: str | None, task: str | None) -> None:
+    """Starts the window after message `after`, and keeps the `summary` of all that was in it before.
+
+    `task` is what the summary says is being worked on, "" for nothing and None where it does not say; a task that a
+    person has set stays. The snapshot is taken anew, because the beginning of the prompt changes anyway.
+    """
+    tx.run(
+        "update sessions set summary_after = coalesce(summary_after, window_after), window_after = ?1, summary = ?2,"
+        " active_task = iif(?3 is null or (active_task is not null and not task_found), active_task, nullif(?3, '')),"
+        " task_found = iif(?3 is null or (active_task is not null and not task_found), task_found, 1),"
+        " snapshot = null, snapshot_at = null where id = ?4",
+        (after, summary, task, session_id),
     )
 
 
 def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
     """Sets the task that is being worked on in a session; None for no task."""
-    tx.run("update sessions set active_task = ? where id = ?", (task, session_id))
+    tx.run("update sessions set active_task = ?, task_found = 0 where id = ?", (task, session_id))
 
 
 def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
@@ -329,8 +344,13 @@ def chosen_agents(reader: Reader) -> dict[str, str]:
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
-    """Drops older messages from the window without ending the conversation."""
-    tx.run("update sessions set window_after = ? where id = ?", (after, session_id))
+    """Drops older messages from the window without ending the conversation.
+
+    A summary of what was before them goes, too: it would tell of the talk as if they had never been said.
+    """
+    tx.run(
+        "update sessions set window_after = ?, summary = null, summary_after = null where id = ?", (after, session_id)
+    )
 
 
 def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
@@ -402,18 +422,31 @@ def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
 
 
 def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
-    """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go."""
+    """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go.
+
+    What a summary covered is in the window again, without those words, so that it is summed up anew.
+    """
     tx.run(
-        f"update sessions set {_EMPTY} where {_HOLDING}"
+        f"update sessions set {_UNSUMMED} where {_HOLDING}"
         " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
         " or id in (select value from json_each(?2)))",
         (message_ids, sessions),
     )
 
 
+def drop_summaries_of(tx: Transaction, message_ids: Collection[int]) -> None:
+    """Drops, as `drop_summaries` does, the summaries that cover any of these messages."""
+    tx.run(
+        f"update sessions set {_UNSUMMED} where id in"
+        " (select s.id from messages m join sessions s on s.id = m.session_id"
+        " where m.id in (select value from json_each(?)) and m.id > s.summary_after and m.id <= s.window_after)",
+        (message_ids,),
+    )
+
+
 def drop_old_summaries(tx: Transaction, *, until: int) -> None:
     """Drops summaries and tasks of all sessions begun by `until` (milliseconds UTC)."""
-    tx.run(f"update sessions set {_EMPTY} where created_at <= ?", (until,))
+    tx.run(f"update sessions set {_UNSUMMED} where created_at <= ?", (until,))
 
 
 def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
@@ -434,7 +467,7 @@ def empty_private(tx: Transaction, session_ids: Sequence[int]) -> None:
     """Drops the summaries, tasks and snapshots of these sessions, and the titles of their private chats."""
     these = (session_ids,)
     tx.run(
-        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null"
+        f"update sessions set {_EMPTY}, summary_after = null, snapshot = null, snapshot_at = null"
         " where id in (select value from json_each(?))",
         these,
     )
@@ -451,7 +484,7 @@ def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
     Sessions in which the bot has said something since are left as they are.
     """
     return tx.ids(
-        f"update sessions set {_EMPTY}, snapshot = null, snapshot_at = null,"
+        f"update sessions set {_EMPTY}, summary_after = null, snapshot = null, snapshot_at = null,"
         " last_message_at = null, sitting = sitting + 1, window_after = coalesce(newest.id, window_after),"
         " extracted_to = coalesce(newest.id, extracted_to)"
         " from (select s.id as session_id, (select max(m.id) from messages m where m.session_id = s.id) as id"
@@ -502,6 +535,8 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
 
 
 _EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
+#: The assignments that drop a summary and take back into the window what it covered.
+_UNSUMMED = f"{_EMPTY}, window_after = coalesce(summary_after, window_after), summary_after = null, task_found = 0"
 
 _UNTITLED = erasure.emptied("chats")
 

@@ -34,6 +34,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "memories": ("subject", "topic", "key", "value", "tags"),
     "entities": ("name", "norm"),
     "entity_aliases": ("alias",),
+    "reminders": ("text",),
 }
 
 #: Columns of bytes that hold what somebody sent.
@@ -81,6 +82,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "usage": ("purpose", "model"),
     "job_runs": ("job", "period", "state", "error", "result"),
     "job_items": ("state", "counts", "undo"),
+    "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
 }
 
 

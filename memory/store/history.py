@@ -134,6 +134,17 @@ def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[
     )
 
 
+def load(reader: Reader, session_id: int, message_id: int) -> tuple[int, int]:
+    """Returns how many messages a session has with an id above `message_id`, and their tokens."""
+    row = reader.one(
+        "select count(*) as messages, coalesce(sum(tokens), 0) as tokens from messages"
+        " where session_id = ? and id > ? and erased_at is null",
+        (session_id, message_id),
+    )
+    assert row is not None
+    return row["messages"], row["tokens"]
+
+
 def newest_id(reader: Reader) -> int:
     """Returns the id of the newest message of the whole store; 0 if there is none."""
     return reader.number("select ifnull(max(id), 0) from messages")
@@ -184,6 +195,7 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
     )
     attachments.drop_of_messages(tx, message_ids)
     documents.changed_messages(tx, message_ids)
+    chats.drop_summaries_of(tx, message_ids)
 
 
 def unname(tx: Transaction, message_ids: Sequence[int]) -> None:
@@ -234,13 +246,15 @@ def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int
     """Replaces the text of a message after its author's edit."""
     tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
     documents.changed(tx, documents.of_message(message_id))
+    chats.drop_summaries_of(tx, [message_id])
 
 
 def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
-    """Excludes these messages from learning and recall. Their words stay."""
+    """Excludes these messages from learning, recall and summaries. Their words stay."""
     these = list(message_ids)
     tx.run("update messages set learn = 0, recall = 0 where id in (select value from json_each(?))", (these,))
     documents.changed_messages(tx, these)
+    chats.drop_summaries_of(tx, these)
 
 
 def unlearn_unread(tx: Transaction, person_id: int) -> None:

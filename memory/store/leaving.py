@@ -14,6 +14,7 @@ def left(reader: Reader, *, before: int) -> list[Row]:
         "select c.id, c.left_at from chats c where c.left_at < ? and (c.title <> ''"
         " or c.id in (select chat_id from sessions where last_message_at is not null or summary is not null"
         "   or active_task is not null)"
+        " or c.id in (select s.chat_id from reminders r join sessions s on s.id = r.session_id)"
         " or exists (select 1 from owners o join memories m on m.owner_id = o.id"
         "   where o.kind = 'chat' and o.chat_id = c.id)"
         " or exists (select 1 from owners o join memories m on m.owner_id = o.id"

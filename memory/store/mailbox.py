@@ -11,9 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from memory.store import attachments, erasure
 from memory.store.database import Reader, Row, Transaction
+
+#: Stands in place of the bot's id in the inbox rows of tasks, which no platform has delivered.
+TASK: Final = "task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,8 @@ class InboxRow:
 class Part:
     """The content of one outbox row. `markup` is in the channel's own format; `buttons` are pairs (label, data).
 
-    A row with a `file` is shown as a message of its own, even if its answer replaces another message.
+    A row with a `file` is shown as a message of its own, even if its answer replaces another message. `reminder_id`
+    names the reminder that the row is about, so that a reply to it is known to mean that.
     """
 
     text: str
@@ -39,6 +44,7 @@ class Part:
     buttons: tuple[tuple[str, str], ...] = ()
     file_name: str = ""
     file: bytes | None = None
+    reminder_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +125,11 @@ def receive(
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
     return None if row is None else int(row["id"])
+
+
+def is_task(reader: Reader, inbox_id: int) -> bool:
+    """Returns whether an inbox row is a task whose time has come, and no message."""
+    return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
 
 
 def unanswered(reader: Reader) -> list[InboxRow]:
@@ -238,13 +249,13 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
     for chunk, piece in enumerate(message.pieces):
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
-            " ticket, in_place, state, run, created_at, file_name, file)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
+            " ticket, in_place, state, run, created_at, file_name, file, reminder_id)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
             (
                 message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
                 json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if chunk == 0 else None,
                 message.edits if chunk == 0 and piece.file is None else None, ticket, int(in_place and chunk == 0),
-                run, now, piece.file_name, piece.file,
+                run, now, piece.file_name, piece.file, piece.reminder_id,
             ),
         )  # fmt: skip
 
@@ -489,6 +500,16 @@ def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | Non
         (session_key, platform_ref),
     )
     return None if row is None else int(row["turn_id"])
+
+
+def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
+    """Returns the reminder that a shown message is about; None if it is about none."""
+    row = reader.one(
+        "select reminder_id from outbox where session_key = ? and platform_ref = ? and reminder_id is not null"
+        " order by id desc limit 1",
+        (session_key, platform_ref),
+    )
+    return None if row is None else int(row["reminder_id"])
 
 
 def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Sequence[int]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.store.database import Reader, Transaction
@@ -31,12 +32,14 @@ def add(
     now: int,
     turn_id: int | None = None,
     session_id: int | None = None,
+    identity_id: int | None = None,
 ) -> None:
+    """Books a call. `identity_id` is who was answered."""
     tx.run(
-        "insert into usage (turn_id, session_id, agent_id, purpose, model, input_tokens, output_tokens,"
-        " cached_tokens, estimated, cost, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into usage (turn_id, session_id, agent_id, identity_id, purpose, model, input_tokens, output_tokens,"
+        " cached_tokens, estimated, cost, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            turn_id, session_id, agent_id, purpose, spent.model, spent.input_tokens, spent.output_tokens,
+            turn_id, session_id, agent_id, identity_id, purpose, spent.model, spent.input_tokens, spent.output_tokens,
             spent.cached_tokens, int(spent.estimated), spent.cost, now,
         ),
     )  # fmt: skip
@@ -64,6 +67,29 @@ def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -
         (agent_id, since, session_id),
     )
     return [Used(**dict(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The tokens read and written for answers, and their cost as far as prices are known."""
+
+    tokens: int
+    cost: float
+
+
+def answers_since(
+    reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
+) -> Taken:
+    """Returns what an agent's answers have taken since a time: those to some people, in a chat, or all."""
+    marks = ", ".join("?" for _ in people or ())
+    whose = f" and identity_id in ({marks})" if people is not None else ""
+    where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
+    row = reader.all(
+        "select coalesce(sum(input_tokens + output_tokens), 0) as tokens, coalesce(sum(cost), 0.0) as cost from usage"
+        f" where purpose in ('chat', 'task') and agent_id = ? and created_at >= ?{whose}{where}",
+        (agent_id, since, *(people or ()), *(() if chat_id is None else (chat_id,))),
+    )[0]
+    return Taken(tokens=row["tokens"], cost=row["cost"])
 
 
 def of_turn(reader: Reader, turn_id: int) -> list[Spent]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from memory.scope import Scope
-from memory.store import chats, exports, people, scopes
+from memory.store import chats, exports, people, reminders, scopes
 from memory.store.database import Reader, Row
+from memory.store.reminders import Reminder
 from memory.transfer.formats import remora
 from memory.transfer.formats.material import Person
 
@@ -35,6 +36,8 @@ class Exported:
 def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now: int) -> Exported:
     """Returns all that the scope holds, with the messages it was learned from or, with `transcript`, all messages.
 
+    In private the person's reminders are with it.
+
     With `shared` it returns what an agent holds for everybody, which is left out otherwise.
     """
     memories = _memories(reader, scope, shared=shared)
@@ -45,9 +48,16 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
         one["sources"] = [numbers[message_id] for message_id in one["sources"] if message_id in numbers]
     said = [_message(row, numbers[row["id"]], scope) for row in messages]
     of = _of(reader, scope, shared=shared)
+    # A group's reminders belong to the people who asked for them.
+    held = (
+        reminders.of_reach(reader, reminders.ReminderReach(scope.speakers, None))
+        if scope.private and not shared
+        else []
+    )
+    due = [_reminder(one) for one in held if one.first]
     return Exported(
-        data=remora.write(of=of, exported_at=now, memories=memories, messages=said),
-        page=remora.page(of=of, exported_at=now, memories=memories, messages=said),
+        data=remora.write(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
+        page=remora.page(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
         memories=sum(one["kind"] not in ("profile", "directive") for one in memories),
         messages=len(said),
     )
@@ -102,6 +112,19 @@ def _message(row: Row, number: int, scope: Scope) -> Fields:
         "text": row["text"],
         "thread": row["thread"],
         "recall": bool(row["recall"]),
+    }
+
+
+def _reminder(one: Reminder) -> Fields:
+    return {
+        "text": one.text,
+        "kind": one.kind,
+        "first": one.first,
+        "timezone": one.zone,
+        "rule": one.rule,
+        "until": one.until,
+        "next": _iso(one.next_at),
+        "asked_at": remora.iso(one.created_at),
     }
 
 

@@ -2,8 +2,9 @@
 
 Invariants: after a kill at any moment, the old store or the new one stands under the store's name, whole. What was
 erased after the backup was made is erased in it before anybody can read it. Nothing that had been answered or sent is
-answered or sent again: of the mail open in the backup, only mail that is open in the replaced store stays open. What
-people and admins decided since (access, opt-outs, cut links) holds.
+answered or sent again: of the mail open in the backup, only mail that is open in the replaced store stays open, and
+reminders go on where the replaced store had got to. What people and admins decided since (access, opt-outs, cut links)
+holds.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from memory.store import (
     mailbox,
     people,
     questions,
+    reminders,
     sealing,
     word_index,
 )
@@ -86,6 +88,7 @@ class _Since:
     access: tuple[Row, ...] = ()
     opted_out: tuple[Row, ...] = ()
     silent_chats: tuple[Row, ...] = ()
+    reminders: tuple[Row, ...] = ()
     person_of: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -187,6 +190,7 @@ def _told(reader: Reader) -> _Since:
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
+        reminders=tuple(reminders.moved_on(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
 
@@ -212,6 +216,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
         access.take_over(tx, since.access)
         people.take_over_opt_outs(tx, since.opted_out)
         chats.take_over_silence(tx, since.silent_chats)
+        reminders.take_over(tx, since.reminders)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)
     return inbox, outbox, unlinked

@@ -333,9 +333,11 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
+        connection.execute("drop index outbox_reminder")
+        connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")
         connection.execute("alter table embedded drop column refused")
-        for table in ("forgotten_named", "vector_signs"):
+        for table in ("forgotten_named", "vector_signs", "reminders"):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")
     async with opened(path, clock) as memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
@@ -28,10 +29,15 @@ LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
 
 
 def agent(
-    provider: Provider, name: str = "assistant", *, models: tuple[ModelSpec, ...] = (), context: int = USUAL_CONTEXT
+    provider: Provider,
+    name: str = "assistant",
+    *,
+    models: tuple[ModelSpec, ...] = (),
+    context: int = USUAL_CONTEXT,
+    **more: Any,
 ) -> Agent:
-    """An agent of this model with nothing else configured."""
-    spec = AgentSpec(name=name, timezone="UTC", models=models)
+    """An agent of this model with nothing else configured than `more` of its spec."""
+    spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
     return Agent(spec=spec, provider=provider, offline=False, gauge=Gauge([context]))
 
 
@@ -45,14 +51,15 @@ def assembled_store(
     nights: Worker | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
+    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     turns = TurnRunner(
         memory,
         limits=limits,
         runtime=runtime(clock, new_id),
         masking=masking,
         defang=lambda text, growing: defang(text, growing=growing),
+        wake=delivery.wake,
     )
-    delivery = Delivery(memory.mailbox, channels, language="en", now=clock)
     return Store(memory=memory, turns=turns, delivery=delivery, nights=nights)
 
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
@@ -76,13 +77,15 @@ class Bench:
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
+        self.spec: dict[str, Any] = {}
+        self.ids: Callable[[], Callable[[], str]] = counting_ids
         self.stores: dict[str, Store] = {}
         self.router: Router
         self.memories: dict[str, Service] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Router]:
-        ids = counting_ids()
+        ids = self.ids()
         stores = self.stores = {}
         self.memories = {}
         for database in dict.fromkeys(self.databases.values()):
@@ -102,7 +105,10 @@ class Bench:
             )
             stores |= dict.fromkeys(names, store)
         self.router = assembled_router(
-            {name: agent(self.model, name, models=self.models, context=self.reads) for name in self.databases},
+            {
+                name: agent(self.model, name, models=self.models, context=self.reads, **self.spec)
+                for name in self.databases
+            },
             stores,
             {self.screen.id: self.screen},
             self.clock,

@@ -23,6 +23,7 @@ from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
 from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
+from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
@@ -55,6 +56,7 @@ class World:
     """A running pipeline."""
 
     router: Router
+    store: Store
     memory: Service
     walls: Mapping[str, Wall]
     clock: Clock
@@ -136,6 +138,6 @@ async def pipeline(
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
-    yield World(router=router, memory=memory, walls=walls, clock=clock)
+    yield World(router=router, store=store, memory=memory, walls=walls, clock=clock)
     await router.drain(seconds=5)
     await memory.close(seconds=5)

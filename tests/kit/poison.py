@@ -355,7 +355,9 @@ async def house(folder: Path) -> AsyncIterator[House]:
             queue=50,
         )
         await router.take_up()
-        empty = House(router=router, memory=memory, walls=walls, clock=clock, puppet=puppet, board=board, known={})
+        empty = House(
+            router=router, store=store, memory=memory, walls=walls, clock=clock, puppet=puppet, board=board, known={}
+        )
         await _furnish(empty)
         yield replace(empty, known=await empty.ids())
         await router.drain(seconds=5)

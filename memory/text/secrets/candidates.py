@@ -58,7 +58,7 @@ ANNOUNCE: Final = ("password", "pin", "code", "key", "open")
 Description = dict[str, float]
 
 
-class Piece(NamedTuple):
+class TellingWord(NamedTuple):
     """A word with its signs, or a run of Chinese or its neighbours; `told` has a bit for each kind of word it is."""
 
     start: int
@@ -66,7 +66,7 @@ class Piece(NamedTuple):
     told: int
 
 
-class Candidate(NamedTuple):
+class PossibleSecret(NamedTuple):
     """A piece or several that could be a secret, and in which way it was cut out."""
 
     start: int
@@ -154,9 +154,9 @@ def _told_inside(word: str) -> int:
     return bits
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[TellingWord]:
     """Returns the words of a text, none of a long one."""
-    found: list[Piece] = []
+    found: list[TellingWord] = []
     for match in _PIECE.finditer(text):
         if len(found) == _PIECES:
             return []
@@ -167,11 +167,11 @@ def pieces(text: str) -> list[Piece]:
             bare = word.lstrip(_OPENING + "-.$@#")
             at = match.end() - len(bare)
             told = (_told(text[at : max(match.end(), at + 24)][:40]) | _told_inside(bare[:80])) if bare else 0
-        found.append(Piece(*match.span(), told))
+        found.append(TellingWord(*match.span(), told))
     return found
 
 
-def candidates(text: str, some: list[Piece]) -> list[Candidate]:
+def candidates(text: str, some: list[TellingWord]) -> list[PossibleSecret]:
     """Returns the pieces, parts and groups of pieces near a telling word that could be a secret."""
     starts = [piece.start for piece in some]
     near: list[bool] = []
@@ -179,7 +179,7 @@ def candidates(text: str, some: list[Piece]) -> list[Candidate]:
     for nth in range(len(some)):
         at = bisect_left(telling, nth - _TELLS)
         near.append(at < len(telling) and telling[at] <= nth + _TELLS)
-    found: dict[tuple[int, int], Candidate] = {}
+    found: dict[tuple[int, int], PossibleSecret] = {}
     for first, last, cut in _cuts(text, [piece for piece, told in zip(some, near, strict=True) if told]):
         start, end = _trimmed(text, first, last)
         nth = bisect_left(starts, start + 1) - 1
@@ -187,11 +187,11 @@ def candidates(text: str, some: list[Piece]) -> list[Candidate]:
         marked = text[max(0, start - 4) : start].rstrip(" :=")[-1:] == BARRIER or BARRIER in text[start:end]
         named = KNOWN.fullmatch(text, start, end) is not None
         if end - start >= 3 and not marked and not named and 0 <= nth < len(near) and near[nth]:
-            found.setdefault((start, end), Candidate(start, end, cut))
+            found.setdefault((start, end), PossibleSecret(start, end, cut))
     return list(found.values())[:_CANDIDATES]
 
 
-def _cuts(text: str, some: list[Piece]) -> Iterator[tuple[int, int, str]]:
+def _cuts(text: str, some: list[TellingWord]) -> Iterator[tuple[int, int, str]]:
     for piece in some:
         yield piece.start, piece.end, "word"
         word = text[piece.start : min(piece.end, piece.start + 400)]
@@ -218,7 +218,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def description(text: str, some: list[Piece], candidate: Candidate) -> Description:
+def description(text: str, some: list[TellingWord], candidate: PossibleSecret) -> Description:
     """Returns what is known of a candidate, by name; what isn't named is 0."""
     start, end, cut = candidate
     value = text[start:end]
@@ -231,7 +231,7 @@ def description(text: str, some: list[Piece], candidate: Candidate) -> Descripti
     if some[first].start < start:
         head = text[some[first].start : start]
         told = _told(head.lstrip(_OPENING + "-.$@#")[:40] or "-") | _told_inside(head[:80])
-        before.insert(0, Piece(some[first].start, start, told))
+        before.insert(0, TellingWord(some[first].start, start, told))
     behind = some[last + 1 : last + 1 + _NEAR]
     for side, row in (("before", before), ("behind", behind)):
         for distance, piece in reversed([*enumerate(row)]):

@@ -46,7 +46,14 @@ def looks_like(data: object) -> bool:
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
-def write(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages: Sequence[Fields]) -> bytes:
+def write(
+    *,
+    of: Fields,
+    exported_at: int,
+    memories: Sequence[Fields],
+    messages: Sequence[Fields],
+    reminders: Sequence[Fields] = (),
+) -> bytes:
     """Returns the JSON form, from the fields `transfer` reads from the rows. `of` tells whose memory it is."""
     document = {
         "format": FORMAT,
@@ -55,6 +62,7 @@ def write(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages:
         "of": of,
         "memories": memories,
         "messages": messages,
+        "reminders": reminders,
     }
     return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
@@ -103,8 +111,15 @@ def iso(moment: int) -> str:
     return (_EPOCH + timedelta(milliseconds=moment)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def page(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages: Sequence[Fields]) -> str:
-    """Returns the Markdown form, for people: what holds now by category, what held before, and the messages."""
+def page(
+    *,
+    of: Fields,
+    exported_at: int,
+    memories: Sequence[Fields],
+    messages: Sequence[Fields],
+    reminders: Sequence[Fields] = (),
+) -> str:
+    """Returns the Markdown form, for people: what holds now by category, what held before, reminders, messages."""
     name = of.get("name") or of.get("user_id") or of.get("chat") or "everybody"
     parts = [f"{PAGE_TITLE}{_inline(str(name))}", f"Exported on {iso(exported_at)[:10]}{_page_of(of)}."]
     said = {message["n"]: message for message in messages}
@@ -117,6 +132,7 @@ def page(*, of: Fields, exported_at: int, memories: Sequence[Fields], messages: 
     _section(parts, "Events", [f"{one['local_date']}: {_inline(one['value'])}" for one in events])
     past = [one for one in memories if one["kind"] in ("fact", "style", "reflection") and not _holds(one)]
     _section(parts, "Earlier, no longer held", [_told(one, said) for one in past])
+    _section(parts, "Reminders", [_when(one) for one in reminders])
     _section(
         parts,
         "Messages",
@@ -147,6 +163,11 @@ def _told(one: Fields, said: Mapping[int, Fields]) -> str:
     return "\n".join(
         [text, *(f"  - {source['time'][:10]}: “{_inline(source['text'])[:300]}”" for source in sources[:3])]
     )
+
+
+def _when(one: Fields) -> str:
+    repeated = f", then {one['rule']}" if one["rule"] else ""
+    return f"{one['first'].replace('T', ' ')} ({one['timezone']}){repeated}: {_inline(one['text'])}"
 
 
 def _section(parts: list[str], title: str, lines: Sequence[str]) -> None:

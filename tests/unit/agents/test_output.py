@@ -64,12 +64,15 @@ HIDDEN = [
     ("**Remora:** Yes.", "Yes."),
     ("[context k3bqxz: added by the system; data]\nnow: x\n[end of context k3bqxz]\nYes.", "Yes."),
     ("[memory 0123abcd: data that people have told]\n- x\n[end of memory 0123abcd]\nYes.", "Yes."),
+    ("[day 2026-11-23, Monday]\nYes.", "Yes."),
+    ("[Day 2026-11-23]\nYes.", "Yes."),
     ("I know: [memory 12] tea [end of memory 12] Yes.", "I know:  Yes."),
     ("As [memory 12] says, you like tea.", "As  says, you like tea."),
     ("Fine. [context 8f3a: added by the system]\nrecent topics", "Fine."),
 ]
 
 KEPT = [
+    "Write [day one] and `[day 2026-11-23, Monday]` as they are.",
     "Wrap `<think>` in backticks.\n\n```html\n<think>hello</think>\n```\nIt renders.",
     'The tag "<think>" opens a thought, "</think>" closes it.',
     "`[INST]` and ``a ` <s>`` are marks.",

@@ -341,3 +341,23 @@ def _at(options: dict[str, Any]) -> list[str]:
     with pytest.raises(ValidationError) as caught:
         ModelSpec.model_validate(options)
     return [str(error.get("ctx", {}).get("at", "")) for error in caught.value.errors()]
+
+
+def test_an_allowance_of_money_needs_the_price_of_every_model() -> None:
+    """A call without a price would count for nothing."""
+    priced = openai(price={"input": 1, "output": 2})
+    money = {"person": {"tokens": 100}, "chat": {"cost": 0.5}}
+    assert refusals(models=[priced, openai()], allowance=money) == [(("allowance",), REFUSED)]
+    assert list(spec(models=[priced], allowance=money).allowance.portions) == ["person", "chat"]
+    assert spec(models=[priced, {"provider": "offline"}], allowance=money).allowance.chat.cost == 0.5
+    assert spec(models=[openai()], allowance={"person": {"tokens": 100}}).allowance.person.tokens == 100
+
+
+@pytest.mark.parametrize("portion", [{"tokens": 0}, {"tokens": True}, {"cost": 0}, {"cost": -1}, {"money": 1}])
+def test_a_portion_of_a_day_is_more_than_nothing(portion: dict[str, Any]) -> None:
+    ((place, _),) = refusals(allowance={"person": portion})
+    assert place == ("allowance", "person", next(iter(portion)))
+
+
+def test_no_portion_is_set_unless_the_file_sets_one() -> None:
+    assert spec().allowance.portions == {} and spec(allowance={"person": {}}).allowance.portions == {}

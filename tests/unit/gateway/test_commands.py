@@ -95,7 +95,9 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     assert {spec.name for spec in specs if spec.private} == {
         "pair", "dead", "admin", "agents", "backup", "jobs", "link", "unlink", "profile",
     }  # fmt: skip
-    assert {spec.name for spec in specs if spec.shared} == {"agent", "model", "new", "stop", "retry", "task", "undo"}
+    assert {spec.name for spec in specs if spec.shared} == {
+        "agent", "compact", "model", "new", "remind", "stop", "retry", "task", "undo",
+    }  # fmt: skip
     assert {spec.name for spec in specs if spec.forms} == {"remember", "correct", "memory"}
     assert {(spec.name, option.name) for spec in specs for option in spec.options if option.suggests} == {
         ("help", "command"),

@@ -350,7 +350,8 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
             "name: a\ntools: [now, serach_memory]",
             (
                 'a.yaml:2: tools[1] = "serach_memory": must be one of now, search_memory, '
-                "remember_fact, correct_fact, confirm_fact, forget_fact, memory_stats, get_entity_info. "
+                "remember_fact, correct_fact, confirm_fact, forget_fact, memory_stats, get_entity_info, "
+                "reminders. "
                 "Fix: write - search_memory."
             ),
         ),
@@ -642,6 +643,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "observe": "none",
         "stream": "edit",
         "webhook": None,
     }
@@ -780,6 +782,7 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
         "groups": (),
         "group_members": "everyone",
         "mention": True,
+        "observe": "none",
     }
     assert (bot.platform, bot.number) == ("discord", "123456789012345678")
     assert DISCORD not in repr(bot)

@@ -87,6 +87,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:mark_imported": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:some_imported": (1, "ids of rows of one import, for its undoing"),
     "store/chats.py:drop_summaries": (1, "blanks summaries of the sessions of erased rows; nothing comes out"),
+    "store/history.py:load": (1, "how full a session's own window is: two figures"),
+    "store/chats.py:drop_summaries_of": (1, "blanks summaries of rows whose words go; nothing comes out"),
     "store/chats.py:drop_spent_summaries": (1, "whether a session has words left; nothing comes out"),
     "store/chats.py:close_sessions": (1, _LEFT),
     "store/people.py:unname_silent": (1, "blanks names of those who have said nothing; nothing comes out"),

@@ -1,0 +1,77 @@
+"""Offers to bring in what another assistant remembered: MEMORY.md and daily notes beside an agent's file.
+
+Invariant: nothing is read or brought in here; whoever runs Remora does that with `remora import`, which shows it first.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gateway.config.loading import Config
+from memory.transfer.transfers import markdown
+
+_MEMORY: Final = ("MEMORY.md", "USER.md")
+#: The folder of daily notes beside them.
+_DAYS: Final = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """The notes in `folder`: the names of the files with memories, and the number of daily notes."""
+
+    folder: Path
+    agent: str
+    files: tuple[str, ...]
+    days: int
+
+
+def beside_agents(config: Config) -> Iterator[Notes]:
+    """Yields the notes beside the file of the default agent, and those in folders there that have an agent's name."""
+    folders = {name: config.agents_dir / name for name in config.agents}
+    for name, folder in [(config.default_agent, config.agents_dir), *folders.items()]:
+        files = tuple(file for file in _MEMORY if (folder / file).is_file())
+        days = _days(folder / _DAYS)
+        if files or days:
+            yield Notes(folder=folder, agent=name, files=files, days=days)
+
+
+def offers(config: Config, *, person: str | None = None, without: str | None = None) -> list[str]:
+    """Returns a line for the operator about the notes beside each agent.
+
+    `person` is whose memory they are suggested to become; the first admin's if None. With `without`, the name of the
+    default database, only agents count that have no database yet: so every start but the first is quiet.
+    """
+    return [
+        _offer(config, notes, person or _admin(config))
+        for notes in beside_agents(config)
+        if without is None or not (config.data_dir / (config.agents[notes.agent].database or without)).exists()
+    ]
+
+
+def _offer(config: Config, notes: Notes, person: str) -> str:
+    what = [*notes.files, *([f"{notes.days} daily note{'s'[: notes.days > 1]}"] if notes.days else [])]
+    agent = [] if notes.agent == config.default_agent else ["--agent", notes.agent]
+    # Not the folder, in which other agents' notes may lie.
+    paths = [*notes.files, *([_DAYS] if notes.days else [])]
+    commands = [["remora", "import", str(notes.folder / path), "--person", person, *agent] for path in paths]
+    return (
+        f"{' and '.join(what)} in {notes.folder} can become memories. To look at them first: "
+        f"{' && '.join(map(shlex.join, commands))}"
+    )
+
+
+def _days(folder: Path) -> int:
+    try:
+        return sum(markdown.day_of(file.name) is not None and file.suffix == ".md" for file in folder.iterdir())
+    except OSError:
+        return 0
+
+
+def _admin(config: Config) -> str:
+    """Returns the first admin as `platform:id`, for whom notes of the operator's own assistant mostly are."""
+    admins = (f"{bot.platform}:{admin}" for bot in config.settings.channels.bots for admin in bot.admins)
+    return next(admins, "console:you")

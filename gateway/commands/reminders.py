@@ -1,0 +1,329 @@
+"""/remind: words that come back at a time. Sets, lists, changes, puts off and cancels a person's reminders.
+
+Invariants: what was read is always said back, with the day and the hour. A time that can't be read surely is asked for,
+never guessed. In a group nothing is shown or changed that was asked for elsewhere. A button names its reminder by an id
+that is never used again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Final
+
+from gateway.commands import pages, reminder_lines
+from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.reminder_lines import PRESS
+from gateway.pipeline.questions import buttons, typed
+from memory.errors import NotFound, TooManyReminders
+from memory.service import (
+    LONGEST_REMINDER,
+    MOST_REMINDERS,
+    Edits,
+    Question,
+    Reading,
+    Reminder,
+    ReminderKind,
+    ReminderTimes,
+    Unclear,
+    due_of,
+)
+
+USAGE: Final = (
+    "/remind [<text with a time>|cancel <n>|change <n> <time>|snooze <n> [time]|done <n>|private <text>"
+    "|task <text with a time>|cron <rule> <text>]"
+)
+#: The purpose of the question for the time of a reminder, and the choice that a typed time stands for.
+WHEN: Final = "remind_when"
+TIME: Final = "time"
+#: Minutes by which a reminder is put off where no time is named.
+_SNOOZE: Final = reminder_lines.SNOOZES[0]
+#: Characters that may stand beside a time for a message to be nothing but a time: "no, at 10, please".
+_BESIDE: Final = 25
+#: Characters of a reminder's text in a list.
+_LINE: Final = 75
+_CHANGE: Final = re.compile(r"(cancel|change|snooze|done)\s+#?(\d{1,6})\b\s*([\s\S]*)", re.IGNORECASE)
+_LIST: Final = re.compile(r"list(?:\s+(\d{1,3}))?", re.IGNORECASE)
+_CRON: Final = re.compile(r"cron\s+((?:\S+\s+){5})([\s\S]+)", re.IGNORECASE)
+_PRIVATE: Final = re.compile(r"private\s+([\s\S]+)", re.IGNORECASE)
+_TASK: Final = re.compile(r"task\s+([\s\S]+)", re.IGNORECASE)
+_PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{{1,5}}))?")
+
+
+async def remind(call: Call) -> None:
+    """Handles the command: lists, or does what its first word says, or sets a reminder."""
+    said = call.arguments.strip()
+    if not said or (listed := _LIST.fullmatch(said)) is not None:
+        await _list(call, int((said and listed and listed[1]) or 1))
+    elif (changed := _CHANGE.fullmatch(said)) is not None:
+        await _change(call, changed[1].lower(), int(changed[2]), changed[3].strip())
+    elif (exact := _CRON.fullmatch(said)) is not None:
+        await _set_by_rule(call, exact[1].strip(), exact[2].strip())
+    elif (task := _TASK.fullmatch(said)) is not None:
+        await _set_task(call, task[1])
+    elif (alone := _PRIVATE.fullmatch(said)) is not None:
+        await _set(call, alone[1], private=True)
+    else:
+        await _set(call, said)
+
+
+async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
+    """Sets the reminder that was read from plain words, or asks for what could not be read."""
+    if not reading.what.strip():
+        await call.say(call.texts("remind.what"))
+        return
+    if len(reading.what) > LONGEST_REMINDER:
+        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    elif isinstance(reading, Unclear):
+        await _ask_when(call, reading, private=private)
+    else:
+        await _add(call, reading.what, due_of(reading), private=private)
+
+
+async def answer_when(call: Call, question: Question, taken: str) -> None:
+    """Takes the time that was asked for; anything but a time that can be read surely is asked about again."""
+    reminder_id = int(json.loads(question.payload)["reminder"])
+    reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
+
+    def act(edits: Edits) -> str | Asking:
+        try:
+            asked = edits.reminding.of_id(reminder_id)
+        except NotFound:
+            return call.texts("remind.gone")
+        if taken == "no" or reading is None:
+            edits.settle(question, "no")
+            if asked.first:  # it keeps the time that it had
+                return _set_back(call, edits, asked, "remind.set")
+            edits.reminding.cancel(asked)
+            return call.texts("remind.not_set")
+        if isinstance(reading, Unclear):
+            return _when_again(call, edits, asked, reading.reason)
+        edits.settle(question, TIME)
+        return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
+
+    await call.do(act)
+
+
+async def told_when(call: Call, question: Question) -> str | None:
+    """Returns the answer that a typed text gives to the question for a time; None if it is talk of something else."""
+    if _time_alone(call) is not None:
+        return TIME
+    return "no" if typed(question, call.inbound.text) == "no" else None
+
+
+async def wished(call: Call) -> bool:
+    """Sets a reminder that ordinary words ask for; False if they ask for none."""
+    reading = call.memory.reminders.read(call.context, call.inbound.text, language=call.texts.language)
+    if reading is None:
+        return False
+    await requested(call, reading)
+    return True
+
+
+async def replied(call: Call) -> bool:
+    """Gives the reminder that a message replies to the time that it names; False if it does nothing of the kind."""
+    meant = await call.memory.reminders.meant(call.context, call.inbound.reply_to or "")
+    if meant is None:
+        return False
+    reading = _time_alone(call)
+    if reading is None:
+        return False
+    await retimed(call, meant, reading)
+    return True
+
+
+def _time_alone(call: Call) -> Reading | Unclear | None:
+    """Returns the time that a message names; None if it names none, or says much beside it."""
+    reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
+    return None if reading is None or len(reading.what) > _BESIDE else reading
+
+
+async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) -> None:
+    """Gives a reminder the time that was named in reply to it."""
+
+    def act(edits: Edits) -> str | Asking:
+        try:
+            meant = edits.reminding.of_id(reminder.id)
+        except NotFound:
+            return call.texts("remind.gone")
+        if isinstance(reading, Unclear):
+            return _when_again(call, edits, meant, reading.reason)
+        return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
+
+    await call.do(act)
+
+
+def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> Reminder:
+    return edits.reminding.change(reminder, call.memory.reminders.retimed(reminder, reading))
+
+
+async def press(call: Call, data: str) -> bool:
+    """Handles a button of a reminder. Returns False if the button is for something else."""
+    pressed = _PRESSED.fullmatch(data)
+    if pressed is None:
+        return False
+    action, reminder_id, minutes = pressed[1], int(pressed[2]), int(pressed[3] or _SNOOZE)
+    if reminder_id not in {one.id for one in await call.memory.reminders.every(call.context)}:
+        await call.say(call.texts("remind.gone"))
+        return True
+
+    def act(edits: Edits) -> str | Asking:
+        try:
+            return _done(call, edits, edits.reminding.of_id(reminder_id), action, minutes)
+        except NotFound:
+            return call.texts("remind.gone")
+
+    await call.do(act, in_place=True)
+    return True
+
+
+async def _set(call: Call, said: str, *, private: bool = False) -> None:
+    reading = call.memory.reminders.read_bare(call.context, said, language=call.texts.language)
+    await requested(call, reading, private=private)
+
+
+async def _set_task(call: Call, said: str) -> None:
+    """Sets a task, which the agent answers at its time. Nothing is asked back: a task waits for no person."""
+    reading = call.memory.reminders.read_bare(call.context, said, language=call.texts.language)
+    if call.agent.offline:
+        await call.say(call.texts("remind.task.no_model"))
+    elif isinstance(reading, Unclear):
+        await call.say(call.texts(f"remind.time.{reading.reason}"))
+    elif not reading.what.strip():
+        await call.say(call.texts("remind.what"))
+    elif len(reading.what) > LONGEST_REMINDER:
+        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    else:
+        await _add(call, reading.what, due_of(reading), kind="task")
+
+
+async def _set_by_rule(call: Call, rule: str, text: str) -> None:
+    try:
+        due = call.memory.reminders.by_rule(call.context, rule)
+    except ValueError as exc:
+        await call.say(call.texts("remind.bad_rule", why=exc))
+        return
+    if due is None:
+        await call.say(call.texts("remind.never"))
+    elif len(text) > LONGEST_REMINDER:
+        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    else:
+        await _add(call, text, due)
+
+
+async def _add(
+    call: Call, text: str, due: ReminderTimes, *, private: bool = False, kind: ReminderKind = "reminder"
+) -> None:
+    def act(edits: Edits) -> str | Asking:
+        try:
+            made = edits.reminding.add(
+                text,
+                due,
+                language=call.texts.language,
+                asked_ref=call.inbound.message_id or None,
+                private=private,
+                kind=kind,
+            )
+        except TooManyReminders:
+            return call.texts("remind.full", most=MOST_REMINDERS)
+        return _set_back(call, edits, made, "remind.set")
+
+    await call.do(act)
+
+
+async def _ask_when(call: Call, reading: Unclear, *, private: bool) -> None:
+    """Asks for the time of a reminder, which waits without one."""
+
+    def act(edits: Edits) -> str | Asking:
+        try:
+            made = edits.reminding.add(
+                reading.what,
+                None,
+                language=call.texts.language,
+                asked_ref=call.inbound.message_id or None,
+                private=private,
+            )
+        except TooManyReminders:
+            return call.texts("remind.full", most=MOST_REMINDERS)
+        return _when_again(call, edits, made, reading.reason)
+
+    await call.do(act)
+
+
+def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> Asking:
+    question = edits.ask(WHEN, {"reminder": reminder.id}, choices=("no",), preset="no")
+    asked = call.texts(f"remind.ask.{reason}", text=excerpt(reminder.text))
+    return Asking(text=asked, buttons=buttons(question, call.texts, alone=True), reminder=reminder.id)
+
+
+def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
+    """Returns what was read, said back, with a button that takes it back."""
+    at = reminder_lines.due(call.texts, reminder, edits.reminding.now)
+    text = call.texts(key, n=reminder.number, when=at, text=reminder_lines.words(call.texts, reminder))
+    return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
+
+
+async def _change(call: Call, action: str, number: int, said: str) -> None:
+    reading = call.memory.reminders.read_time(call.context, said, language=call.texts.language) if said else None
+    if action in ("change", "snooze") and (said or action == "change") and not isinstance(reading, Reading):
+        reason = reading.reason if isinstance(reading, Unclear) else "none"
+        await call.say(call.texts(f"remind.time.{reason}"))
+        return
+
+    def act(edits: Edits) -> str | Asking:
+        try:
+            meant = edits.reminding.numbered(number)
+        except NotFound:
+            return call.texts("remind.unknown", n=number)
+        if not isinstance(reading, Reading):
+            return _done(call, edits, meant, action, _SNOOZE)
+        if action == "change":
+            return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
+        if action == "snooze":
+            return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
+        return call.usage_line()
+
+    await call.do(act)
+
+
+def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: int) -> str | Asking:
+    """Cancels a reminder, ends it as done, or puts it off by minutes."""
+    reminding = edits.reminding
+    if action == "cancel":
+        reminding.cancel(reminder)
+        return call.texts("remind.cancelled", n=reminder.number, text=reminder.text)
+    if action == "snooze":
+        to = call.memory.reminders.after(timedelta(minutes=minutes))
+        return _set_back(call, edits, reminding.snooze(reminder, to), "remind.snoozed")
+    going_on = reminding.done(reminder)
+    if going_on is None:
+        return call.texts("remind.done", text=reminder.text)
+    at = reminder_lines.due(call.texts, going_on, reminding.now)
+    return Asking(text=call.texts("remind.done_next", text=reminder.text, when=at), reminder=reminder.id)
+
+
+async def _list(call: Call, page: int) -> None:
+    """Shows one page of the reminders that can be reached from here, each with a button that cancels it."""
+    every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
+    if not every:
+        await call.say(call.texts("remind.none"))
+        return
+    pages_of = -(-len(every) // pages.SIZE)
+    if page > pages_of:
+        await call.say(pages.beyond(call, page, pages_of))
+        return
+    here = every[(page - 1) * pages.SIZE :][: pages.SIZE]
+    now = call.memory.reminders.after(timedelta(0))
+    lines = [_line(call, one, now) for one in here]
+    cancel = [reminder_lines.cancel_button(call.texts, one, numbered=True) for one in here]
+    turns = pages.turning_by(call, page, pages_of, lambda to: f"/remind list {to}")
+    head = call.texts("remind.head" if call.context.session.private else "remind.head_here")
+    await pages.show(call, [head, *lines, call.texts("remind.how")], [*cancel, *turns])
+
+
+def _line(call: Call, reminder: Reminder, now: int) -> str:
+    at = reminder_lines.due(call.texts, reminder, now)
+    return call.texts(
+        "remind.line", n=reminder.number, when=at, text=excerpt(reminder_lines.words(call.texts, reminder), _LINE)
+    )

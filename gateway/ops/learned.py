@@ -1,0 +1,74 @@
+"""Keeps what was learned of model servers between runs, in a file beside the stores.
+
+Invariants: the file names servers, models and what they don't take, and holds nothing that anybody said. What was
+learned is forgotten after thirty days, because servers change. A file that is missing or can't be read costs one
+refusal for each thing learned, and no start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeAlias, get_args
+
+import structlog
+
+from agents.providers.quirks import Learned, Quirk
+
+log = structlog.get_logger(__name__)
+
+FILE: Final = "models.json"
+_KEPT_MS: Final = 30 * 24 * 3_600_000
+
+#: When each quirk was learned, by server and model, in milliseconds UTC.
+_Times: TypeAlias = dict[str, dict[str, int]]
+
+
+@contextmanager
+def remembered(folder: Path, now: Callable[[], int]) -> Iterator[Learned]:
+    """Yields what is known of model servers, and keeps on exit what was learned by then."""
+    times = _read(folder / FILE, now())
+    learned: Learned = {server: {quirk for quirk in get_args(Quirk) if quirk in own} for server, own in times.items()}
+    try:
+        yield learned
+    finally:
+        known: _Times = {
+            server: {quirk: times.get(server, {}).get(quirk, now()) for quirk in sorted(quirks)}
+            for server, quirks in sorted(learned.items())
+            if quirks
+        }
+        if known != times:
+            _write(folder / FILE, known)
+
+
+def _read(path: Path, now: int) -> _Times:
+    """Returns what the file holds that is not too old."""
+    try:
+        held = json.loads(path.read_text("utf-8"))
+        times = {
+            str(server): {
+                str(quirk): int(at) for quirk, at in own.items() if quirk in get_args(Quirk) and now - at < _KEPT_MS
+            }
+            for server, own in held.items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        log.warning("models.unread", path=str(path), error=str(error), instead="they are learned anew")
+        return {}
+    return {server: own for server, own in times.items() if own}
+
+
+def _write(path: Path, times: Mapping[str, Mapping[str, int]]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Only its owner reads it: an address may tell more than its owner wants known.
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(times, file, indent=1)
+        new.replace(path)
+    except OSError as error:
+        log.warning("models.unsaved", path=str(path), error=error.strerror, instead="they are learned anew")

@@ -1,0 +1,163 @@
+"""The clock of the reminders: one for each store, it sleeps until the next one is due and queues what is shown.
+
+Invariants: the store alone decides what is due, so a wake too many, too late or missing changes only when a reminder is
+shown. It looks by itself every minute, because nothing wakes it after the machine slept or its clock was set. A person
+or a group that an admin has blocked since is shown nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+
+from channels.base import Channel, Inbound, Place
+from gateway.commands import reminder_lines
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.store import Store
+from memory.errors import StorageError
+from memory.service import TASK_BOT, Access, Firing, InboxRow, Part, Reminder
+
+log = structlog.get_logger(__name__)
+
+#: Seconds after which the clock looks by itself, and those after which it tries a store again that has failed.
+_LOOKS: Final = 60.0
+_AGAIN: Final = 30.0
+#: What the model is told of a task.
+_TASK: Final = "(Scheduled task. If there is nothing to tell, answer just NOTHING.) {}"
+
+
+class ReminderClock:
+    """Shows the reminders of one store when they are due. `work` is its main loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        *,
+        access: Access,
+        answer: Callable[[Store, InboxRow], None],
+        tokens_per_day: int | None,
+        now: Callable[[], int],
+    ) -> None:
+        """`access` knows who was shut out in chats; `answer` has a task answered; `now` gives milliseconds UTC.
+
+        Tasks are left out once an agent's work in the background has taken `tokens_per_day` on a day.
+        """
+        self._store = store
+        self._reminders = store.memory.reminders
+        self._channels = channels
+        self._access = access
+        self._answer = answer
+        self._tokens_per_day = tokens_per_day
+        self._now = now
+
+    async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Shows what is due whenever it becomes due. Never ends."""
+        while True:
+            self._reminders.stirred.clear()
+            try:
+                wait = await self.work_off()
+            except StorageError as exc:
+                log.error("reminders.put_off", error=str(exc), again_in=_AGAIN)
+                wait = _AGAIN
+            await self._stirred_or(sleep(wait))
+
+    async def work_off(self) -> float:
+        """Shows everything that is due by now. Returns the seconds until it has to look again."""
+        while (reminder := await self._reminders.next_due()) is not None:
+            assert reminder.next_at is not None
+            wait = (reminder.next_at - self._now()) / 1000
+            if wait > 0:
+                return min(wait, _LOOKS)
+            await self._show(reminder)
+        return _LOOKS
+
+    async def _show(self, reminder: Reminder) -> None:
+        allowed = await self._may_read(reminder)
+
+        def show(firing: Firing) -> Sequence[Part]:
+            if not allowed:
+                return ()
+            channel = self._channels.get(Place.from_session_key(firing.session.key).channel)
+            buttons = reminder_lines.shown_buttons(firing.reminder)
+            return pieces(channel, reminder_lines.shown(firing), buttons=buttons)
+
+        if reminder.kind == "task" and allowed:
+            await self._begin_task(reminder)
+            return
+        session_key = await self._reminders.fire(reminder, show)
+        if session_key is not None:
+            self._store.delivery.wake(session_key)
+
+    async def _begin_task(self, reminder: Reminder) -> None:
+        """Has a task answered. Where today's tokens are used up, it is put off."""
+
+        def message(firing: Firing) -> str:
+            place = Place.from_session_key(firing.session.key)
+            return Inbound(
+                channel=place.channel,
+                platform=firing.whose.platform,
+                bot_id=TASK_BOT,
+                update_key=f"{firing.reminder.id}:{firing.at}",
+                chat=place.chat,
+                chat_kind="private" if firing.session.private else "group",
+                author_id=firing.whose.user_id,
+                author_name=firing.whose.name,
+                message_id="",
+                text=_TASK.format(firing.reminder.text),
+                sent_at=firing.now,
+                thread=place.thread,
+                reply_to=firing.reminder.asked_ref,
+                language=firing.reminder.language,
+                task=firing.reminder.id,
+            ).to_json()
+
+        if not await self._reminders.may_spend(reminder, self._tokens_per_day):
+            log.warning("task.put_off", reminder=reminder.id, because="today's tokens are used up")
+            await self._reminders.put_off(reminder)
+            return
+        row = await self._reminders.begin_task(reminder, message)
+        if row is not None:
+            self._answer(self._store, row)
+
+    async def _may_read(self, reminder: Reminder) -> bool:
+        """Returns whether nobody has shut out the reminder's person, or the group where it is to be shown."""
+        account, session = await self._reminders.whose(reminder)
+        place = Place.from_session_key(session.key)
+        if await self._access.state(place.channel, "person", account.user_id) == "blocked":
+            return False
+        return session.private or await self._access.state(place.channel, "group", place.chat) != "blocked"
+
+    async def _stirred_or(self, late: Awaitable[None]) -> None:
+        waits: list[asyncio.Future[object]] = [
+            asyncio.ensure_future(self._reminders.stirred.wait()), asyncio.ensure_future(late)
+        ]  # fmt: skip
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+
+
+@asynccontextmanager
+async def reminding(clocks: Sequence[ReminderClock]) -> AsyncIterator[None]:
+    """Runs the clocks while the block runs."""
+    tasks = [asyncio.create_task(clock.work()) for clock in clocks]
+    for task in tasks:
+        task.add_done_callback(_log_end)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _log_end(task: asyncio.Task[None]) -> None:
+    """Logs that a clock ended without being stopped: no reminder is shown any more, and the operator must know."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("reminders.ended", exc_info=error)

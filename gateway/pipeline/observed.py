@@ -1,0 +1,97 @@
+"""The latest lines of groups that were not said to the bot, as context for its next answer there.
+
+Invariants: lines are kept in RAM only, masked, few for each place and for an hour. Nothing is learned from them. An
+edit or a deletion reaches them, and so does their author's wish to have something forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from channels.base import Inbound
+
+#: The most lines of one place, the most characters of one line, the most places, and how long a line is kept.
+_LINES: Final = 20
+_CHARS: Final = 500
+_PLACES: Final = 1_000
+_KEPT_MS: Final = 60 * 60_000
+#: Characters in which secrets are looked for; no more of a line is ever shown.
+_READ: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overheard:
+    """A line that somebody said to others."""
+
+    user_id: str
+    name: str
+    text: str
+    message_id: str
+    said_at: int
+
+
+class Observed:
+    """The latest lines of each place, by its session key. `mask` removes secrets; `now` returns milliseconds UTC."""
+
+    def __init__(self, mask: Callable[[str], str], now: Callable[[], int]) -> None:
+        self._mask = mask
+        self._now = now
+        self._places: OrderedDict[str, deque[Overheard]] = OrderedDict()
+
+    def hear(self, inbound: Inbound) -> None:
+        """Keeps a line that was not said to the bot."""
+        text = self._shown(inbound.text)
+        if not text:
+            return
+        key = inbound.place.session_key
+        lines = self._places.setdefault(key, deque(maxlen=_LINES))
+        self._places.move_to_end(key)
+        if len(self._places) > _PLACES:
+            self._places.popitem(last=False)
+        lines.append(
+            Overheard(
+                user_id=inbound.author_id,
+                name=self._mask(inbound.author_name),
+                text=text,
+                message_id=inbound.message_id,
+                said_at=inbound.sent_at,
+            )
+        )
+
+    def lines(self, key: str) -> tuple[Overheard, ...]:
+        """Returns the lines of a place that are not too old, the oldest first."""
+        self._keep(key, (line for line in self._places.get(key, ()) if self._now() - line.said_at < _KEPT_MS))
+        return tuple(self._places.get(key, ()))
+
+    def reword(self, edit: Inbound) -> None:
+        """Puts an edited line in the place of what it was."""
+        key, text = edit.place.session_key, self._shown(edit.text)
+        was = (edit.message_id, edit.author_id)
+        edited = (
+            replace(line, text=text) if (line.message_id, line.user_id) == was else line
+            for line in self._places.get(key, ())
+        )
+        self._keep(key, (line for line in edited if line.text))
+
+    def remove(self, key: str, message_ids: Collection[str]) -> None:
+        """Removes deleted lines."""
+        self._keep(key, (line for line in self._places.get(key, ()) if line.message_id not in message_ids))
+
+    def forget(self, inbound: Inbound) -> None:
+        """Removes every line of the author of a message on its channel."""
+        for key in [key for key in self._places if key.startswith(f"{inbound.channel}:")]:
+            self._keep(key, (line for line in self._places[key] if line.user_id != inbound.author_id))
+
+    def _keep(self, key: str, lines: Iterable[Overheard]) -> None:
+        kept = deque(lines, maxlen=_LINES)
+        if kept:
+            self._places[key] = kept
+        else:
+            self._places.pop(key, None)
+
+    def _shown(self, text: str) -> str:
+        masked = " ".join(self._mask(text[:_READ]).split())
+        return masked if len(masked) <= _CHARS else f"{masked[:_CHARS]}…"

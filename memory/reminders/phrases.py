@@ -1,0 +1,150 @@
+"""Requests for reminders in people's words, in six languages: when they are due, and what for.
+
+A text is read in three steps. The language's table finds pieces (`pieces.py`): an hour, a day, a repetition. The pieces
+are put together into one time (`together.py`). What remains of the text is what to be reminded of.
+
+Invariants: pure; the present is given. A time that can't be read surely is asked for instead of being set: if anything
+that looks like a time is left over, the reading is `Unclear`. `what` is in the person's own words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, tzinfo
+
+from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, Reader, Word
+from memory.reminders.readings import Reading, Unclear
+from memory.reminders.tables import LANGUAGES, Table, fold, table
+from memory.reminders.together import together
+
+__all__ = ["Reading", "Unclear", "is_request", "read", "read_time"]
+
+_KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
+#: Zones in whose English the month stands before the day.
+_MONTH_FIRST = re.compile(r"America/|US/|Pacific/(?:Honolulu|Guam|Pago_Pago)|EST|CST6|MST|PST8")
+#: Longer texts are no requests; reading them would only take long.
+_LONGEST = 600
+
+
+def is_request(text: str, *, language: str) -> bool:
+    """Tells whether a text asks for a reminder, whatever it says of the time."""
+    return any(_request(fold(text), table(code)) for code in _languages(text, language))
+
+
+def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
+    """Reads a request for a reminder; returns None for a text that is none. `now` is aware and local."""
+    readings = []
+    for code in _languages(text, language):
+        folded, words = fold(text), table(code)
+        if request := _request(folded, words):
+            readings.append(_read(text, folded, words, request, now))
+    return _most_explained(readings)
+
+
+def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
+    """Reads a time that stands without a request, as an answer to "when?"; returns None if there is none.
+
+    What else the text says is `what`, so "friday 4pm submit timesheet" can be read too.
+    """
+    readings = []
+    for code in _languages(text, language):
+        folded, words = fold(text), table(code)
+        if (alone := words.alone(folded.strip())) is not None:
+            readings.append((len(text), _read(alone, alone, words, [], now)[1]))
+        else:
+            readings.append(_read(text, folded, words, _request(folded, words), now))
+    found = _most_explained(readings)
+    return None if isinstance(found, Unclear) and found.reason == "none" else found
+
+
+def _languages(text: str, language: str) -> Iterator[str]:
+    """Yields the languages in which to read a text: the one it is said to be in, that of its script, English."""
+    if len(text) > _LONGEST:
+        return
+    found = [language] if language in LANGUAGES else []
+    if _KANA.search(text):
+        found.append("ja")
+    elif _HAN.search(text):
+        found += ["zh", "ja"]
+    yield from dict.fromkeys([*found, "en"])
+
+
+def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | Unclear | None:
+    """Returns the reading that explains the most of the text: a time of which a language knows only half is no time."""
+    return max(readings, key=lambda explained: explained[0])[1] if readings else None
+
+
+def _request(folded: str, words: Table) -> list[tuple[int, int]]:
+    """Returns where the words stand that ask for a reminder; none if the text doesn't ask."""
+    if words.text("not_request").search(folded):
+        return []
+    if found := words.text("request").search(folded):
+        return _spans(found)
+    weak = words.text("request_weak").search(folded)
+    if weak and any(_is_moment(meaning) for meaning, _, _ in words.find(_without(folded, _spans(weak)))):
+        return _spans(weak)
+    return []
+
+
+def _is_moment(meaning: str) -> bool:
+    """Tells whether words name when to speak, and not only the day that a question is about."""
+    return meaning in {"clock", "fixed", "in"} or meaning.startswith("every")
+
+
+def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
+    """Returns the match, or its groups that took part: a request can stand around what it is about."""
+    groups = [match.span(index) for index in range(1, (match.re.groups or 0) + 1) if match.group(index) is not None]
+    return groups or [match.span()]
+
+
+def _read(
+    text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
+) -> tuple[int, Reading | Unclear]:
+    """Returns how many characters the language explains, and its reading."""
+    reader = Reader(words, now.date(), month_first=_is_month_first(now.tzinfo))
+    pieces = reader.pieces(_without(folded, request))
+    used = _meant(pieces)
+    spans = [*request, *((piece.start, piece.end) for piece in used)]
+    what = _what(text, words, spans)
+    explained = sum(end - start for start, end in request) + sum(piece.end - piece.start for piece in pieces)
+    found = together([piece.value for piece in used], now, twelve=words.twelve)
+    if isinstance(found, str):
+        return explained, Unclear(what=what, reason=found)
+    if words.text("leftover").search(_without(folded, spans)):
+        return explained, Unclear(what=what, reason="vague")
+    time = Reading(what=what, first=found.first, rule=found.rule, until=found.until, hour_given=found.hour_given)
+    return explained, time
+
+
+def _meant(pieces: list[Piece]) -> list[Piece]:
+    """Returns the pieces without vague words that stand beside a time: they belong to what to be reminded of."""
+    known = {type(piece.value) for piece in pieces}
+    idle = {"soon"} if known - {Word, PartOfDay} else set()
+    if known & {Day, Every, Ahead}:
+        idle.add("period")
+    return [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason in idle)]
+
+
+def _without(folded: str, spans: list[tuple[int, int]]) -> str:
+    """Returns the text with a wall of signs in place of some stretches, as long as before."""
+    for start, end in spans:
+        folded = folded[:start] + "|" * (end - start) + folded[end:]
+    return folded
+
+
+def _what(text: str, words: Table, spans: list[tuple[int, int]]) -> str:
+    kept = "".join("\0" if any(start <= at < end for start, end in spans) else char for at, char in enumerate(text))
+    what = re.sub(r"\s+", " ", re.sub(r"\s*\0+\s*", " " if words.spaced else "\0", kept)).replace("\0", "").strip()
+    while True:
+        shorter = what
+        for edge in ("opening", "closing"):
+            if match := words.text(edge).search(fold(shorter)):
+                shorter = (shorter[: match.start()] + shorter[match.end() :]).strip()
+        if shorter == what:
+            return what
+        what = shorter
+
+
+def _is_month_first(zone: tzinfo | None) -> bool:
+    return _MONTH_FIRST.match(str(zone)) is not None

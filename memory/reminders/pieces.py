@@ -1,0 +1,475 @@
+"""The pieces that make up a time in a text: an hour, a day, a length, a repetition, an end.
+
+Invariants: pure. Of pieces that overlap those are kept that explain the most of the text with the fewest pieces. A
+piece that names what doesn't exist (31 February, 25:00) says so instead of being left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import Any, Final, TypeAlias
+
+from dateutil.easter import easter
+from dateutil.relativedelta import relativedelta
+
+from memory.dates import coming_weekday, month_at, week_at
+from memory.reminders.rules import DAYS
+from memory.reminders.tables import DATES, Table
+
+Part: TypeAlias = str
+
+
+class NotATime(Exception):
+    """The words only look like a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A time of day in minutes, up to 24:00. A `bare` one may be meant of either half of the day."""
+
+    minutes: int
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfDay:
+    """A part of the day: dawn, morning, noon, afternoon, evening or night."""
+
+    name: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day, and the kind of words that named it; it `begins` a repetition if they say so ("from Monday")."""
+
+    day: date
+    kind: str
+    part: Part | None = None
+    begins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A length of time; a `short` one has hours and minutes only and is exact."""
+
+    steps: relativedelta
+    short: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """So long from now."""
+
+    length: Length
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A repetition: its frequency, how many of it lie between, and which days of it."""
+
+    frequency: str
+    interval: int = 1
+    by: tuple[tuple[str, str], ...] = ()
+    part: Part | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The last day."""
+
+    day: date
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """How long a repetition goes on."""
+
+    length: Length
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
+
+    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside
+    a day.
+    """
+
+    reason: str
+
+
+Value: TypeAlias = Clock | PartOfDay | Day | Ahead | Every | Until | For | Word
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece at `text[start:end]`."""
+
+    start: int
+    end: int
+    value: Value = field(compare=False)
+
+
+_FREQUENCIES: Final = {
+    "minute": ("MINUTELY", 1), "hour": ("HOURLY", 1), "day": ("DAILY", 1), "week": ("WEEKLY", 1),
+    "fortnight": ("WEEKLY", 2), "month": ("MONTHLY", 1), "quarter": ("MONTHLY", 3), "year": ("YEARLY", 1),
+}  # fmt: skip
+_MINUTES: Final = {"half": 30, "quarter": 15, "three_quarters": 45}
+_FIXED_HOLIDAYS: Final = {
+    "christmas_eve": (12, 24), "christmas": (12, 25), "boxing": (12, 26), "new_year": (1, 1), "new_years_eve": (12, 31),
+    "valentine": (2, 14), "halloween": (10, 31), "epiphany": (1, 6), "labour": (5, 1), "all_saints": (11, 1),
+    "nikolaus": (12, 6), "bastille": (7, 14), "national_cn": (10, 1), "unity_de": (10, 3), "children_cn": (6, 1),
+    "singles": (11, 11), "teachers_cn": (9, 10), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
+}  # fmt: skip
+_EASTER: Final = {"easter": 0, "good_friday": -2, "easter_monday": 1, "ascension": 39, "pentecost": 49}
+
+
+class Reader:
+    """Reads the pieces of one language for a day."""
+
+    def __init__(self, table: Table, today: date, *, month_first: bool) -> None:
+        self._table = table
+        self._today = today
+        self._month_first = month_first
+
+    def pieces(self, text: str) -> list[Piece]:
+        """Returns the pieces of `text` (folded), those that explain the most of it with the fewest."""
+        found: list[Piece] = []
+        for meaning, key, match in self._table.find(text):
+            if match.end() == match.start():
+                continue
+            value = self._value(meaning, key, match)
+            if value is not None:
+                found.append(Piece(match.start(), match.end(), value))
+        return _best(found)
+
+    def _value(self, meaning: str, key: str, match: re.Match[str]) -> Value | None:
+        if meaning == "length":
+            return None
+        try:
+            value: Value | None = getattr(self, f"_read_{meaning}")(key, match)
+        except NotATime:
+            return None
+        except (ValueError, OverflowError):
+            return Word("impossible")
+        if isinstance(value, Day) and self._table.text("begins").search(match.group()):
+            return replace(value, begins=True)
+        return value
+
+    # Times of day.
+
+    def _read_clock(self, key: str, match: re.Match[str]) -> Clock | None:
+        groups = match.groupdict()
+        hour, minute = self._number(groups["h"]), self._number(groups.get("mm") or groups.get("m") or "0")
+        shift = re.fullmatch(r"(-?\d+)([+-]m)?", key)
+        assert shift is not None, f"a clock's key is like -30+m, not {key}"
+        if shift[2] and minute > 29:
+            raise NotATime
+        total = hour * 60 + int(shift[1]) + {"-m": -minute, "+m": minute, None: minute}[shift[2]]
+        half = self._half(groups.get("ampm"))
+        written = match.group()
+        if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and hour > 12):
+            raise ValueError("no such time of day")
+        if half:
+            return Clock((total % 720 + (720 if half == "pm" else 0)) % 1440)
+        sure = re.search(r"\b0\d", written) or hour > 12 or not hour or groups.get("sure") is not None
+        return Clock(total % 1440 if total != 1440 else total, bare=not sure)
+
+    def _half(self, text: str | None) -> str | None:
+        return self._table.value("ampm", text) if text else None  # type: ignore[no-any-return]
+
+    def _read_fixed(self, key: str, match: re.Match[str]) -> Clock:
+        hour, minute = key.split(":")
+        return Clock(int(hour) * 60 + int(minute))
+
+    def _read_part(self, key: str, match: re.Match[str]) -> PartOfDay:
+        return PartOfDay(key or self._table.value("part", match["part"]))
+
+    # Days.
+
+    def _read_near(self, key: str, match: re.Match[str]) -> Day:
+        return Day(self._today + timedelta(days=self._table.value("near", match["near"])), "near")
+
+    def _read_near_part(self, key: str, match: re.Match[str]) -> Day:
+        days, part = key.split()
+        return Day(self._today + timedelta(days=int(days)), "near", part)
+
+    def _read_day_part(self, key: str, match: re.Match[str]) -> Day:
+        part = key or self._table.value("part", match["part"])
+        if match.groupdict().get("weekday"):
+            return Day(self._coming(match["weekday"]), "weekday", part)
+        return Day(self._today + timedelta(days=self._table.value("near", match["near"])), "near", part)
+
+    def _read_weekday(self, key: str, match: re.Match[str]) -> Day:
+        return Day(self._coming(match["weekday"]), "weekday")
+
+    def _read_week_day(self, key: str, match: re.Match[str]) -> Day:
+        monday = week_at(self._today, int(key))[0]
+        return Day(monday + timedelta(days=self._table.value("weekday", match["weekday"])), "date")
+
+    def _read_date(self, key: str, match: re.Match[str]) -> Day:
+        groups = match.groupdict()
+        if groups.get("a"):
+            month, day = self._written(int(groups["a"]), int(groups["b"]), key)
+        else:
+            month = self._table.value("month", groups["month"]) if groups.get("month") else self._number(groups["mo"])
+            day = self._number(groups["d"])
+        if groups.get("a") and not groups.get("y") and not (1 <= month <= 12 and 1 <= day <= 31):
+            raise NotATime
+        if groups.get("era"):
+            return Day(date(2018 + self._number(groups["era"]), month, day), "year")
+        if groups.get("y"):
+            year = int(groups["y"])
+            return Day(date(year + (2000 if year < 100 else 0), month, day), "year")
+        if groups.get("years"):
+            return Day(date(self._today.year + self._table.value("years", groups["years"]), month, day), "year")
+        return Day(self._coming_date(month, day), "date")
+
+    def _read_month_day(self, key: str, match: re.Match[str]) -> Day:
+        day = self._number(match["d"])
+        if not 1 <= day <= 31:
+            raise ValueError("no such day")
+        first = self._today.replace(day=1)
+        while True:
+            last = month_at(first, 0)[1]
+            if day <= last.day and first.replace(day=day) >= self._today:
+                return Day(first.replace(day=day), "month_day")
+            first = last + timedelta(days=1)
+
+    def _read_month_step_day(self, key: str, match: re.Match[str]) -> Day:
+        return Day(month_at(self._today, int(key or 1))[0].replace(day=self._number(match["d"])), "date")
+
+    def _read_month_end(self, key: str, match: re.Match[str]) -> Day:
+        if key.startswith("year"):
+            return Day(date(self._today.year + int(key.removeprefix("year") or 0), 12, 31), "date")
+        if key == "named":
+            month = (
+                self._table.value("month", match["month"])
+                if "month" in match.groupdict()
+                else self._number(match["mo"])
+            )
+            return Day(month_at(date(self._today.year + (month < self._today.month), month, 1), 0)[1], "date")
+        if key.startswith("first"):
+            return Day(month_at(self._today, int(key.split()[1]))[0], "date")
+        return Day(month_at(self._today, int(key))[1], "date")
+
+    def _read_holiday(self, key: str, match: re.Match[str]) -> Day:
+        name = self._table.value("holiday", match["holiday"])
+        year = int(match["y"]) if match.groupdict().get("y") else None
+        found = _holiday(name, year or self._today.year)
+        if found < self._today and year is None:
+            found = _holiday(name, self._today.year + 1)
+        return Day(found, "year" if year else "date")
+
+    def _read_weekend(self, key: str, match: re.Match[str]) -> Day:
+        saturday = week_at(self._today, int(key))[0] + timedelta(days=5)
+        return Day(max(saturday, self._today), "date")
+
+    def _read_day_ahead(self, key: str, match: re.Match[str]) -> Day:
+        groups = match.groupdict()
+        days = timedelta(days=int(key or 7))
+        if groups.get("near"):
+            return Day(self._today + days + timedelta(days=self._table.value("near", groups["near"])), "date")
+        return Day(self._coming(groups["weekday"] or "") + days, "date")
+
+    # Lengths, repetitions and ends.
+
+    def _read_in(self, key: str, match: re.Match[str]) -> Ahead:
+        return Ahead(self._length(match["length"]))
+
+    def _read_every(self, key: str, match: re.Match[str]) -> Every:
+        count = self._number(match["n"]) if match.groupdict().get("n") else 1
+        return self._every(self._table.value("unit", match["unit"]), count + int(key or 0))
+
+    def _read_every_length(self, key: str, match: re.Match[str]) -> Every:
+        steps = self._length(match["length"]).steps
+        minutes = steps.hours * 60 + steps.minutes
+        if not minutes or steps.days or steps.months or steps.years:
+            raise NotATime
+        return self._every("minute", minutes)
+
+    def _read_every_other(self, key: str, match: re.Match[str]) -> Every:
+        return self._every(self._table.value("unit", match["unit"]), int(key or 2))
+
+    def _read_every_fixed(self, key: str, match: re.Match[str]) -> Every:
+        unit, count = key.split()
+        return self._every(unit, int(count))
+
+    def _read_every_part(self, key: str, match: re.Match[str]) -> Every:
+        return Every("DAILY", part=key or self._table.value("part", match["part"]))
+
+    def _read_every_weekday(self, key: str, match: re.Match[str]) -> Every:
+        return self._weekly(self._table.values("weekday", match.groupdict().get("days") or match.group()), int(key))
+
+    def _read_every_weekday_part(self, key: str, match: re.Match[str]) -> Every:
+        days = self._table.values("weekday", match["weekday"])
+        return self._weekly(days, 1, key or self._table.value("part", match["part"]))
+
+    def _read_every_range(self, key: str, match: re.Match[str]) -> Every:
+        first, last = (self._table.value("weekday", match[name]) for name in ("weekday", "weekday2"))
+        return self._weekly([(first + step) % 7 for step in range((last - first) % 7 + 1)])
+
+    def _read_every_workday(self, key: str, match: re.Match[str]) -> Every:
+        return self._weekly(range(5))
+
+    def _read_every_weekend(self, key: str, match: re.Match[str]) -> Every:
+        return self._weekly((5, 6))
+
+    def _read_every_month_day(self, key: str, match: re.Match[str]) -> Every:
+        day = self._number(match["d"])
+        if not 1 <= day <= 31:
+            raise ValueError("no such day")
+        return Every("MONTHLY", int(key or 1), month_day(day))
+
+    def _read_every_month_end(self, key: str, match: re.Match[str]) -> Every:
+        return Every("MONTHLY", 1, (("BYMONTHDAY", "-1"),))
+
+    def _read_every_nth(self, key: str, match: re.Match[str]) -> Every:
+        day = DAYS[self._table.value("weekday", match["weekday"])]
+        return Every("MONTHLY", 1, (("BYDAY", f"{int(self._nth(match)):+d}{day}"),))
+
+    def _nth(self, match: re.Match[str]) -> int:
+        text = match["nth"]
+        return int(text) if text.isdecimal() else self._table.value("nth", text)  # type: ignore[no-any-return]
+
+    def _read_every_date(self, key: str, match: re.Match[str]) -> Every:
+        return yearly(self._date(match["date"]))
+
+    def _read_until(self, key: str, match: re.Match[str]) -> Until:
+        return Until(self._date(match["date"]))
+
+    def _read_for(self, key: str, match: re.Match[str]) -> For:
+        if match.groupdict().get("length"):
+            return For(self._length(match["length"]))
+        return For(_length(self._number(match["n"]), self._table.value("unit", match["unit"])))
+
+    def _read_past(self, key: str, match: re.Match[str]) -> Word:
+        return Word("past")
+
+    def _read_soon(self, key: str, match: re.Match[str]) -> Word:
+        return Word("soon")
+
+    def _read_period(self, key: str, match: re.Match[str]) -> Word:
+        return Word("period")
+
+    def _read_vague(self, key: str, match: re.Match[str]) -> Word:
+        return Word("vague")
+
+    # What pieces are made of.
+
+    def _every(self, unit: str, count: int) -> Every:
+        frequency, units = _FREQUENCIES[unit]
+        return Every(frequency, units * count)
+
+    def _weekly(self, days: Any, interval: int = 1, part: Part | None = None) -> Every:
+        return Every("WEEKLY", interval, (("BYDAY", ",".join(DAYS[day] for day in sorted(set(days)))),), part)
+
+    def _number(self, text: str) -> int:
+        return self._table.number(text)
+
+    def _coming(self, weekday: str) -> date:
+        return coming_weekday(self._today, self._table.value("weekday", weekday))
+
+    def _coming_date(self, month: int, day: int) -> date:
+        date(2024, month, day)  # a leap year: raises for what is in no year
+        for year in range(self._today.year, self._today.year + 9):
+            try:
+                found = date(year, month, day)
+            except ValueError:
+                continue
+            if found >= self._today:
+                return found
+        raise ValueError("no such day in any year")
+
+    def _written(self, first: int, second: int, key: str) -> tuple[int, int]:
+        """Returns month and day of a date in digits, by the order of the language, the place, or what is possible."""
+        month_first = self._month_first if not key else key == "month"
+        if first > 12 or second > 12:
+            month_first = second > 12
+        return (first, second) if month_first else (second, first)
+
+    def _date(self, text: str) -> date:
+        for meaning, key, match in self._table.whole(text, DATES):
+            found: Day = getattr(self, f"_read_{meaning}")(key, match)
+            return found.day
+        raise NotATime
+
+    def _length(self, text: str) -> Length:
+        best: Length | None = None
+        for _, key, match in self._table.whole(text, ("length",)):
+            best = self._one_length(key, match)
+        if best is None:
+            raise NotATime
+        return best
+
+    def _one_length(self, key: str, match: re.Match[str]) -> Length:
+        groups = match.groupdict()
+        if key == "hours and minutes":
+            return _length(self._number(groups["n"]) * 60 + self._number(groups["n2"]), "minute")
+        key, _, unit = key.partition(" ")
+        unit = unit or self._table.value("unit", groups["unit"])
+        count = self._number(groups.get("n") or ("0" if key in _MINUTES else "1"))
+        if key in _MINUTES or key == ".5":
+            return _broken(count, _MINUTES.get(key, 30), unit)
+        return _length(count, unit)
+
+
+def month_day(day: int) -> tuple[tuple[str, str], ...]:
+    """Returns the parts of a rule for a day of the month; a day that a month lacks is its last."""
+    if day <= 28:
+        return (("BYMONTHDAY", str(day)),)
+    return (("BYMONTHDAY", ",".join(map(str, range(28, day + 1)))), ("BYSETPOS", "-1"))
+
+
+def yearly(day: date) -> Every:
+    """Returns the repetition of a date in every year."""
+    return Every(
+        "YEARLY",
+        1,
+        (("BYMONTH", str(day.month)), *(month_day(day.day) if day.month == 2 else (("BYMONTHDAY", str(day.day)),))),
+    )
+
+
+def _length(count: int, unit: str) -> Length:
+    name, factor = {"fortnight": ("week", 2), "quarter": ("month", 3)}.get(unit, (unit, 1))
+    amounts: dict[str, Any] = {f"{name}s": count * factor}
+    return Length(relativedelta(**amounts), name in {"minute", "hour"})
+
+
+def _broken(whole: int, sixtieths: int, unit: str) -> Length:
+    """Returns so many units and a broken part of one; there is no half week."""
+    name, count = {"hour": ("minute", 60), "day": ("hour", 24), "month": ("day", 30), "year": ("month", 12)}.get(
+        unit, ("", 0)
+    )
+    if not count:
+        raise NotATime
+    return _length(whole * count + count * sixtieths // 60, name)
+
+
+def _holiday(name: str, year: int) -> date:
+    if name in _EASTER:
+        return easter(year) + timedelta(days=_EASTER[name])
+    if name == "thanksgiving":
+        november = date(year, 11, 1)
+        return november + timedelta(days=(3 - november.weekday()) % 7 + 21)
+    if name == "advent":
+        return date(year, 12, 24) - timedelta(days=(date(year, 12, 24).weekday() + 1) % 7 + 21)
+    return date(year, *_FIXED_HOLIDAYS[name])
+
+
+def _best(found: list[Piece]) -> list[Piece]:
+    """Returns the pieces without overlap that cover the most characters; of equal ones the fewest."""
+    ordered = sorted(found, key=lambda piece: piece.end)
+    best: list[tuple[int, int, list[Piece]]] = [(0, 0, [])]
+    ends = [0]
+    for piece in ordered:
+        before = max(index for index, end in enumerate(ends) if end <= piece.start)
+        covered, fewer, pieces = best[before]
+        # An hour says more than a part of the day in the same words ("at noon").
+        cost = 3 if isinstance(piece.value, PartOfDay) else 2
+        taken = (covered + piece.end - piece.start, fewer - cost, [*pieces, piece])
+        best.append(max(taken, best[-1], key=lambda choice: choice[:2]))
+        ends.append(piece.end)
+    return best[-1][2]

@@ -1,0 +1,33 @@
+"""What comes of a request for a reminder that was read: a time, or why none could be set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal, TypeAlias
+
+#: No time was named; one like "later"; one that is over; one that doesn't exist, like 31 February.
+Reason: TypeAlias = Literal["none", "vague", "past", "impossible"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A request that was understood.
+
+    `what` is without the words for the time, and may be empty. `first` is aware. `rule` is None for a reminder that
+    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was assumed.
+    """
+
+    what: str
+    first: datetime
+    rule: str | None
+    until: date | None
+    hour_given: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclear:
+    """A request whose time can't be read surely, so that the bot asks for it."""
+
+    what: str
+    reason: Reason

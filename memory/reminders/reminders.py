@@ -1,0 +1,345 @@
+"""Reminders of one store: their words read, their times come, and each of them shown exactly once.
+
+Invariants: a reminder moves on to its next time in the transaction that queues what is shown, so whatever ends the
+process in between, it is shown once. Who was not running at a time shows it later, once, and of a repeated reminder
+only the latest. What a person asks for goes through `Edits.reminding`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from memory.chat.mailbox import Mailbox
+from memory.context import Context, anew
+from memory.reminders import phrases, rules
+from memory.reminders.phrases import Reading, Unclear
+from memory.store import chats, extractions, mailbox, people, reminders, scopes
+from memory.store.chats import Session
+from memory.store.database import Database, Reader, Transaction
+from memory.store.mailbox import InboxRow, Outgoing, Part
+from memory.store.people import Account
+from memory.store.reminders import Reminder, ReminderTimes
+
+__all__ = ["Firing", "Reading", "Reminders", "Unclear"]
+
+log = structlog.get_logger(__name__)
+
+#: Milliseconds after which a reminder is shown as late.
+_LATE_MS: Final = 120_000
+#: Milliseconds after which a task without another time is tried again.
+_AGAIN_MS: Final = 3_600_000
+#: Failures in a row after which a task is switched off.
+_FAILURES: Final = 3
+#: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
+_BACK: Final = (timedelta(hours=2), timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=370))
+
+#: The frequencies of rules that name days, at an hour.
+_BY_DAYS: Final = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
+#: How a request begins, for words behind a command that need not say it.
+_ASKING: Final = {
+    "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
+    "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
+}  # fmt: skip
+#: How a request goes on behind the command, and how it then begins: "/remind me to call mum".
+_ASKING_ON: Final = {
+    "en": ("me ", "remind {}"), "zh": ("我", "提醒{}"), "de": ("mich ", "erinnere {}"), "fr": ("moi ", "rappelle-{}"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """A reminder whose time has come, for the person `whose` it is, to be shown in `session` at `now`.
+
+    It was due at `at`, and is due again at `next_at`, if at all. `late` says that it could not be shown in time.
+    """
+
+    reminder: Reminder
+    whose: Account
+    session: Session
+    agent: str
+    at: int
+    next_at: int | None
+    late: bool
+    now: int
+
+
+class Reminders:
+    """The reminders of one open store. `stirred` is set when one may have become due earlier than all before."""
+
+    def __init__(self, database: Database, mailbox: Mailbox, *, now: Callable[[], int]) -> None:
+        self._database = database
+        self._mailbox = mailbox
+        self._now = now
+        self.stirred = asyncio.Event()
+
+    def read(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
+        """Returns what a request in plain words asks for; None if it asks for no reminder."""
+        return phrases.read(text, language=language, now=self._local(context))
+
+    def read_bare(self, context: Context, text: str, *, language: str) -> Reading | Unclear:
+        """Returns what is asked for by words that are known to ask for a reminder, though they need not say so."""
+        now, (exact, _, rest) = self._local(context), text.partition(" ")
+        if (at := self.at(context, exact)) is not None:
+            return replace(at, what=rest.strip())
+        read = phrases.read(text, language=language, now=now)
+        for code in (language, "en"):
+            begun, asking = _ASKING_ON.get(code, _ASKING_ON["en"])
+            asking = asking if text.casefold().startswith(begun) else _ASKING.get(code, _ASKING["en"])
+            read = read or phrases.read(asking.format(text), language=language, now=now)
+        return read or Unclear(what=text, reason="none")
+
+    def read_time(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
+        """Returns the time that a text names; None if it names none."""
+        return phrases.read_time(text, language=language, now=self._local(context))
+
+    def at(self, context: Context, written: str) -> Reading | Unclear | None:
+        """Returns the time of a text that is a local time such as 2026-11-30T09:00; None for any other text."""
+        now = self._local(context)
+        try:
+            moment = datetime.fromisoformat(written)
+        except ValueError:
+            return None
+        if "T" not in written.upper() and ":" not in written:
+            return None  # a day alone, which is read as words
+        moment = moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment.astimezone(now.tzinfo)
+        # A time that the clock skips falls equally far after the gap.
+        moment = moment.astimezone(UTC).astimezone(now.tzinfo)
+        if moment <= now:
+            return Unclear(what="", reason="past")
+        if moment - now > rules.HORIZON:
+            return Unclear(what="", reason="vague")
+        return Reading(what="", first=moment, rule=None, until=None, hour_given=True)
+
+    def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
+        """Returns when a reminder is due after a time was named for it.
+
+        One that repeats goes on as it did, at the new hour, if no more than an hour of the next day was named.
+        """
+        now = datetime.fromtimestamp(self._now() / 1000, UTC)
+        parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
+        by_hour = reading.hour_given and reading.first - now <= timedelta(days=1)
+        several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
+        if reading.rule or not by_hour or several or parts.get("FREQ") not in _BY_DAYS:
+            return due_of(reading)
+        hour, minute = reading.first.hour, reading.first.minute
+        parts |= {"BYHOUR": str(hour), "BYMINUTE": str(minute)}
+        rule = rules.RRULE + ";".join(f"{name}={value}" for name, value in parts.items())
+        first = datetime.fromisoformat(reminder.first).replace(hour=hour, minute=minute, tzinfo=ZoneInfo(reminder.zone))
+        following = rules.following(rule, after=now, first=first)
+        until = date.fromisoformat(reminder.until) if reminder.until else None
+        return due_of(reading) if following is None else due(following, rule=rule, until=until)
+
+    def by_rule(self, context: Context, rule: str) -> ReminderTimes | None:
+        """Returns when a rule that was typed is due; None if never. Raises `ValueError`, which says what is wrong."""
+        parsed, now = rules.parse_rule(rule), self._local(context)
+        first = rules.following(parsed, after=now, first=now.replace(second=0, microsecond=0))
+        return None if first is None else due(first, rule=parsed)
+
+    def after(self, delay: timedelta) -> int:
+        """Returns the time that comes after a delay, in milliseconds UTC."""
+        return self._now() + int(delay.total_seconds() * 1000)
+
+    async def every(self, context: Context) -> list[Reminder]:
+        """Returns the speaker's reminders that can be reached from here, the next first."""
+
+        def act(reader: Reader) -> list[Reminder]:
+            scope = anew(reader, context).scope
+            return [one for one in reminders.of_reach(reader, reminders.reach(scope, context.session)) if one.first]
+
+        return await self._database.read(act)
+
+    async def is_shown(self, session_key: str, platform_ref: str) -> bool:
+        """Returns whether a message that was shown in a session is about a reminder, anybody's."""
+        found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
+        return found is not None
+
+    async def meant(self, context: Context, platform_ref: str) -> Reminder | None:
+        """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
+
+        def act(reader: Reader) -> Reminder | None:
+            found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
+            within = reminders.reach(anew(reader, context).scope, context.session)
+            return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
+
+        return await self._database.read(act)
+
+    async def next_due(self) -> Reminder | None:
+        """Returns the reminder that is due first, whether its time has come or not."""
+        return await self._database.read(reminders.next_due)
+
+    async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
+        """Returns whose a reminder is, and the session in which it is to be shown."""
+        return await self._database.read(lambda reader: _whose(reader, reminder))
+
+    async def fire(self, reminder: Reminder, show: Callable[[Firing], Sequence[Part]]) -> str | None:
+        """Queues what `show` returns for a reminder whose time has come, and moves it on, as one transaction.
+
+        Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
+        """
+
+        def act(tx: Transaction) -> str | None:
+            now, still = self._now(), reminders.of_id(tx, reminder.id)
+            if still is None or still.next_at is None or still.next_at > now:
+                return None
+            firing = _firing(tx, still, now)
+            reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
+            parts = [replace(part, reminder_id=still.id) for part in show(firing)]
+            self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
+            _move_on(tx, still, firing)
+            return firing.session.key
+
+        return await self._database.write(act)
+
+    async def begin_task(self, reminder: Reminder, message: Callable[[Firing], str]) -> InboxRow | None:
+        """Takes in a task whose time has come, as the message that `message` returns, and moves it on.
+
+        That is one transaction. Returns None if the task is not due any more.
+        """
+
+        def act(tx: Transaction) -> InboxRow | None:
+            now, still = self._now(), reminders.of_id(tx, reminder.id)
+            if still is None or still.next_at is None or still.next_at > now:
+                return None
+            firing = _firing(tx, still, now)
+            key, payload = firing.session.key, message(firing)
+            inbox_id = mailbox.receive(
+                tx,
+                platform=firing.whose.platform,
+                bot_id=mailbox.TASK,
+                update_key=f"{still.id}:{firing.at}",
+                session_key=key,
+                payload=payload,
+                now=now,
+            )
+            _move_on(tx, still, firing)
+            return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
+
+        return await self._database.write(act)
+
+    async def put_off(self, reminder: Reminder) -> None:
+        """Leaves a task out until its next time; one that has none is tried again an hour later."""
+
+        def act(tx: Transaction) -> None:
+            now, still = self._now(), reminders.of_id(tx, reminder.id)
+            if still is None or still.next_at is None or still.next_at > now:
+                return
+            next_at = _firing(tx, still, now).next_at
+            again = None if next_at is not None else now + _AGAIN_MS
+            reminders.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
+
+        await self._database.write(act)
+
+    async def end_task(self, reminder_id: int, *, failed: bool, told: Callable[[Reminder], Sequence[Part]]) -> None:
+        """Notes how a task's turn has ended. One that fails too often in a row is switched off, and `told` is shown."""
+
+        def act(tx: Transaction) -> None:
+            task = reminders.of_id(tx, reminder_id)
+            if task is None or reminders.end_task(tx, reminder_id, failed=failed) < _FAILURES:
+                return
+            reminders.shown(tx, task.id, due_at=None, snoozed_to=None, now=self._now())
+            _, session = _whose(tx, task)
+            parts = [replace(part, reminder_id=task.id) for part in told(task)]
+            self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts, kind="notice"))
+
+        await self._database.write(act)
+
+    async def may_spend(self, reminder: Reminder, limit: int | None) -> bool:
+        """Returns whether the agent's work in the background has tokens left of `limit` for this day."""
+        if limit is None:
+            return True
+        today = datetime.fromtimestamp(self._now() / 1000, ZoneInfo(reminder.zone))
+        midnight = _ms(today.replace(hour=0, minute=0, second=0, microsecond=0))
+        spent = await self._database.read(lambda r: extractions.spent_since(r, reminder.agent_id, midnight))
+        return spent < limit
+
+    def _local(self, context: Context) -> datetime:
+        return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))
+
+
+def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> ReminderTimes:
+    """Returns when a reminder is due that begins at `first`, an aware time in the person's zone."""
+    return ReminderTimes(
+        first=first.replace(tzinfo=None).isoformat(timespec="seconds"),
+        zone=str(first.tzinfo),
+        at=_ms(first),
+        rule=rule or "",
+        until="" if until is None else until.isoformat(),
+    )
+
+
+def due_of(reading: Reading) -> ReminderTimes:
+    """Returns when what was read is due."""
+    return due(reading.first, rule=reading.rule, until=reading.until)
+
+
+def _move_on(tx: Transaction, reminder: Reminder, firing: Firing) -> None:
+    later = reminder.snoozed_to if reminder.snoozed_to is not None and reminder.snoozed_to > firing.now else None
+    reminders.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=later, now=firing.now)
+
+
+def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
+    """Returns whose a reminder is, and where it is shown: where it was asked for, or in private if that is gone."""
+    account, session = people.account(reader, reminder.identity_id), chats.session_by_id(reader, reminder.session_id)
+    assert account is not None  # identities are never deleted
+    if reminder.private or not chats.is_present(reader, session):
+        session = chats.private_session(reader, reminder.identity_id) or session
+    return account, session
+
+
+def _firing(reader: Reader, reminder: Reminder, now: int) -> Firing:
+    account, session = _whose(reader, reminder)
+    at, next_at = _times(reminder, now)
+    return Firing(
+        reminder=reminder,
+        whose=account,
+        session=session,
+        agent=scopes.agent_name(reader, reminder.agent_id),
+        at=at,
+        next_at=next_at,
+        late=now - at > _LATE_MS,
+        now=now,
+    )
+
+
+def _times(reminder: Reminder, now: int) -> tuple[int, int | None]:
+    """Returns the latest time up to `now` at which a reminder was due, and the first after it by its rule."""
+    reached = [at for at in (reminder.due_at, reminder.snoozed_to) if at is not None and at <= now]
+    if reminder.due_at is None or reminder.due_at > now or not reminder.rule:
+        later = reminder.due_at if reminder.due_at is not None and reminder.due_at > now else None
+        return max(reached), later
+    try:
+        zone = ZoneInfo(reminder.zone)
+        first = datetime.fromisoformat(reminder.first).replace(tzinfo=zone)
+        until = date.fromisoformat(reminder.until) if reminder.until else date.max
+        moment = datetime.fromtimestamp(now / 1000, UTC)
+        latest = _latest(reminder.rule, first, until, moment)
+        following = rules.following(reminder.rule, after=moment, first=first)
+    except (ValueError, KeyError) as exc:
+        # A zone that the machine no longer knows, or a rule of another version: it must not hold up the others.
+        log.error("reminder.unreadable", reminder=reminder.id, error=str(exc), effect="it is shown for the last time")
+        return max(reached), None
+    if following is not None and following.astimezone(zone).date() > until:
+        following = None
+    return max([*reached, *([_ms(latest)] if latest else [])]), None if following is None else _ms(following)
+
+
+def _latest(rule: str, first: datetime, until: date, moment: datetime) -> datetime | None:
+    """Returns the latest time of a rule up to a moment; None if there is none in the last year."""
+    for back in _BACK:
+        found, at = None, rules.following(rule, after=moment - back, first=first)
+        while at is not None and at <= moment and at.date() <= until:
+            found, at = at, rules.following(rule, after=at, first=first)
+        if found is not None:
+            return found
+    return None
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,242 @@
+"""What a language says for times: its table of words and patterns, and where those stand in a text.
+
+A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
+regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of
+the words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date
+or a length of time.
+
+Invariants: pure. `fold` keeps the length of a text, so that what is found can be cut from the text as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache, cached_property
+from importlib import resources
+from itertools import chain
+from typing import Any, Final
+
+import yaml
+
+from memory.dates import number_zh
+from memory.text.simplified import simplified
+
+LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
+#: Meanings that name a day and may stand for it in another pattern, the more exact first.
+DATES: Final = (
+    "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday",
+    "month_day",
+)  # fmt: skip
+#: Meanings whose slots aren't read one by one.
+WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
+_SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
+_NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
+#: Words that are numbers wherever they stand, by the slot's name.
+_DIGITS = {
+    "n": r"\d{1,4}",
+    "h": r"\d{1,2}",
+    "m": r"[0-5]?\d",
+    "mm": r"[0-5]\d",
+    "d": r"\d{1,2}",
+    "mo": r"\d{1,2}",
+    "y": r"\d{4}",
+}
+
+
+class Table:
+    """The table of a language, its patterns compiled when they are first used."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.twelve: bool = data["twelve"]
+        self.spaced: bool = data["spaced"]
+        self._words: dict[str, Any] = data["words"]
+        self._meanings: dict[str, Any] = data["meanings"]
+        self._texts: dict[str, str] = data["texts"]
+        self._affixes: dict[str, tuple[str, str]] = data.get("affixes", {})
+
+    def find(self, text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
+        """Yields every place of `text` (folded) that a pattern fits: its meaning, the meaning's key, the match."""
+        for meaning, key, pattern in self._patterns:
+            for match in pattern.finditer(text):
+                yield meaning, key, match
+
+    def whole(self, text: str, meanings: tuple[str, ...]) -> Iterator[tuple[str, str, re.Match[str]]]:
+        """Yields the patterns of some meanings that fit the whole text."""
+        for meaning, key, pattern in self._patterns:
+            if meaning in meanings and (match := pattern.fullmatch(text)):
+                yield meaning, key, match
+
+    def value(self, name: str, text: str) -> Any:
+        """Returns what a word stands for in its list; raises `ValueError` if it isn't there."""
+        for value, pattern in self._values(name):
+            if pattern.fullmatch(text):
+                return value
+        raise ValueError(f"not a {name}: {text!r}")
+
+    def values(self, name: str, text: str) -> list[Any]:
+        """Returns what each word of that list in `text` stands for, in order."""
+        found: dict[int, tuple[int, Any]] = {}
+        for value, pattern in self._values(name):
+            for match in pattern.finditer(text):
+                if match.end() > found.get(match.start(), (0, None))[0]:
+                    found[match.start()] = match.end(), value
+        values: list[Any] = []
+        done = 0
+        for start, (end, value) in sorted(found.items()):
+            if start >= done:
+                values.append(value)
+                done = end
+        return values
+
+    def number(self, text: str) -> int:
+        """Reads digits, a number word of the language, or Chinese numerals."""
+        if digits := re.match(r"\d+", text):
+            return int(digits.group())
+        if not self.spaced and re.fullmatch(_NUMERALS, text):
+            return number_zh(text)
+        for name in ("n", "h", "m", "d"):
+            with suppress(ValueError):
+                return int(self.value(name, text))
+        raise ValueError(f"not a number: {text!r}")
+
+    def alone(self, text: str) -> str | None:
+        """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
+        spoken = None
+        if any(True for _ in self.whole(text, ("length",))):
+            spoken = self._texts["in"]
+        if re.fullmatch(r"\d{1,2}", text):
+            spoken = self._texts["at"]
+        # "18h" is six o'clock to those who write hours so, "2h" two hours.
+        if re.fullmatch(r"(?:[789]|1\d|2[0-4]) ?h", text) and any(True for _ in self.whole(text, ("clock",))):
+            return None
+        return fold(spoken.format(text)) if spoken else None
+
+    def text(self, name: str) -> re.Pattern[str]:
+        """Returns a pattern by its name: how a request begins, which words are left at an edge."""
+        return self._named[name]
+
+    @cached_property
+    def _named(self) -> dict[str, re.Pattern[str]]:
+        return {
+            name: re.compile(self._expand(_folded_pattern(text)), re.IGNORECASE) for name, text in self._texts.items()
+        }
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
+        found = []
+        for meaning, keyed in self._meanings.items():
+            for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items():
+                for template in chain.from_iterable(map(_alternatives, templates)):
+                    whole = self._expand(self._around(meaning, template), named=meaning not in WORDS)
+                    try:
+                        found.append((meaning, str(key), re.compile(self._bounded(whole))))
+                    except re.error as error:
+                        raise ValueError(f"{meaning}: {template}: {error}") from error
+        return found
+
+    def _around(self, meaning: str, template: str) -> str:
+        """Returns a pattern with the small words that may stand before and behind it."""
+        before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
+        return _folded_pattern(f"{before}(?:{template}){behind}")
+
+    def _bounded(self, pattern: str) -> str:
+        if self.spaced:
+            return rf"(?<!\w)(?<!\d[.:/,-])(?:{pattern})(?!\w|[:/]\d|[.,]\d)"
+        # Where words aren't spaced, only a number has edges.
+        return rf"(?:(?!\d)|(?<!\d)(?<!\d[.:/,-]))(?:{pattern})(?:(?<!\d)|(?!\d|[:/]\d|[.,]\d))"
+
+    @cache  # noqa: B019 - tables live as long as the process
+    def _values(self, name: str) -> list[tuple[Any, re.Pattern[str]]]:
+        edge = r"\w" if self.spaced else r"\d"
+        return [
+            (value, re.compile(rf"(?<!{edge})(?:{_folded_pattern(words)})(?!{edge})"))
+            for listed in self._words
+            if listed == name or listed.startswith(f"{name}_")
+            if isinstance(self._words[listed], dict)
+            for value, words in self._words[listed].items()
+        ]
+
+    def _expand(self, template: str, *, named: bool = False) -> str:
+        def slot(match: re.Match[str]) -> str:
+            name, again = match.groups()
+            inner = self._slot(name)
+            if isinstance(self._words.get(name), str):
+                return f"(?:{inner})"
+            return f"(?P<{name.partition('_')[0]}{again}>{inner})" if named else f"(?:{inner})"
+
+        return _SLOT.sub(slot, template)
+
+    @cache  # noqa: B019
+    def _slot(self, name: str) -> str:
+        if name == "date":
+            return self._any_of(DATES)
+        if name == "length":
+            return self._any_of(("length",))
+        if name in _DIGITS:
+            return self._number_slot(name)
+        words = self._words[name]
+        if isinstance(words, str):
+            return self._expand(_folded_pattern(words))
+        return self._any_word(words.values())
+
+    def _number_slot(self, name: str) -> str:
+        own = self._words.get(name, self._words["n"] if name in ("h", "m", "d") else {})
+        digits = _DIGITS[name] + (_folded_pattern(self._texts.get("ordinal_suffix", "")) if name == "d" else "")
+        words = [digits] if self.spaced or name in {"y", "mm"} else [digits, _NUMERALS]
+        return "|".join([*words, *([self._any_word(own.values())] if own else [])])
+
+    def _any_word(self, words: Any) -> str:
+        return "|".join(sorted((_folded_pattern(word) for word in words), key=len, reverse=True))
+
+    def _any_of(self, meanings: tuple[str, ...]) -> str:
+        templates: list[str] = []
+        for meaning in meanings:
+            keyed = self._meanings.get(meaning, [])
+            # Longer patterns first, and what has a plain key last: of alternatives the first that fits is taken.
+            groups = sorted(keyed.items(), key=lambda group: not group[0]) if isinstance(keyed, dict) else [("", keyed)]
+            for _, group in groups:
+                templates += sorted(group, key=len, reverse=True)
+        return "|".join(
+            f"(?:{re.sub(r'[(][?]P<[a-z_0-9]+>', '(?:', self._expand(_folded_pattern(text)))})" for text in templates
+        )
+
+
+def fold(text: str) -> str:
+    """Returns `text` in lower case, in simplified characters, without accents on Latin letters; as long as before."""
+    return simplified("".join(map(_folded, text)))
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yields the patterns that stand beside each other in one, so that each may use the same slot."""
+    depth, start = 0, 0
+    for at, char in enumerate(pattern):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "|" and not depth:
+            yield pattern[start:at]
+            start = at + 1
+    yield pattern[start:]
+
+
+def _folded_pattern(pattern: str) -> str:
+    return fold(pattern).replace("(?p<", "(?P<")
+
+
+@cache
+def _folded(char: str) -> str:
+    plain = unicodedata.normalize("NFKC", char).lower()
+    if len(plain) != 1:
+        return char
+    base = unicodedata.normalize("NFD", plain)[0]
+    return {"’": "'", "`": "'", "–": "-", "—": "-", "　": " ", "〜": "~", "\n": " ", "~": "~"}.get(
+        base if base.isascii() else plain, base if base.isascii() else plain
+    )
+
+
+@cache
+def table(language: str) -> Table:
+    """Returns the table of a language."""
+    text = (resources.files("memory.reminders") / "languages" / f"{language}.yaml").read_text("utf-8")
+    return Table(yaml.safe_load(text))

@@ -1,0 +1,311 @@
+"""The pieces of a time put together: when a reminder is first due, and by which rule again.
+
+Invariants: pure. Each piece is used or the answer is a reason to ask; nothing is guessed where two pieces contradict
+each other. A day without an hour is meant at nine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, TypeVar
+
+from memory.reminders.pieces import (
+    Ahead,
+    Clock,
+    Day,
+    Every,
+    For,
+    PartOfDay,
+    Until,
+    Value,
+    Word,
+    month_day,
+    yearly,
+)
+from memory.reminders.readings import Reason
+from memory.reminders.rules import CLOSEST, DAYS, HORIZON, RRULE, following
+
+_HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
+#: Between which hours a part of the day can lie; those after 24 are of the next day.
+_SPANS: Final = {
+    "dawn": (0, 9), "morning": (0, 12), "noon": (10, 15), "afternoon": (12, 20), "evening": (15, 24), "night": (15, 30),
+}  # fmt: skip
+_NINE: Final = 9 * 60
+_DAY: Final = 24 * 60
+_SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
+_Kind = TypeVar("_Kind", Clock, PartOfDay, Day, Ahead, Every, Until, For, Word)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """A time as `Reading` has it."""
+
+    first: datetime
+    rule: str | None = None
+    until: date | None = None
+    hour_given: bool
+
+
+class Doubt(Exception):
+    """The pieces make no sure time."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Time | Reason:
+    """Returns the time that the pieces make up at `now`, or why there is none."""
+    try:
+        found = _Pieces(values, now, twelve=twelve).time()
+    except Doubt as doubt:
+        return doubt.reason
+    except (ValueError, OverflowError):
+        return "impossible"
+    if found.first - now > HORIZON:
+        return "impossible"
+    if found.until is not None and found.until < found.first.date():
+        return "past" if found.until < now.date() else "impossible"
+    return found
+
+
+class _Pieces:
+    """The pieces of one time by their kinds."""
+
+    def __init__(self, values: Sequence[Value], now: datetime, *, twelve: bool) -> None:
+        self._now = now.replace(microsecond=0)
+        self._twelve = twelve
+        self._values = values
+        self._clocks = list(dict.fromkeys(self._all(Clock)))
+        self._repeats = _merged(self._all(Every))
+        self._days = self._all(Day)
+        self._part = self._one_part()
+
+    def time(self) -> Time:
+        """Returns the time; raises `Doubt`, or `ValueError` for what doesn't exist."""
+        words, aheads = self._all(Word), self._all(Ahead)
+        if words:
+            raise Doubt(_gravest(words))
+        if len(aheads) > 1 or (aheads and (self._days or self._repeats)):
+            raise Doubt("vague")
+        if self._repeats:
+            return self._repeated(self._repeats)
+        if self._all(Until) or self._all(For):
+            raise Doubt("vague")
+        if len(self._clocks) > 1:
+            raise Doubt("vague")
+        if aheads:
+            return self._ahead(aheads[0])
+        if not self._clocks and not self._days and self._part is None:
+            raise Doubt("none")
+        return self._once()
+
+    def _all(self, kind: type[_Kind]) -> list[_Kind]:
+        return [value for value in self._values if isinstance(value, kind)]
+
+    def _one_part(self) -> str | None:
+        parts = {value.name for value in self._all(PartOfDay)} | {day.part for day in self._days if day.part}
+        if self._repeats and self._repeats.part:
+            parts.add(self._repeats.part)
+        if parts == {"evening", "night"}:
+            return "evening"
+        if len(parts) > 1:
+            raise Doubt("vague")
+        return parts.pop() if parts else None
+
+    # Once.
+
+    def _ahead(self, ahead: Ahead) -> Time:
+        length = ahead.length
+        if length.short:
+            if self._clocks or self._part:
+                raise Doubt("vague")
+            due = (self._now.astimezone(UTC) + length.steps).astimezone(self._now.tzinfo)
+            if due <= self._now:
+                raise Doubt("vague")
+            return Time(first=due, hour_given=True)
+        if length.steps.hours or length.steps.minutes:
+            wall = self._now.replace(tzinfo=None) + length.steps
+            return Time(first=self._local(wall.date(), wall.hour * 60 + wall.minute), hour_given=True)
+        day = (self._now.replace(tzinfo=None) + length.steps).date()
+        return self._on(day)
+
+    def _once(self) -> Time:
+        if self._days:
+            return self._on_a_day()
+        today = self._now.date()
+        for day in (today, today + timedelta(days=1), today + timedelta(days=2)):
+            for minutes in self._minutes(spoken_day=False):
+                due = self._local(day, minutes)
+                if due.astimezone(UTC) > self._now.astimezone(UTC):
+                    return Time(first=due, hour_given=bool(self._clocks))
+        raise Doubt("past")
+
+    def _on_a_day(self) -> Time:
+        day = self._one_day()
+        if day.day < self._now.date():
+            raise Doubt("past")
+        if self._clocks and self._clocks[0].minutes == _DAY and day.kind != "near":
+            raise Doubt("vague")  # the midnight before that day, or after it
+        found = self._on(day.day)
+        if found.first.astimezone(UTC) > self._now.astimezone(UTC):
+            return found
+        if day.kind == "date":
+            return self._on(day.day.replace(year=day.day.year + 1))
+        raise Doubt("past" if self._clocks or self._part else "vague")
+
+    def _one_day(self) -> Day:
+        weekdays = [day for day in self._days if day.kind == "weekday"]
+        exact = {day.day for day in self._days if day.kind != "weekday"}
+        if len(exact) > 1 or (len({day.day for day in weekdays}) > 1):
+            raise Doubt("vague")
+        if exact and any(day.day.weekday() != next(iter(exact)).weekday() for day in weekdays):
+            raise Doubt("vague")
+        return next((day for day in self._days if day.kind != "weekday"), self._days[0])
+
+    def _on(self, day: date) -> Time:
+        """Returns the hour that was named on a day: the first that is still ahead."""
+        times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
+        ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
+        return Time(first=(ahead or times)[0], hour_given=bool(self._clocks))
+
+    def _minutes(self, *, spoken_day: bool) -> list[int]:
+        """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""
+        if not self._clocks:
+            if self._part == "dawn":
+                raise Doubt("vague")
+            return [_HOURS[self._part] * 60 if self._part else _NINE]
+        return self._clock_minutes(self._clocks[0], spoken_day=spoken_day)
+
+    def _clock_minutes(self, clock: Clock, *, spoken_day: bool) -> list[int]:
+        minutes = clock.minutes
+        if self._part:
+            meant = _in_part(minutes, self._part) if clock.bare or minutes == 0 else minutes
+            first, last = _SPANS[self._part]
+            if not first * 60 <= meant <= last * 60:
+                raise Doubt("vague")
+            return [meant]
+        if clock.bare and self._twelve and 60 <= minutes < 8 * 60:
+            return [time for time in (minutes, minutes + 720) if 7 * 60 <= time <= 22 * 60]
+        if clock.bare and spoken_day and minutes < 720:
+            return [minutes, minutes + 720]
+        return [minutes]
+
+    def _local(self, day: date, minutes: int) -> datetime:
+        """Returns a time of a day on the wall clock; one that the clock skips falls equally far after the gap."""
+        wall = datetime.combine(day, time(), self._now.tzinfo) + timedelta(minutes=minutes)
+        return wall.astimezone(UTC).astimezone(self._now.tzinfo)
+
+    # Again and again.
+
+    def _repeated(self, every: Every) -> Time:
+        found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
+        return Time(first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given)
+
+    def _by_length(self, every: Every) -> Time:
+        step = _SHORT[every.frequency] * every.interval
+        if step < CLOSEST:
+            raise Doubt("impossible")
+        if self._part or len(self._clocks) > 1:
+            raise Doubt("vague")
+        rule = f"{RRULE}FREQ={every.frequency};INTERVAL={every.interval}"
+        if self._clocks or self._days:
+            return Time(first=self._once().first, rule=rule, hour_given=True)
+        first = (self._now.astimezone(UTC) + step).astimezone(self._now.tzinfo)
+        return Time(first=first, rule=rule, hour_given=True)
+
+    def _by_days(self, every: Every) -> Time:
+        every, start = self._with_day(every)
+        minutes = sorted({self._clock_minutes(clock, spoken_day=False)[0] % _DAY for clock in self._clocks})
+        if len({time % 60 for time in minutes}) > 1:
+            raise Doubt("vague")
+        minutes = minutes or [self._minutes(spoken_day=False)[0]]
+        hours = ",".join(str(time // 60) for time in minutes)
+        parts = [*every.by, ("BYHOUR", hours), ("BYMINUTE", str(minutes[0] % 60))]
+        tail = "".join(f";{name}={value}" for name, value in parts)
+        begin = max(self._now, self._local(start, 0) - timedelta(seconds=1)) if start else self._now
+        first = following(f"{RRULE}FREQ={every.frequency}{tail}", after=begin, first=begin)
+        if first is None:
+            raise Doubt("impossible")
+        if start and not self._days[0].begins and first.date() != start:
+            raise Doubt("vague")
+        interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
+        return Time(first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks))
+
+    def _with_day(self, every: Every) -> tuple[Every, date | None]:
+        """Returns the repetition with its days, and the day with which it begins, if one was named."""
+        day = self._one_day() if self._days else None
+        if day is not None and day.day < self._now.date():
+            raise Doubt("past")
+        if every.by or every.frequency == "DAILY":
+            return every, day.day if day else None
+        if day is None:
+            raise Doubt("vague")  # every month, but on which day?
+        if every.frequency == "WEEKLY":
+            return Every("WEEKLY", every.interval, (("BYDAY", DAYS[day.day.weekday()]),)), day.day
+        if day.kind == "weekday":
+            raise Doubt("vague")  # every month on a Monday, but on which?
+        if every.frequency == "MONTHLY":
+            return Every("MONTHLY", every.interval, month_day(day.day.day)), day.day
+        return Every("YEARLY", every.interval, yearly(day.day).by), day.day
+
+    def _last_day(self, first: datetime) -> date | None:
+        ends, lengths = self._all(Until), self._all(For)
+        if len(ends) + len(lengths) > 1:
+            raise Doubt("vague")
+        if ends:
+            return ends[0].day
+        if lengths:
+            return (first.replace(tzinfo=None) + lengths[0].length.steps).date() - timedelta(days=1)
+        return None
+
+
+def _in_part(minutes: int, part: str) -> int:
+    """Returns a time of day without "am" or "pm" in a part of the day; past 24:00 it is of the night's second half."""
+    half = 720
+    hour = minutes // 60
+    if hour > 12:
+        return minutes
+    if part in ("dawn", "morning"):
+        return minutes % half if hour == 12 and part == "dawn" else minutes
+    if part == "noon":
+        return minutes if hour >= 10 else minutes + half
+    if part == "night" and (hour == 12 or hour <= 4):
+        return minutes % half + _DAY
+    return minutes if hour == 12 else minutes + half
+
+
+def _gravest(words: list[Word]) -> Reason:
+    reasons = {word.reason for word in words}
+    return "impossible" if "impossible" in reasons else "past" if "past" in reasons else "vague"
+
+
+def _merged(everies: list[Every]) -> Every | None:
+    """Returns repetitions as one: "every two weeks" and "on Fridays", or Mondays and Thursdays."""
+    if not everies:
+        return None
+    found = everies[0]
+    for other in everies[1:]:
+        found = _both(found, other)
+    return found
+
+
+def _both(one: Every, other: Every) -> Every:
+    part = one.part or other.part
+    if one.part and other.part and one.part != other.part:
+        raise Doubt("vague")
+    if one.frequency == "DAILY" and one.interval == 1 and other.by:
+        one = Every(other.frequency, 1, (), None)
+    if other.frequency == "DAILY" and other.interval == 1 and one.by:
+        other = Every(one.frequency, 1, (), None)
+    if one.frequency != other.frequency or (one.interval > 1 and other.interval > 1 and one.interval != other.interval):
+        raise Doubt("vague")
+    if one.by and other.by and one.by != other.by:
+        if one.frequency != "WEEKLY":
+            raise Doubt("vague")
+        days = {day for ((_, value),) in (one.by, other.by) for day in value.split(",")}
+        by = (("BYDAY", ",".join(sorted(days, key=DAYS.index))),)
+        return Every("WEEKLY", max(one.interval, other.interval), by, part)
+    return Every(one.frequency, max(one.interval, other.interval), one.by or other.by, part)

@@ -1,0 +1,242 @@
+"""Reminders: words of a person that are shown, or a task that is answered, at a time.
+
+Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to somebody's
+reminders: in private all of a person's, in a group those that the person asked for in that very place. A row is deleted
+when it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock
+in `zone`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from memory.scope import Scope
+from memory.store.chats import Session
+from memory.store.database import Reader, Row, Transaction
+
+ReminderKind: TypeAlias = Literal["reminder", "task"]
+
+#: The most open reminders of one person.
+MOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReminderTimes:
+    """When a reminder is due: first at `first` (local wall clock, ISO 8601) in `zone`, which is `at` in UTC.
+
+    `rule` says how it repeats, and `until` is its last local day; both are empty where there is none.
+    """
+
+    first: str
+    zone: str
+    at: int
+    rule: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewReminder:
+    """What a new reminder says, for whom, in which language; its other attributes are those of `Reminder`."""
+
+    identity_id: int
+    text: str
+    language: str
+    asked_ref: str | None = None
+    private: bool = False
+    kind: ReminderKind = "reminder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reminder:
+    """A reminder. `number` is what its person calls it.
+
+    `first` is empty while the person is being asked for the time. `private` has it shown in private wherever it was
+    asked for. `asked_ref` is the platform's id of the message that asked. `due_at` is the next time by the rule and
+    `snoozed_to` another time at which it is shown once more. `shown_at` is when it was shown last.
+    """
+
+    id: int
+    number: int
+    kind: ReminderKind
+    identity_id: int
+    agent_id: int
+    session_id: int
+    private: bool
+    text: str
+    language: str
+    zone: str
+    first: str
+    rule: str
+    until: str
+    asked_ref: str | None
+    due_at: int | None
+    snoozed_to: int | None
+    shown_at: int | None
+    failures: int
+    created_at: int
+
+    @property
+    def next_at(self) -> int | None:
+        """The next time at which it is shown; None if it waits for its time or for a word that it is done."""
+        return min((at for at in (self.due_at, self.snoozed_to) if at is not None), default=None)
+
+
+class ReminderReach(NamedTuple):
+    """The reminders that somebody can reach: those of `identities`, in a group only those of the place `session_id`."""
+
+    identities: Sequence[int]
+    session_id: int | None
+
+
+def reach(scope: Scope, session: Session) -> ReminderReach:
+    """Returns what the speaker of a scope can reach in a session."""
+    return ReminderReach(scope.speakers, None if scope.private else session.id)
+
+
+def add(tx: Transaction, session: Session, within: ReminderReach, wanted: NewReminder, *, now: int) -> Reminder:
+    """Adds a reminder without a time, under the smallest number that is free among the person's."""
+    taken = {one.number for one in of_reach(tx, within._replace(session_id=None))}
+    number = next(n for n in range(1, len(taken) + 2) if n not in taken)
+    reminder_id = tx.insert(
+        "insert into reminders (number, kind, identity_id, agent_id, session_id, private, text, language, zone, first,"
+        " asked_ref, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)",
+        (
+            number, wanted.kind, wanted.identity_id, session.agent_id, session.id, int(wanted.private), wanted.text,
+            wanted.language, wanted.asked_ref, now,
+        ),
+    )  # fmt: skip
+    return _of_id(tx, reminder_id)
+
+
+def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
+    """Sets when a reminder is due, in the place of what was set before."""
+    tx.run(
+        "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null,"
+        " failures = 0 where id = ?",
+        (due.first, due.zone, due.rule, due.until, due.at, reminder_id),
+    )
+    return _of_id(tx, reminder_id)
+
+
+def snooze(tx: Transaction, reminder_id: int, to: int) -> Reminder:
+    """Has a reminder shown once more at a time, beside those of its rule."""
+    tx.run("update reminders set snoozed_to = ? where id = ?", (to, reminder_id))
+    return _of_id(tx, reminder_id)
+
+
+def shown(tx: Transaction, reminder_id: int, *, due_at: int | None, snoozed_to: int | None, now: int) -> None:
+    """Moves a reminder on to its next times, because it is shown now."""
+    tx.run(
+        "update reminders set due_at = ?, snoozed_to = ?, shown_at = ? where id = ?",
+        (due_at, snoozed_to, now, reminder_id),
+    )
+
+
+def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
+    """Notes whether a task's turn has failed. Returns how often it failed in a row."""
+    return tx.number(
+        "update reminders set failures = iif(?, failures + 1, 0) where id = ? returning failures as n",
+        (int(failed), reminder_id),
+    )
+
+
+def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
+    """Deletes reminders. Returns how many there were."""
+    gone = tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,))
+    return len(gone)
+
+
+def drop_made_until(tx: Transaction, reminder_ids: Collection[int], at: int) -> None:
+    """Deletes those of the reminders that were made up to a time: later ones are others under the same ids."""
+    tx.run("delete from reminders where id in (select value from json_each(?)) and created_at <= ?", (reminder_ids, at))
+
+
+def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
+    """Deletes reminders whose time nobody told, and those shown once whose person never said that they are done."""
+    return len(
+        tx.ids(
+            "delete from reminders where due_at is null and snoozed_to is null"
+            " and (first = '' and created_at < ?1 or first <> '' and ifnull(shown_at, created_at) < ?2) returning id",
+            (unasked_before, shown_before),
+        )
+    )
+
+
+def next_due(reader: Reader) -> Reminder | None:
+    """Returns the reminder that is due first, whether its time has come or not."""
+    row = reader.one(f"{_REMINDER} where {_OPEN} order by {_NEXT} limit 1")
+    return None if row is None else _reminder(row)
+
+
+def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
+    """Returns a reminder for the clock, which shows it to its own person."""
+    row = reader.one(f"{_REMINDER} where id = ?", (reminder_id,))
+    return None if row is None else _reminder(row)
+
+
+def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
+    """Returns all reminders within reach, the next first, then those without a next time."""
+    rows = reader.all(
+        f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"
+        f" order by ({_OPEN}) desc, {_NEXT}, id",
+        (within.identities, within.session_id),
+    )
+    return [_reminder(row) for row in rows]
+
+
+def of_session(reader: Reader, session_id: int) -> list[Reminder]:
+    """Returns all reminders that were asked for in a place, by anybody."""
+    return [_reminder(row) for row in reader.all(f"{_REMINDER} where session_id = ? order by id", (session_id,))]
+
+
+def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
+    """Returns all reminders that were asked for in a chat, by anybody."""
+    rows = reader.all(
+        f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
+    )
+    return [_reminder(row) for row in rows]
+
+
+def moved_on(reader: Reader) -> list[Row]:
+    """Returns the times of all reminders, for a copy of the store that takes them over."""
+    return reader.all("select id, created_at, due_at, snoozed_to, shown_at from reminders")
+
+
+def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
+    """Moves the reminders of a restored store to where another copy of it has moved them since.
+
+    Those that are gone there are deleted. Returns how many.
+    """
+    there = {(row["id"], row["created_at"]): row for row in rows}
+    gone = []
+    for row in moved_on(tx):
+        since = there.get((row["id"], row["created_at"]))
+        if since is None:
+            gone.append(row["id"])
+        else:
+            tx.run(
+                "update reminders set due_at = ?, snoozed_to = ?, shown_at = ? where id = ?",
+                (since["due_at"], since["snoozed_to"], since["shown_at"], row["id"]),
+            )
+    return drop(tx, gone)
+
+
+def _of_id(reader: Reader, reminder_id: int) -> Reminder:
+    found = of_id(reader, reminder_id)
+    assert found is not None
+    return found
+
+
+#: Exactly the expression and the condition of the index; with other wording SQLite does not use it.
+_NEXT: Final = "min(ifnull(due_at, snoozed_to), ifnull(snoozed_to, due_at))"
+_OPEN: Final = "due_at is not null or snoozed_to is not null"
+_REMINDER: Final = (
+    "select id, number, kind, identity_id, agent_id, session_id, private, text, language, zone, first, rule, until,"
+    " asked_ref, due_at, snoozed_to, shown_at, failures, created_at from reminders"
+)
+
+
+def _reminder(row: Row) -> Reminder:
+    return Reminder(**{**dict(row), "private": bool(row["private"])})

@@ -1,0 +1,179 @@
+"""What people say of times, in six languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.reminders.phrases import Reading, Unclear, is_request, read, read_time
+from memory.reminders.rules import RRULE, following
+from memory.reminders.tables import LANGUAGES, fold
+
+SAID = yaml.safe_load((Path(__file__).parents[3] / "data" / "reminder_times.yaml").read_text("utf-8"))
+ZONES = {
+    "en": "Europe/London", "zh": "Asia/Shanghai", "de": "Europe/Berlin", "es": "Europe/Madrid", "fr": "Europe/Paris",
+    "ja": "Asia/Tokyo",
+}  # fmt: skip
+BERLIN = ZoneInfo("Europe/Berlin")
+WEDNESDAY = datetime(2026, 6, 10, 10, tzinfo=BERLIN)
+
+
+def lines() -> Iterator[tuple[str, list[str]]]:
+    for language, said in SAID.items():
+        for line in said:
+            yield language, line
+
+
+@pytest.mark.parametrize(("language", "line"), list(lines()), ids=lambda value: str(value)[:40])
+def test_a_time_is_read_as_a_person_means_it(language: str, line: list[str]) -> None:
+    text, time, what, *repeated = line
+    now = datetime(2026, 6, 10, 10, tzinfo=ZoneInfo(ZONES[language]))
+    found = read(text, language=language, now=now)
+    if time == "no request":
+        assert found is None and not is_request(text, language=language)
+        return
+    found = found or read_time(text, language=language, now=now)
+    assert found is not None
+    assert found.what == what
+    if isinstance(found, Unclear):
+        assert f"ask: {found.reason}" == time
+    else:
+        assert found.first.strftime("%Y-%m-%dT%H:%M") == time
+        assert [part for part in (found.rule, found.until and str(found.until)) if part] == repeated
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("text", "minutes"), [("15 min", 15), ("90 min", 90), ("45 min", 45)])
+def test_a_length_alone_is_an_answer_to_when(language: str, text: str, minutes: int) -> None:
+    found = read_time(text, language=language, now=WEDNESDAY)
+    assert isinstance(found, Reading)
+    assert found.first - WEDNESDAY == timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "hour"),
+    [("9", "en", 9), ("um 9", "de", 9), ("18h", "fr", 18), ("九点", "zh", 9), ("9時", "ja", 9), ("a las 9", "es", 9)],
+)
+def test_an_hour_alone_is_an_answer_to_when(text: str, language: str, hour: int) -> None:
+    found = read_time(text, language=language, now=WEDNESDAY)
+    assert isinstance(found, Reading)
+    assert found.hour_given
+    assert (found.first.hour, found.first.minute) == (hour, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [("no thanks", "en"), ("lass mal", "de"), ("算了", "zh"), ("もういい", "ja")]
+)
+def test_words_without_a_time_are_no_answer(text: str, language: str) -> None:
+    assert read_time(text, language=language, now=WEDNESDAY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("remind me who my doctor is", "en"), ("thanks for reminding me", "en"), ("cancel the reminder for friday", "en"),
+        ("I told her to remind me tomorrow", "en"), ("das erinnert mich an früher", "de"),
+        ("lösch die Erinnerung für Freitag", "de"), ("borra el recordatorio del viernes", "es"),
+        ("rappelle-moi ce que j'ai dit hier", "fr"), ("supprime le rappel de vendredi", "fr"), ("取消明天的提醒", "zh"),
+        ("叫我小王", "zh"), ("明日の天気を教えて", "ja"), ("リマインダーを消して", "ja"),
+    ],
+)  # fmt: skip
+def test_talk_that_only_sounds_like_a_request_sets_nothing(text: str, language: str) -> None:
+    assert not is_request(text, language=language)
+    assert read(text, language=language, now=WEDNESDAY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said_to_be"), [("friday 4pm submit", "de"), ("明天上午9点交表", "en"), ("tomorrow at 3:30 call", "es")]
+)
+def test_a_language_that_was_guessed_wrong_does_not_halve_a_time(text: str, said_to_be: str) -> None:
+    right = read_time(text, language="zh" if "点" in text else "en", now=WEDNESDAY)
+    assert isinstance(right, Reading)
+    assert read_time(text, language=said_to_be, now=WEDNESDAY) == right
+
+
+def test_hours_are_counted_through_a_change_of_clocks() -> None:
+    night = datetime(2026, 3, 29, 1, 30, tzinfo=BERLIN)
+    found = read("remind me in 2 hours", language="en", now=night)
+    assert isinstance(found, Reading)
+    assert found.first.strftime("%H:%M") == "04:30"
+
+
+def test_a_time_that_the_clock_skips_falls_after_the_gap() -> None:
+    found = read_time("tomorrow at 2:30am", language="en", now=datetime(2026, 3, 28, 12, tzinfo=BERLIN))
+    assert isinstance(found, Reading)
+    assert found.first.strftime("%d %H:%M") == "29 03:30"
+
+
+def test_the_skipped_hour_does_not_stay_with_the_repetition() -> None:
+    found = read_time("every day at 2:30am", language="en", now=datetime(2026, 3, 28, 12, tzinfo=BERLIN))
+    assert isinstance(found, Reading) and found.rule
+    later = following(found.rule, after=found.first, first=found.first)
+    assert (found.first.strftime("%H:%M"), later and later.strftime("%H:%M")) == ("03:30", "02:30")
+
+
+def test_the_thirty_first_of_every_month_is_the_last_day_of_a_short_one() -> None:
+    found = read_time("every month on the 31st", language="en", now=WEDNESDAY)
+    assert isinstance(found, Reading) and found.rule
+    assert found.first.date() == date(2026, 6, 30)
+    assert following(found.rule, after=found.first, first=found.first) == datetime(2026, 7, 31, 9, tzinfo=BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("every 2 minutes", "impossible"), ("in 6 years", "impossible"), ("every month", "vague"), ("today", "vague"),
+        ("this morning at 8", "past"), ("on june 1 2025", "past"), ("friday at midnight", "vague"),
+        ("at 9 and at 10:30", "vague"), ("every friday tomorrow", "vague"), ("next week at 9", "vague"),
+    ],
+)  # fmt: skip
+def test_a_time_that_is_not_sure_is_asked_for(text: str, reason: str) -> None:
+    found = read_time(text, language="en", now=WEDNESDAY)
+    assert isinstance(found, Unclear)
+    assert found.reason == reason
+
+
+def test_a_month_stands_before_its_day_in_america() -> None:
+    found = [
+        read_time("3/7 pay", language="en", now=WEDNESDAY.replace(tzinfo=ZoneInfo(zone)))
+        for zone in ("America/Denver", "Europe/London")
+    ]
+    assert [reading.first.month for reading in found if isinstance(reading, Reading)] == [3, 7]
+
+
+@given(st.text(max_size=80), st.sampled_from(LANGUAGES))
+def test_any_text_is_read_without_an_error(text: str, language: str) -> None:
+    assert len(fold(text)) == len(text)
+    for found in (read(text, language=language, now=WEDNESDAY), read_time(text, language=language, now=WEDNESDAY)):
+        if isinstance(found, Reading):
+            assert found.first > WEDNESDAY
+
+
+@given(
+    st.sampled_from(LANGUAGES),
+    st.integers(0, 10**6),
+    st.lists(st.integers(0, 400), min_size=1, max_size=4),
+    st.datetimes(datetime(2026, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001 - the zone is put in below
+    st.sampled_from(("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Shanghai")),
+)
+def test_pieces_of_times_in_any_order_never_lead_into_the_past(
+    language: str, seed: int, picks: list[int], moment: datetime, zone: str
+) -> None:
+    lines_of = SAID[language]
+    text = " ".join(lines_of[(seed + pick) % len(lines_of)][0] for pick in picks)
+    now = moment.replace(tzinfo=ZoneInfo(zone), microsecond=0)
+    found = read_time(text, language=language, now=now)
+    if isinstance(found, Reading):
+        assert found.first.timestamp() > now.timestamp()
+        assert found.until is None or found.until >= found.first.date()
+        if found.rule:
+            assert found.rule.startswith(RRULE)
+            later = following(found.rule, after=found.first, first=found.first)
+            assert later is None or later.timestamp() - found.first.timestamp() >= 300

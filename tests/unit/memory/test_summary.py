@@ -1,0 +1,133 @@
+"""The text of a summary: what a model is asked, what is taken of its answer, and what stands in for it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.tokens import count_tokens
+from memory.chat import summary
+from memory.chat.summary import Summary
+from memory.learn.answer import Unreadable
+from memory.store.history import Message
+
+_DAY = int(datetime(2026, 5, 3, 10, tzinfo=UTC).timestamp() * 1000)
+
+
+def message(n: int, text: str, *, role: str = "user", name: str = "Ada", author: int | None = 1) -> Message:
+    return Message(
+        id=n, session_id=1, turn_id=n, role=role, author_id=author if role == "user" else None, author_name=name,
+        text=text, tokens=count_tokens(text), learn=True, recall=True, sitting=1, nth=n, said_at=_DAY + n * 1000,
+        platform_ref=None, tool_calls=None, tool_call_id=None,
+    )  # fmt: skip
+
+
+def asked(*messages: Message, before: str = "", tokens: int = 1_000) -> str:
+    given = Summary(text=before, task="plan a trip")
+    return summary.ask(messages, given, timezone="UTC", tokens=tokens, count=count_tokens).material
+
+
+def test_a_model_reads_the_summary_before_the_task_and_what_was_said() -> None:
+    """Otherwise each summary would forget what the one before it knew."""
+    material = asked(
+        message(1, "We go to Porto."), message(2, "Gladly.", role="assistant"), before="Facts:\n- by train"
+    )
+    assert "- by train" in material and "plan a trip" in material
+    said = [json.loads(line) for line in material.partition("MESSAGES:\n")[2].splitlines()]
+    assert [line["text"] for line in said] == ["We go to Porto.", "Gladly."]
+
+
+def test_results_of_tools_are_not_summed_up() -> None:
+    """They hold what memory knows anyway, and the answer says what came of them."""
+    assert "secret list" not in asked(message(1, "Look it up."), message(2, "secret list", role="tool"))
+
+
+def test_where_not_all_fits_the_oldest_messages_are_left_out() -> None:
+    """What is older is in the summary before, or is recalled."""
+    material = asked(*(message(n, f"message {n}: " + "words " * 30) for n in range(1, 40)), tokens=600)
+    assert "message 39:" in material and "message 1:" not in material
+    assert count_tokens(material) < 900
+
+
+def test_an_answer_becomes_sections_of_one_line_items() -> None:
+    """Line breaks in an item would look like other items."""
+    answer = {
+        "facts": ["Ada likes\nPorto.", {"what": "by train", "when": "May"}],
+        "open": "who books?",
+        "task": " a trip ",
+    }
+    made = summary.read(json.dumps(answer), tokens=500, count=count_tokens)
+    assert made.text == "Facts:\n- Ada likes Porto.\n- by train: May\nOpen questions:\n- who books?"
+    assert made.task == "a trip"
+
+
+def test_secrets_and_hidden_characters_do_not_enter_a_summary() -> None:
+    """A model may repeat what it was not to keep, and the summary stands in every prompt."""
+    answer = {"facts": ["the key is sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9", "Por\u200bto"]}
+    made = summary.read(json.dumps(answer), tokens=500, count=count_tokens)
+    assert "aB3dE6" not in made.text and "Porto" in made.text
+
+
+@pytest.mark.parametrize("answer", ['{"facts": []}', "I would rather not.", '{"facts": [3, null]}', ""])
+def test_an_answer_that_says_nothing_is_none(answer: str) -> None:
+    """It must not take the place of what people said."""
+    with pytest.raises(Unreadable):
+        summary.read(answer, tokens=500, count=count_tokens)
+
+
+def test_without_a_task_in_the_answer_nobody_has_said() -> None:
+    """Then the task stays; an empty one ends it."""
+    assert summary.read('{"facts": ["x y"]}', tokens=99, count=count_tokens).task is None
+    assert summary.read('{"facts": ["x y"], "task": ""}', tokens=99, count=count_tokens).task == ""
+
+
+def test_without_a_model_first_lines_of_people_stand_with_their_date_after_the_summary_before() -> None:
+    """That needs no model, and what a model had found stays."""
+    said = [
+        message(1, "I moved to Porto.\nIt rains."),
+        message(2, "Nice!", role="assistant"),
+        message(3, "My cat is Miso."),
+    ]
+    text = summary.extract(said, "Facts:\n- Ada sails", timezone="UTC", tokens=300, count=count_tokens)
+    assert text == "Facts:\n- Ada sails\nSaid:\n- 2026-05-03 I moved to Porto.\n- 2026-05-03 My cat is Miso."
+
+
+def test_in_a_group_first_lines_say_whose_they_are() -> None:
+    """Who said it matters as much as what."""
+    said = [message(1, "I bring bread."), message(2, "And I wine.", name="Ben", author=2)]
+    text = summary.extract(said, "", timezone="UTC", tokens=300, count=count_tokens)
+    assert "Ada: I bring bread." in text and "Ben: And I wine." in text
+
+
+def test_where_not_all_first_lines_fit_the_newest_stay_and_the_summary_before_keeps_its_share() -> None:
+    """Again and again without a model, it neither grows nor loses all that one had found."""
+    before = "Facts:\n- Ada sails\n- Ada paints"
+    for turn in range(5):
+        said = [message(n, f"line {turn} {n} of many words about nothing at all") for n in range(1, 20)]
+        before = summary.extract(said, before, timezone="UTC", tokens=150, count=count_tokens)
+    assert "Ada sails" in before and "line 4 19" in before and "line 0" not in before
+    assert before.index("line 4 18") < before.index("line 4 19")
+
+
+_TEXTS = st.lists(st.text(max_size=400), max_size=30)
+
+
+@given(facts=_TEXTS, decisions=_TEXTS, tokens=st.integers(0, 400))
+def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions: list[str], tokens: int) -> None:
+    """The prompt has no more room for it."""
+    try:
+        made = summary.read(json.dumps({"facts": facts, "decisions": decisions}), tokens=tokens, count=count_tokens)
+    except Unreadable:
+        return
+    assert 0 < count_tokens(made.text) <= tokens
+
+
+@given(lines=_TEXTS, before=st.text(max_size=600), tokens=st.integers(0, 400))
+def test_nor_does_one_of_first_lines(lines: list[str], before: str, tokens: int) -> None:
+    """Whatever people write, and whatever stood there before."""
+    said = [message(n, line) for n, line in enumerate(lines, start=1)]
+    assert count_tokens(summary.extract(said, before, timezone="UTC", tokens=tokens, count=count_tokens)) <= tokens
