@@ -26,7 +26,7 @@ import yaml
 
 from bench.redact import lines_of
 from memory.text.secrets import redact as rules
-from memory.text.secrets.candidates import PossibleSecret, Description, candidates, description, pieces
+from memory.text.secrets.candidates import Description, PossibleSecret, candidates, description, pieces
 from memory.text.secrets.folding import BARRIER, folded, folded_with_places
 
 #: What texts with secrets and without that were made count, and lines of chats, beside one that somebody wrote.
