@@ -319,8 +319,8 @@ async def test_secrets_in_a_result_are_kept_nowhere(bench: Tools) -> None:
         bench.model.answers = [calls(("read", '{"page": "x"}')), "Read."]
         await bench.ask("read the page")
         assert "hunter2" not in "".join(bench.results())
-        (kept,) = await bench.rows("select result from effects")
-        assert "hunter2" not in kept[0] and "The password is" in kept[0]
+        ((kept,),) = await bench.rows("select result from effects")
+        assert "hunter2" not in str(kept) and "The password is" in str(kept)
 
 
 async def test_extraction_reads_no_result(bench: Tools) -> None:
