@@ -54,9 +54,6 @@ _TOO_MANY = f"Error: at most {_MOST_CALLS} calls at once. This one was not made.
 _SHRINKS = 2
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
-#: Characters that vendors refuse in a tool's name (OpenAI takes letters, digits, _ and -, at most 64).
-_NO_NAME_LETTER = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 #: A NUL as JSON escapes it, after an even number of backslashes that escape each other.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 #: Longest arguments of a call that history keeps, in characters: the window's tokens are counted without them.
@@ -130,20 +127,27 @@ async def run(
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
         if not completion.tool_calls or (last and completion.text.strip()):
-            if not completion.text.strip():
-                raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
-            return Reply(
-                text=completion.text,
-                shown=_BREAK.join(spoken),
-                traffic=tuple(traffic),
-                completions=tuple(paid),
-                cut=completion.finish == "length",
-            )
+            return _reply(completion, spoken, traffic, paid)
         if last:
             break
         told = await _results_of(offered, completion.tool_calls, results, redact, n)
         traffic += exchange(completion.text, completion.tool_calls, told)
     raise BadCompletion(f"{provider.name} asked for tools {n + 1} times without answering. Ask a narrower question.")
+
+
+def _reply(
+    completion: Completion, spoken: Sequence[str], traffic: Sequence[ChatMessage], paid: Sequence[Completion]
+) -> Reply:
+    """Returns the reply that ends with this completion. Raises `BadCompletion` if it has no words."""
+    if not completion.text.strip():
+        raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
+    return Reply(
+        text=completion.text,
+        shown=_BREAK.join(spoken),
+        traffic=tuple(traffic),
+        completions=tuple(paid),
+        cut=completion.finish == "length",
+    )
 
 
 def exchange(text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[ChatMessage]:
@@ -271,7 +275,7 @@ def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
         tool_calls=tuple(
             ToolCall(
                 id=wanted.id,
-                name=_NO_NAME_LETTER.sub("_", wanted.name[:_LONGEST_NAME]) or "_",
+                name=tools.vendor_name(wanted.name) or "_",
                 arguments=_NUL.sub(r"\1", _masked_arguments(wanted.arguments, redact)),
             )
             for wanted in completion.tool_calls

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -46,6 +46,8 @@ ToolName: TypeAlias = Literal[
 ]
 #: Tools that an agent has only if its file names them: they ask servers elsewhere.
 WebToolName: TypeAlias = Literal["fetch_url", "web_search"]
+#: The tools of an agent that remembers nothing.
+_WITHOUT_MEMORY: Final = frozenset({"now", "reminders", *get_args(WebToolName)})
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 #: The type of a pydantic error whose context holds Remora's own `message`, `fix` and `at` (see `refused`).
@@ -572,6 +574,11 @@ class AgentSpec(Section):
         description="a file name (no folder) of letters a-z, digits, - or _, ending in .db",
         examples=["work.db"],
     )
+
+    @property
+    def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:
+        """The named tools that work with these settings: those of memory need one."""
+        return tuple(tool for tool in self.tools if self.memory.enabled or tool in _WITHOUT_MEMORY)
 
     @field_validator("tools")
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,9 @@ Run: TypeAlias = Callable[[int, int, Any], Awaitable[str]]
 CALL_SECONDS: Final = 30.0
 #: The most characters that the model is told of what does not fit in a call.
 _LONGEST_PROBLEM: Final = 300
+#: Characters that vendors refuse in a tool's name, and the longest name that they take.
+_NO_NAME_LETTER: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME: Final = 64
 
 
 class ToolError(Exception):
@@ -74,6 +78,11 @@ class Tool:
         own = self.arguments
         parameters = own.parameters if isinstance(own, JsonObject) else _schema(own)
         return ToolSpec(name=self.name, description=self.description, parameters=parameters)
+
+
+def vendor_name(name: str) -> str:
+    """Returns a tool's name as every vendor takes it: OpenAI takes letters, digits, _ and -, at most 64 of them."""
+    return _NO_NAME_LETTER.sub("_", name)[:_LONGEST_NAME]
 
 
 def named(tools: Sequence[Tool], name: str) -> Tool | None:

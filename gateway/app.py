@@ -240,10 +240,10 @@ async def answering(
             channels,
             access=access,
             answer=router.begin_task,
-            tokens_per_day=config.agents[agent].background.tokens_per_day,
+            tokens_per_day={name: spec.background.tokens_per_day for name, spec in config.agents.items()},
             now=now,
         )
-        for agent, store in _first_agents(parts.roster)
+        for store in parts.roster.each_store
     ]
     try:
         await router.take_up()
@@ -251,11 +251,6 @@ async def answering(
             yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
-
-
-def _first_agents(roster: Roster) -> list[tuple[str, Store]]:
-    """Returns each store with the name of its first agent."""
-    return list({id(store): (name, store) for name, store in reversed(list(roster.stores.items()))}.values())
 
 
 def rules(config: Config) -> dict[str, Rules]:

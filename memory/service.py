@@ -191,7 +191,7 @@ class Service:
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
-        self.reminders = Reminders(database, self.mailbox, now=now)
+        self.reminders = Reminders(database, self.mailbox, agents, now=now)
         self.browse = Browse(database, runtime.now)
         self._identities = Identities(agents, now=now)
         self._embedding = (

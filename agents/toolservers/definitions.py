@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from agents.tools import vendor_name
+
 #: The longest description and schema that are offered to a model, in characters.
 _LONGEST: Final = 12_000
-#: What vendors refuse in a tool's name, and the longest name they take.
-_NO_NAME_LETTER: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,4 +66,4 @@ def to_text(definitions: Mapping[str, Definition]) -> str:
 
 def offered_name(server: str, tool: str) -> str:
     """Returns the name under which a model calls a server's tool."""
-    return f"{server}__{_NO_NAME_LETTER.sub('_', tool)}"[:_LONGEST_NAME]
+    return vendor_name(f"{server}__{tool}")

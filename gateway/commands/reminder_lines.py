@@ -28,7 +28,7 @@ _UNITS: Final = {
 def when(texts: Texts, at: int, zone: str, now: int) -> str:
     """Returns a time to come as "Monday 30 November, 09:00 Berlin". Times are in milliseconds UTC."""
     moment, today = local(at, zone), local(now, zone).date()
-    place = zone.rpartition("/")[2].replace("_", " ")
+    place = _known(zone).key.rpartition("/")[2].replace("_", " ")
     return texts("remind.when", day=texts.day_to_come(moment.date(), today), time=f"{moment:%H:%M}", zone=place)
 
 
@@ -67,9 +67,9 @@ def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> s
     return texts("remind.every.on", every=said, days=texts("remind.every.and").join(names))
 
 
-def set_back(texts: Texts, reminder: Reminder, now: int) -> str:
-    """Returns what was understood, said back."""
-    return texts("remind.set", n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
+def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.set") -> str:
+    """Returns what was understood, said back in the text of a `key`."""
+    return texts(key, n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
 
 
 def words(texts: Texts, reminder: Reminder) -> str:
@@ -124,4 +124,12 @@ def texts_of(reminder: Reminder) -> Texts:
 
 def local(at: int, zone: str) -> datetime:
     """Returns a moment, milliseconds UTC, on the wall clock of a zone."""
-    return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(zone))
+    return datetime.fromtimestamp(at / 1000, UTC).astimezone(_known(zone))
+
+
+def _known(zone: str) -> ZoneInfo:
+    """Returns a zone; UTC in the place of one that this machine no longer knows."""
+    try:
+        return ZoneInfo(zone)
+    except (KeyError, ValueError):
+        return ZoneInfo("UTC")

@@ -259,8 +259,7 @@ def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> As
 
 def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
     """Returns what was read, said back, with a button that takes it back."""
-    at = reminder_lines.due(call.texts, reminder, edits.reminding.now)
-    text = call.texts(key, n=reminder.number, when=at, text=reminder_lines.words(call.texts, reminder))
+    text = reminder_lines.set_back(call.texts, reminder, edits.reminding.now, key=key)
     return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from agents.foreign import ForeignTool, ToolSource
 from gateway.commands.call import Call, excerpt
 from gateway.pipeline.questions import is_alone
-from gateway.web.tools import NAMES as WEB_TOOLS
 from memory.service import Question
 
 
@@ -29,8 +28,7 @@ async def tools(call: Call) -> None:
 
 async def _list(call: Call) -> None:
     spec = call.agent.spec
-    own = [name for name in spec.tools if spec.memory.enabled or name in ("now", *WEB_TOOLS)]
-    lines = [call.texts("tools.own", names=", ".join(own) or "–")]
+    lines = [call.texts("tools.own", names=", ".join(spec.usable_tools) or "–")]
     if call.agent.skills:
         lines.append(call.texts("tools.skills", names=", ".join(skill.name for skill in call.agent.skills)))
     sources = call.agent.sources

@@ -40,12 +40,12 @@ class ReminderClock:
         *,
         access: Access,
         answer: Callable[[Store, InboxRow], None],
-        tokens_per_day: int | None,
+        tokens_per_day: Mapping[str, int | None],
         now: Callable[[], int],
     ) -> None:
         """`access` knows who was shut out in chats; `answer` has a task answered; `now` gives milliseconds UTC.
 
-        Tasks are left out once an agent's work in the background has taken `tokens_per_day` on a day.
+        A task is left out once its agent's work in the background has taken the agent's `tokens_per_day` on a day.
         """
         self._store = store
         self._reminders = store.memory.reminders

@@ -46,6 +46,7 @@ class Observed:
         text = self._shown(inbound.text)
         if not text:
             return
+        self._drop_old()
         key = inbound.place.session_key
         lines = self._places.setdefault(key, deque(maxlen=_LINES))
         self._places.move_to_end(key)
@@ -84,6 +85,11 @@ class Observed:
         """Removes every line of the author of a message on its channel."""
         for key in [key for key in self._places if key.startswith(f"{inbound.channel}:")]:
             self._keep(key, (line for line in self._places[key] if line.user_id != inbound.author_id))
+
+    def _drop_old(self) -> None:
+        """Removes the lines of places that have long been silent; the places stand in the order of their last lines."""
+        while self._places and not self.lines(next(iter(self._places))):
+            pass  # `lines` removes a place that has none left
 
     def _keep(self, key: str, lines: Iterable[Overheard]) -> None:
         kept = deque(lines, maxlen=_LINES)

@@ -4,7 +4,7 @@ Invariants: a tool reads and writes only the turn's own scope. A tool call of a 
 if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
 a tool that is not ours and changes something, nor fetch an address that it has made up: it can only have the person
 asked. What a tool that is not ours has returned is kept as a memory only if the person said it, too; after a turn has
-read the web, it changes nothing in memory.
+read the web, it changes nothing in memory, and no reminder that stands.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _NOT_THEIRS = (
     " /remember and the words."
 )
 _MAY_BE_A_PAGES = (
-    "nothing was changed in memory: this answer has read the web, and what a page says changes nothing. If the person"
-    " wants it, they can say so in their next message, or type /remember and the words."
+    "nothing was changed: this answer has read the web, and what a page says changes nothing. If the person wants it,"
+    " they can say so in their next message, or type /remember or /remind."
 )
 _WORD = re.compile(r"\w+")
 #: The most results of one search.
@@ -130,7 +130,7 @@ class Toolbox:
 
     `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
     the person with the reply, `told_back` the reminders to be said back with it. `harmless` takes addresses that carry
-    data out of a text of the model's. Without `web` the web is not read.
+    data out of a text of the model's, `mask` secrets out of what tools return. Without `web` the web is not read.
     """
 
     memory: Service
@@ -141,6 +141,7 @@ class Toolbox:
     seconds: float = CALL_SECONDS
     read: Sequence[Message] = ()
     harmless: Callable[[str], str] = str
+    mask: Callable[[str], str] = str
     web: WebTools | None = None
     asked: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
@@ -242,6 +243,7 @@ class Toolbox:
                 result = await tool.call(arguments)
             except ToolError as exc:
                 result = f"Error: {exc}"
+            result = self.mask(result)
             await calls.end(self.turn, n, i, tool.name, result)
         self.returned.append(result)
         return result
@@ -380,6 +382,8 @@ class Toolbox:
             every = await self.memory.reminders.every(self.turn.context)
             lines = [self._due(one) for one in every if one.next_at is not None]
             return "\n".join(lines) or "There are no reminders here."
+        if arguments.action in ("change", "cancel"):
+            self._is_their_wish()
         reading = self._named_time(arguments) if arguments.action in ("set", "change") else None
         number = await self._numbered(n, i, arguments, reading)
         if number is None:

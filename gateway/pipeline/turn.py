@@ -65,8 +65,6 @@ _LONGEST_PARTIAL = 8_000
 _LATELY = 400
 #: The answers to a task that has nothing to tell. They are not shown.
 _NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
-#: The tools of an agent that remembers nothing.
-_WITHOUT_MEMORY = frozenset({"now", "reminders"})
 #: The number under which the call that a turn's messages agree to is kept beside those of its steps.
 _BEFORE_STEPS = -1
 #: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
@@ -219,7 +217,7 @@ class TurnRunner:
         await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome)
         await self._memory.reminders.end_task(
             task,
-            failed=outcome.error not in (None, "allowance"),
+            error=outcome.error,
             told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
         )
 
@@ -354,6 +352,7 @@ class TurnRunner:
         texts: Texts,
         foreign: Sequence[ForeignTool],
         read: Sequence[Message] = (),
+        mask: Callable[[str], str] = str,
     ) -> tuple[Toolbox, tuple[Tool, ...]]:
         web = None if self._web is None else WebTools(web=self._web, named=naming([*read, *turn.said]))
         toolbox = Toolbox(
@@ -363,15 +362,15 @@ class TurnRunner:
             now=self._now,
             agent=served.spec.name,
             harmless=lambda text: self._defang(text, False),
+            mask=mask,
             seconds=served.spec.turn.call_seconds,
             read=read,
             web=web,
         )
-        names = [tool for tool in served.spec.tools if served.spec.memory.enabled or tool in _WITHOUT_MEMORY]
         skilled = (skills.tool(served.skills),) if served.skills else ()
         return toolbox, (
-            *toolbox.tools(names),
-            *toolbox.of_the_web(served.spec.tools),
+            *toolbox.tools(served.spec.usable_tools),
+            *toolbox.of_the_web(served.spec.usable_tools),
             *skilled,
             *toolbox.foreign(foreign),
         )
@@ -411,7 +410,8 @@ class TurnRunner:
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material with what of it was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
-        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window)
+        mask = self._mask(heard)
+        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, mask)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -433,7 +433,7 @@ class TurnRunner:
             if not served.offline:
                 await self._memory.turns.keep_step(turn, n, completion.to_json(), _spent(completion))
 
-        before = await self._agreed(turn, toolbox, course.foreign, self._mask(heard))
+        before = await self._agreed(turn, toolbox, course.foreign, mask)
         reply = await agent.run(
             served.provider,
             request,
@@ -443,7 +443,7 @@ class TurnRunner:
                 stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
             ),
             gauge=served.gauge,
-            redact=self._mask(heard),
+            redact=mask,
             on_text=course.on_text,
         )
         # A tool's question must reach the person even if the model doesn't repeat it.

@@ -10,10 +10,10 @@ window is well below its threshold, so none follows at once.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -108,7 +108,7 @@ class Compaction:
         self._now = runtime.now
         self._count_tokens = runtime.count_tokens
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def soon(
         self,
@@ -132,7 +132,7 @@ class Compaction:
     async def now(self, context: Context, bounds: Bounds) -> Compacted | None:
         """Compacts the session of a speaker, however full its window is. Returns None if there is too little."""
         session_id = context.session.id
-        async with self._locks[session_id]:
+        async with self._lock(session_id):
             cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds, asked=True))
             if cut is None:
                 return None
@@ -151,6 +151,10 @@ class Compaction:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _lock(self, session_id: int) -> asyncio.Lock:
+        """Returns the lock of a session, which is gone once nobody holds it or waits for it."""
+        return self._locks.setdefault(session_id, asyncio.Lock())
+
     async def _see_to(
         self,
         session_id: int,
@@ -159,7 +163,7 @@ class Compaction:
         posted: Callable[[], None],
     ) -> None:
         try:
-            async with self._locks[session_id]:
+            async with self._lock(session_id):
                 if await self._database.read(lambda reader: self._cut(reader, session_id, bounds)) is None:
                     return
                 await self._learner.flush(session_id, "compaction")

@@ -1,8 +1,8 @@
 """The text that stands in for the older part of a conversation: asked of a model, or made without one. Pure.
 
 Invariants: a summary covers the one before it, so it never grows beyond its tokens. It has sections of one-line items,
-the same whoever made it. Hidden characters and secrets are removed from a model's words before they are kept. What
-people wrote stands in the question as JSON strings, so that no text can pass for an instruction.
+the same whoever made it. Hidden characters and secrets are removed from a model's words before they are kept. In the
+question, messages are JSON strings and everything else is on lines of its own, so that no text can pass for another.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def ask(
     spoken = [message for message in messages if is_spoken(message)]
     shown = within(reversed(spoken), room, lambda message: line_cost(message, longest))
     names = names_of(shown)
-    lines = ["SUMMARY SO FAR:", before.text or "none", "", "TASK SO FAR:", before.task or "none", "", "MESSAGES:"]
+    # A person may have typed the task: on one line it can't pass for a heading and what stands below it.
+    task = " ".join((before.task or "none").split())
+    lines = ["SUMMARY SO FAR:", before.text or "none", "", "TASK SO FAR:", task, "", "MESSAGES:"]
     lines += [message_line(message, names, timezone, longest) for message in reversed(shown)]
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=ANSWER_TOKENS)
 

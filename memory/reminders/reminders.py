@@ -8,7 +8,7 @@ only the latest. What a person asks for goes through `Edits.reminding`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -16,8 +16,10 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from memory import dates
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew
+from memory.learn.agents import Agents
 from memory.reminders import phrases, rules
 from memory.reminders.phrases import Reading, Unclear
 from memory.store import chats, extractions, mailbox, people, reminders, scopes
@@ -73,9 +75,10 @@ class Firing:
 class Reminders:
     """The reminders of one open store. `stirred` is set when one may have become due earlier than all before."""
 
-    def __init__(self, database: Database, mailbox: Mailbox, *, now: Callable[[], int]) -> None:
+    def __init__(self, database: Database, mailbox: Mailbox, agents: Agents, *, now: Callable[[], int]) -> None:
         self._database = database
         self._mailbox = mailbox
+        self._agents = agents
         self._now = now
         self.stirred = asyncio.Event()
 
@@ -236,12 +239,22 @@ class Reminders:
 
         await self._database.write(act)
 
-    async def end_task(self, reminder_id: int, *, failed: bool, told: Callable[[Reminder], Sequence[Part]]) -> None:
-        """Notes how a task's turn has ended. One that fails too often in a row is switched off, and `told` is shown."""
+    async def end_task(
+        self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
+    ) -> None:
+        """Notes how a task's turn has ended: with an answer, or with this error.
+
+        A task that has no other time is tried again later, unless somebody has stopped it. One that fails too often in
+        a row is switched off, and `told` is shown.
+        """
 
         def act(tx: Transaction) -> None:
             task = reminders.of_id(tx, reminder_id)
-            if task is None or reminders.end_task(tx, reminder_id, failed=failed) < _FAILURES:
+            if task is None:
+                return
+            if reminders.end_task(tx, reminder_id, failed=error not in (None, "allowance")) < _FAILURES:
+                if task.next_at is None and error not in (None, "stopped"):
+                    reminders.snooze(tx, task.id, self._now() + _AGAIN_MS)
                 return
             reminders.shown(tx, task.id, due_at=None, snoozed_to=None, now=self._now())
             _, session = _whose(tx, task)
@@ -250,14 +263,15 @@ class Reminders:
 
         await self._database.write(act)
 
-    async def may_spend(self, reminder: Reminder, limit: int | None) -> bool:
-        """Returns whether the agent's work in the background has tokens left of `limit` for this day."""
-        if limit is None:
-            return True
-        today = datetime.fromtimestamp(self._now() / 1000, ZoneInfo(reminder.zone))
-        midnight = _ms(today.replace(hour=0, minute=0, second=0, microsecond=0))
-        spent = await self._database.read(lambda r: extractions.spent_since(r, reminder.agent_id, midnight))
-        return spent < limit
+    async def may_spend(self, reminder: Reminder, limits: Mapping[str, int | None]) -> bool:
+        """Returns whether the agent's work in the background has tokens left for this day, by the agents' `limits`."""
+        today = dates.midnight(self._now(), self._agents.timezone(reminder.agent_id))
+
+        def act(reader: Reader) -> bool:
+            limit = limits.get(scopes.agent_name(reader, reminder.agent_id))
+            return limit is None or extractions.spent_since(reader, reminder.agent_id, today) < limit
+
+        return await self._database.read(act)
 
     def _local(self, context: Context) -> datetime:
         return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))

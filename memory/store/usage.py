@@ -81,14 +81,14 @@ def answers_since(
     reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
 ) -> Taken:
     """Returns what an agent's answers have taken since a time: those to some people, in a chat, or all."""
-    marks = ", ".join("?" for _ in people or ())
-    whose = f" and identity_id in ({marks})" if people is not None else ""
+    whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
     where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
-    row = reader.all(
+    row = reader.one(
         "select coalesce(sum(input_tokens + output_tokens), 0) as tokens, coalesce(sum(cost), 0.0) as cost from usage"
         f" where purpose in ('chat', 'task') and agent_id = ? and created_at >= ?{whose}{where}",
-        (agent_id, since, *(people or ()), *(() if chat_id is None else (chat_id,))),
-    )[0]
+        (agent_id, since, *(one for one in (people, chat_id) if one is not None)),
+    )
+    assert row is not None
     return Taken(tokens=row["tokens"], cost=row["cost"])
 
 

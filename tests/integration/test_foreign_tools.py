@@ -312,6 +312,17 @@ async def test_the_marks_around_a_result_hold_in_later_turns(bench: Tools) -> No
     ]
 
 
+async def test_secrets_in_a_result_are_kept_nowhere(bench: Tools) -> None:
+    """Neither in history nor in what is kept so that no call is made twice."""
+    bench.page("The password is hunter2-Xy9!")
+    async with bench.running():
+        bench.model.answers = [calls(("read", '{"page": "x"}')), "Read."]
+        await bench.ask("read the page")
+        assert "hunter2" not in "".join(bench.results())
+        ((kept,),) = await bench.rows("select result from effects")
+        assert "hunter2" not in str(kept) and "The password is" in str(kept)
+
+
 async def test_extraction_reads_no_result(bench: Tools) -> None:
     """Facts come from people."""
     bench.page("I live in Lisbon. My name is Zoe. I am allergic to peanuts.")

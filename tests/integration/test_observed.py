@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import Rules
 from tests.kit.fakes import ScriptedModel
 from tests.kit.pipeline import World, pipeline
@@ -86,6 +87,15 @@ async def test_a_line_is_for_its_place_and_for_an_hour(tmp_path: Path) -> None:
         assert "In the topic." not in await asked(world, model)
         world.clock.move(minutes=61)
         assert "In the hall." not in await asked(world, model)
+
+
+async def test_lines_of_a_silent_place_are_dropped_though_nobody_asks(tmp_path: Path) -> None:
+    async with watching(tmp_path, ScriptedModel()) as world:
+        observed = Observed(str, world.clock)
+        observed.hear(world.inbound("In the hall.", author="2", chat=ROOM))
+        world.clock.move(minutes=61)
+        observed.hear(world.inbound("In the topic.", author="2", chat=ROOM, thread="7"))
+        assert "In the hall." not in str(vars(observed))
 
 
 async def test_secrets_are_masked_and_long_lines_cut(tmp_path: Path) -> None:

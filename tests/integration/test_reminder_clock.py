@@ -39,7 +39,7 @@ async def passes(world: World, *, minutes: float = 0, days: float = 0, tokens: i
         world.walls,
         access=world.memory.access,
         answer=world.router.begin_task,
-        tokens_per_day=tokens,
+        tokens_per_day={"assistant": tokens},
         now=world.clock,
     )
     await clock.work_off()
@@ -132,6 +132,31 @@ async def test_a_task_that_fails_three_times_in_a_row_is_switched_off(world: Wor
     await world.say("/remind change 1 every day at 10:00", author=BOB)
     model.answers = ["Here you are."]
     assert await passes(world, days=1) == ["Here you are."]
+
+
+async def test_a_task_for_one_time_is_tried_again_after_a_failure(world: World, model: ScriptedModel) -> None:
+    """Else nobody would ever hear of it. Three failures switch it off, as any task."""
+    await world.say("/remind task in 10 minutes list what I have planned", author=BOB)
+    model.answers = [ModelUnavailable("down")] * 9
+    assert await passes(world, minutes=11) == []
+    model.answers = ["Here you are."]
+    assert await passes(world, minutes=61) == ["Here you are."]
+    assert await passes(world, days=1) == []
+    await world.say("/remind task in 10 minutes list what I have planned", author=BOB)
+    shown: list[str] = []
+    for _ in range(6):
+        model.answers = [ModelUnavailable("down")] * 9
+        shown += await passes(world, minutes=61)
+    assert len(shown) == 1 and shown[0].startswith("I switched off task")
+
+
+async def test_a_zone_that_is_gone_holds_up_nobody(world: World) -> None:
+    """A machine may lose a name of the time zones; the reminder comes all the same, and so do the others."""
+    await world.say("/remind stretch in 10 minutes", author=BOB)
+    await world.memory.database.write(lambda tx: tx.run("update reminders set zone = 'Mars/Base'"))
+    await world.say("/remind call mum in 20 minutes", author=BOB)
+    late, other = await passes(world, minutes=30)
+    assert "stretch" in late and "call mum" in other
 
 
 async def test_a_task_is_left_out_when_the_tokens_of_the_day_are_used_up(world: World, model: ScriptedModel) -> None:

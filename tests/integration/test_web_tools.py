@@ -78,8 +78,8 @@ async def test_a_page_that_the_person_names_is_read(home: World) -> None:
     """Its words come between marks, without what stands on every page."""
     home.there.page("/tea", PAGE)
     (told,) = await home.ask("what does page.example/tea say?", ("fetch_url", {"url": "https://page.example:80/tea"}))
-    assert "The person is being asked" in told
-    (told,) = await home.ask(
+    assert "The person is being asked" in told  # another port is another address
+    (*_, told) = await home.ask(
         "what does http://page.example/tea say?", ("fetch_url", {"url": "http://page.example/tea"})
     )
     assert told.splitlines() == [
@@ -215,9 +215,21 @@ async def test_after_reading_the_web_nothing_is_changed_in_memory(home: World) -
     fetched = ("fetch_url", {"url": "http://page.example/tea"})
     remember = ("remember_fact", {"text": "likes green tea", "key": "likes"})
     (*_, told) = await home.ask("read http://page.example/tea, I like green tea", fetched, remember)
-    assert "nothing was changed in memory" in told and await home.desk.remembered() == []
+    assert "nothing was changed" in told and await home.desk.remembered() == []
     (*_, told) = await home.ask("keep that it likes green tea", remember)
     assert told.startswith("Saved")
+
+
+async def test_after_reading_the_web_no_reminder_that_stands_is_changed(home: World) -> None:
+    """A new one is said back to the person with a button; one that went would not be missed."""
+    home.there.page("/tea", PAGE)
+    fetched = ("fetch_url", {"url": "http://page.example/tea"})
+    await home.desk.say("/remind call mum tomorrow at 9")
+    changes = [("reminders", {"action": "cancel", "number": 1}), ("reminders", {"action": "change", "number": 1})]
+    (*_, changed, gone) = await home.ask("read http://page.example/tea", fetched, *reversed(changes))
+    assert "nothing was changed" in changed and "nothing was changed" in gone
+    (*_, told) = await home.ask("cancel the reminder, then", changes[0])
+    assert told.startswith("Cancelled")
 
 
 async def test_no_more_than_ten_pages_are_read_for_one_answer(home: World) -> None:

@@ -182,7 +182,7 @@ class Model:
         facts: list[object] = []
         asked = [json.loads(line) for line in lines]
         for line in asked:
-            for word in self.plans.get(line["text"].partition(" ")[0], ()):
+            for word in self.plans.get(line["text"].partition(" ")[0].rstrip("."), ()):
                 before = [one["n"] for one in asked if one["n"] < line["n"]][-2:-1] if word in self.agreed else []
                 kind, by = word[:3], {"value": word, "messages": [*before, line["n"]]}
                 if kind == "sel":
@@ -659,7 +659,10 @@ class World:
 
 def in_words(message: Canary, learned: Sequence[Canary]) -> str:
     """A message that says what is learned of its author: what is not in their own words is none of theirs."""
-    return " ".join([message.word, *(one.word for one in learned if one.kind in IN_WORDS)])
+    words = [one.word for one in learned if one.kind in IN_WORDS and one.kind != "sel"]
+    # Said plainly, what somebody likes is sure, and enters their profile.
+    liked = [f"I like {one.word}." for one in learned if one.kind == "sel"]
+    return " ".join([f"{' '.join([message.word, *words])}.", *liked]) if liked else " ".join([message.word, *words])
 
 
 def _words_of(rows: Sequence[Row]) -> dict[str, bool]:
