@@ -34,6 +34,8 @@ _ADDED: Final = 0.3
 _ALIKE: Final = 0.75
 #: The fewest distinct words with which a value says something without its key, as where facts are kept.
 _STATEMENT: Final = 4
+#: The most facts that share a rare word.
+_RARE: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +118,20 @@ def joined_key(facts: Sequence[Statement]) -> str:
 
 
 def near_each_other(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
-    """Groups facts of many kinds that say the same nearly word for word, by id, comparing only what shares a word."""
+    """Groups facts of many kinds that say the same nearly word for word, by id.
+
+    Compares what is equal, and what shares a rare word: the many that share only common ones would take minutes.
+    """
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
     common = Counter(word for each in words.values() for word in each)
-    sharing: dict[str, list[int]] = {}
-    for fact_id, each in words.items():
-        rarest = sorted(each, key=lambda word: (common[word], word))
+    sharing: dict[tuple[str, str], list[int]] = {}
+    for fact_id, fact in facts.items():
+        sharing.setdefault(("value", keys.normalise_value(fact.value)), []).append(fact_id)
+        each = sorted(words[fact_id], key=lambda word: (common[word], word))
         # Of values so much alike, one of these words must be shared.
-        for word in rarest[: len(each) - ceil(_ALIKE * len(each)) + 1]:
-            sharing.setdefault(word, []).append(fact_id)
+        for word in each[: len(each) - ceil(_ALIKE * len(each)) + 1]:
+            if common[word] <= _RARE:
+                sharing.setdefault(("word", word), []).append(fact_id)
     groups: list[tuple[int, ...]] = []
     taken: set[int] = set()
     for ids in sharing.values():
