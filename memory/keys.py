@@ -7,7 +7,7 @@ Normalising twice changes nothing. The list of single-valued keys is closed; eve
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -130,6 +130,43 @@ _SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 _SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "favourite", "colour": "color"}
+
+#: Keys under which one value says much the same, a line each: special keys | general ones. A special key tells all
+#: general ones, and a general one those behind it. Who has a son called Leo has a child called Leo; a daughter called
+#: Leo is somebody else.
+_FAMILIES: Final = tuple(
+    tuple(tuple(side.split()) for side in line.split("|"))
+    for line in """
+    | hobby hobbies pastime leisure free-time interest interests likes like enjoys preference preferences activity
+    | dislikes dislike hates aversion
+    | allergy allergies condition medical health
+    | diet eating-habits food
+    | goal goals ambition aim plan plans intention
+    | studies education school degree major
+    | pet pets animal animals
+    car bike bicycle motorcycle boat house instrument | owns has possession possessions belongings
+    car motorcycle | vehicle vehicles transport
+    | speaks languages languages-spoken
+    | religion faith belief
+    son daughter | child children kid kids family
+    sister brother twin | sibling siblings family
+    mother father | parent parents family
+    wife husband girlfriend boyfriend fiance | partner spouse relationship family
+    """.strip().splitlines()
+)  # fmt: skip
+
+
+def tells(key: str, other: str) -> bool:
+    """Returns whether a value under `key` says what the same value says under `other`."""
+    return key == other or any(
+        other in general and (key in special or key in general[: general.index(other)])
+        for special, general in _FAMILIES
+    )
+
+
+def most_telling(among: Sequence[str]) -> str | None:
+    """Returns the one of these keys that tells all others; None if there is no such key."""
+    return next((key for key in among if all(tells(key, other) for other in among)), None)
 
 
 def normalise_key(text: str) -> str:

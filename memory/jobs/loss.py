@@ -8,9 +8,11 @@ dates, names, negations or opposites is missing or belongs to another fact of th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
+from math import ceil
 from typing import Final
 
 from memory import keys
@@ -30,6 +32,10 @@ CHARACTERS_KEPT: Final = 0.85
 _ADDED: Final = 0.3
 #: Rows at least this much alike say the same, unless they differ in substance, as where they are kept (DESIGN 5.3).
 _ALIKE: Final = 0.75
+#: The fewest distinct words with which a value says something without its key, as where facts are kept.
+_STATEMENT: Final = 4
+#: The most facts that share a rare word.
+_RARE: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +93,17 @@ def judge(facts: Mapping[int, Statement], answer: Sequence[Merge], *, about: str
 
 
 def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
-    """Groups facts that say the same, by id, the fullest of each group first."""
+    """Groups facts that say the same, by id, the fullest of each group first.
+
+    In a group, one key tells all others, or they add nothing to values that are statements by themselves.
+    """
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
     groups: list[list[int]] = []
     for fact_id in sorted(facts, key=lambda one: (-len(words[one]), -len(facts[one].value), one)):
         for group in groups:
             # A cheap check first: even "can't swim" and "can not swim" have a quarter of their words in common.
             full, other = words[group[0]], words[fact_id]
-            if 4 * len(full & other) >= len(full | other) and says_the_same(facts[group[0]], facts[fact_id]):
+            if 4 * len(full & other) >= len(full | other) and _joins([facts[one] for one in group], facts[fact_id]):
                 group.append(fact_id)
                 break
         else:
@@ -102,10 +111,63 @@ def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def says_the_same(full: Statement, other: Statement) -> bool:
-    """Returns whether `full` says what `other` says, nearly word for word, under the same key."""
-    if full.key != other.key:
+def joined_key(facts: Sequence[Statement]) -> str:
+    """Returns the key of facts that say the same: the most telling, else the commonest."""
+    own = [fact.key for fact in facts]
+    return keys.most_telling(own) or max(own, key=lambda one: (own.count(one), one))
+
+
+def near_each_other(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
+    """Groups facts of many kinds that say the same nearly word for word, by id.
+
+    Compares what is equal, and what shares a rare word: the many that share only common ones would take minutes.
+    """
+    words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
+    common = Counter(word for each in words.values() for word in each)
+    sharing: dict[tuple[str, str], list[int]] = {}
+    for fact_id, fact in facts.items():
+        sharing.setdefault(("value", keys.normalise_value(fact.value)), []).append(fact_id)
+        each = sorted(words[fact_id], key=lambda word: (common[word], word))
+        # Of values so much alike, one of these words must be shared.
+        for word in each[: len(each) - ceil(_ALIKE * len(each)) + 1]:
+            if common[word] <= _RARE:
+                sharing.setdefault(("word", word), []).append(fact_id)
+    groups: list[tuple[int, ...]] = []
+    taken: set[int] = set()
+    for ids in sharing.values():
+        if len(left := [fact_id for fact_id in ids if fact_id not in taken]) > 1:
+            found = [group for group in alike({fact_id: facts[fact_id] for fact_id in left}) if len(group) > 1]
+            taken.update(*found)
+            groups += found
+    return groups
+
+
+def _joins(group: Sequence[Statement], other: Statement) -> bool:
+    """Returns whether a fact says the same as the first of a group, under a key that agrees with all of theirs."""
+    if all(one.key == other.key for one in group):
+        return says_the_same(group[0], other)
+    if keys.most_telling([*(one.key for one in group), other.key]) is None and not all(
+        _stands_alone(one) for one in (*group, other)
+    ):
         return False
+    return _near(group[0], other)
+
+
+def _stands_alone(fact: Statement) -> bool:
+    """Returns whether a fact can be understood without its key."""
+    return not _means_more(fact.key) and len(set(tokens(fact.value))) >= _STATEMENT
+
+
+def _near(one: Statement, other: Statement) -> bool:
+    if keys.normalise_value(one.value) == keys.normalise_value(other.value):
+        return True
+    return jaccard(one.value, other.value) >= _ALIKE and not differs_in_substance(one.value, other.value)
+
+
+def says_the_same(full: Statement, other: Statement) -> bool:
+    """Returns whether `full` says what `other` says, nearly word for word, under a key that tells as much."""
+    if full.key != other.key:
+        return keys.tells(full.key, other.key) and _near(full, other)
     if keys.normalise_value(full.value) == keys.normalise_value(other.value):
         return True
     words = set(tokens(other.value))
@@ -121,9 +183,10 @@ def says(statement: Statement, fact: Statement, *, denied: frozenset[str] = froz
     words, under its key or with the words of its key, with names and numbers in their order. Keys that have a meaning
     of their own ("likes", "dislikes") don't mix, and what used to be is not told as if it were.
     """
-    if _means_more(fact.key) and fact.key != statement.key:
+    told = keys.tells(statement.key, fact.key)
+    if _means_more(fact.key) and not told:
         return False
-    plain = Statement(key="", value=fact.value) if fact.key in (statement.key, _NOTE) else fact
+    plain = Statement(key="", value=fact.value) if told or fact.key == _NOTE else fact
     part, whole = _seen(plain), _seen(statement)
     if not (part.numbers <= whole.numbers and part.names <= whole.words and part.counted <= whole.counts):
         return False
@@ -206,7 +269,7 @@ def _covered(statement: Statement, facts: Mapping[int, Statement]) -> set[int]:
         if fact_id not in kept
         and any(
             says_the_same(facts[other], fact)
-            or (says_the_same(fact, facts[other]) and jaccard(fact.value, facts[other].value) >= _ALIKE)
+            or (facts[other].key == fact.key and says_the_same(fact, facts[other]) and _near(fact, facts[other]))
             for other in kept
         )
     }

@@ -1,6 +1,7 @@
 """The weekly deep compression: merges facts that belong together, by a model, or without one if they say the same.
 
-Invariants: only facts of one owner, author, subject, category and topic meet. Facts are left out that somebody has
+Invariants: only facts of one owner, author and subject meet; a model is only shown those of one category and topic.
+Facts are left out that somebody has
 pinned or confirmed, whose merge somebody has undone, that the guard has flagged, or for whose key a new value replaces
 the old one. A merged row names the rows it was made from, which are archived and otherwise untouched. What a merge
 would lose stays as it is, and an answer that would lose too much or makes something up is not followed
@@ -14,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -92,7 +94,29 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
             steps.append(Step(request=_request(rows), carry_out=merging))
         elif any(len(group) > 1 for group in _alike(rows)):
             steps.append(Step(carry_out=partial(_join, scope=scope, night=night, row_ids=list(shown.values()))))
+    # What the model has merged by then is gone.
+    steps += [
+        Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
+        for rows in _repeated(reader, scope, left_alone)
+    ]
     return steps
+
+
+def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
+    """Returns groups of facts that say the same in different categories or topics, with something new in them."""
+    told = {row["id"]: row for row in night_work.mergeable(reader, scope)}
+    last, anew = _last(reader, scope)
+    about: dict[tuple[object, ...], dict[int, Memory]] = {}
+    for memory in memories.by_ids(reader, scope, sorted(told)):
+        if memory.id not in left_alone and _may_be_merged(memory):
+            about.setdefault((*_about(memory), memory.unsure), {})[memory.id] = memory
+    return [
+        [rows[one] for one in group]
+        for rows in about.values()
+        for group in loss.near_each_other({memory.id: _statement(memory) for memory in rows.values()})
+        if len({_group(rows[one]) for one in group}) > 1
+        and any(anew or (not told[one]["merged"] and told[one]["created_at"] > last) for one in group)
+    ]
 
 
 def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> list[Rows]:
@@ -102,14 +126,11 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
     for memory in memories.by_ids(reader, scope, sorted(told)):
         if memory.id not in left_alone and _may_be_merged(memory):
             groups.setdefault(_group(memory), []).append(memory)
-    # Facts told while the model reads are looked at the next time.
-    last = job_runs.last_begun(reader, _NAME, scope.writes_to)
-    # Forgetting since then has taken merged rows apart, so everything is to be looked at again.
-    anew = last is not None and erasure.forgotten_since(reader, scope.writes_to, last)
+    last, anew = _last(reader, scope)
     due: list[Rows] = []
     for group in groups.values():
         rows = sorted(group, key=lambda memory: (memory.key, memory.id))
-        seen = -1 if last is None or anew else last
+        seen = -1 if anew else last
         if len(rows) <= _SHOWN and not anew:
             # If a run broke off, the rows it made show which groups were done; large ones may be half done.
             seen = max([seen, *(told[one.id]["created_at"] for one in rows if told[one.id]["merged"])])
@@ -118,6 +139,14 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
             if fresh and len(part) > 1:
                 due.append(part)
     return due
+
+
+def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
+    """Returns when an owner's facts were gone through last, or -1, and whether all are to be looked at again."""
+    # Facts told while the model reads are looked at the next time.
+    last = job_runs.last_begun(reader, _NAME, scope.writes_to)
+    # Forgetting since then has taken merged rows apart.
+    return (-1, False) if last is None else (last, erasure.forgotten_since(reader, scope.writes_to, last))
 
 
 def _parts(rows: Rows, size: int) -> list[list[Memory]]:
@@ -141,9 +170,12 @@ def _may_be_merged(memory: Memory) -> bool:
 
 def _group(memory: Memory) -> tuple[object, ...]:
     """Returns what rows must have in common to be merged."""
-    about = (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
     # One row in doubt would put all that it is merged with in doubt.
-    return (*about, memory.category, memory.topic, memory.unsure)
+    return (*_about(memory), memory.category, memory.topic, memory.unsure)
+
+
+def _about(memory: Memory) -> tuple[object, ...]:
+    return (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
 
 
 # With a model -------------------------------------------------------------------------------------------------------
@@ -196,7 +228,7 @@ def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: M
     left = [memory for memory in there.values() if memory.id not in merged]
     merging = [([there[one] for one in merge.ids], merge.statement) for merge in verdict.merges]
     # Rows that say the same are merged, whatever the model made of them.
-    merging += [(group, _statement(group[0])) for group in _alike(left) if len(group) > 1]
+    merging += [(group, _joined(group)) for group in _alike(left) if len(group) > 1]
     return {**_written(tx, scope, night, merging), **({"refused": 1} if verdict.refused else {})}
 
 
@@ -214,6 +246,8 @@ def _items(value: Any) -> list[_Merged]:
 def _key(given: str, rows: Rows) -> str:
     """Returns a merged row's key: the rows' own if they agree, else the model's unless it means something else."""
     own = [memory.key for memory in rows]
+    if (telling := keys.most_telling(own)) is not None:
+        return telling
     key = keys.vocabulary_key(extract.safe(given))
     if len(set(own)) == 1 or not key or keys.is_single_valued(key):
         return max(own, key=lambda one: (own.count(one), one))
@@ -230,7 +264,12 @@ def _statement(memory: Memory) -> Statement:
 def _join(tx: Transaction, _answer: str, *, scope: Scope, night: Night, row_ids: Sequence[int]) -> Mapping[str, int]:
     """Merges the rows that say the same; the fullest gives the value."""
     there = [memory for memory in memories.by_ids(tx, scope, row_ids) if _may_be_merged(memory)]
-    return _written(tx, scope, night, [(group, _statement(group[0])) for group in _alike(there) if len(group) > 1])
+    return _written(tx, scope, night, [(group, _joined(group)) for group in _alike(there) if len(group) > 1])
+
+
+def _joined(rows: Rows) -> Statement:
+    """Returns what rows that say the same say, the fullest first, under the key that tells most."""
+    return Statement(key=loss.joined_key([_statement(one) for one in rows]), value=rows[0].value)
 
 
 def _alike(rows: Rows) -> list[list[Memory]]:
@@ -261,6 +300,8 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     weightiest and as sure as the least sure.
     """
     newest = max(rows, key=lambda memory: (memory.learned_at, memory.id))
+    # Where categories differ, what lasts longest under the key decides.
+    filed = max([one for one in rows if one.key == statement.key] or rows, key=_lasts)
     draft = Draft(
         kind="fact",
         owner_id=newest.owner_id,
@@ -268,8 +309,8 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         subject_id=newest.subject_id,
         subject=newest.subject,
         agent_id=newest.agent_id,
-        category=newest.category,
-        topic=newest.topic,
+        category=filed.category,
+        topic=filed.topic,
         key=statement.key,
         value=statement.value,
         importance=max(memory.importance for memory in rows),
@@ -294,6 +335,11 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     entities.note(tx, draft.owner_id, memory_id, entities.of_memories(tx, ids), now=night.now)
     memories.archive(tx, ids, now=night.now)
     return True
+
+
+def _lasts(memory: Memory) -> tuple[float, int, int]:
+    half_life = keys.CATEGORIES.get(memory.category)
+    return (inf if half_life is None else half_life, memory.learned_at, memory.id)
 
 
 def _archive_events(

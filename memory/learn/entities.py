@@ -2,7 +2,8 @@
 
 Invariants: pure and linear in the text. What is found stands in the text as written. Of overlapping spans the longest
 wins, then the surest. A capital alone is no name at the start of a sentence or in a text all in capitals; days, months,
-languages and the like are no names. Missing a name is better than keeping a wrong one: recall has words for the rest.
+languages and the like are no names, nor is the verb with which an entry begins ("Hiked", "Ordered a cake"). Missing a
+name is better than keeping a wrong one: recall has words for the rest.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
     """
     found = [Named(type="person", name=subject)] if _is_name(subject) else []
     kind = _type_of_key(key)
+    if kind == "other" and _is_verb(value.split(maxsplit=1)[0] if value.strip() else ""):
+        return _distinct([*found, *extract(value)])
     if _is_name(value) and (kind != "other" or value.isascii()):  # 喝茶 looks like a Chinese name but is none
         return _distinct([*found, Named(type=kind, name=value.strip(" .。"))])
     return _distinct([*found, *extract(value)])
@@ -70,7 +73,13 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
     For names that a model returns, which may be made up: a name that no text holds could not be forgotten with it.
     """
     names = (Named(type=named.type, name=" ".join(named.name.split())) for named in found)
-    return _distinct(named for named in names if named.normal not in _COMMON and stands_in(named.name, text))
+    return _distinct(
+        named
+        for named in names
+        if named.normal not in _COMMON
+        and (named.type == "person" or not _is_verb(named.name))
+        and stands_in(named.name, text)
+    )
 
 
 def trained() -> Reads | None:
@@ -262,6 +271,27 @@ _COMMON: Final = _set(
     tv pc am pm usa uk eu id url api faq pdf html css json http https sql cpu gpu ram ai ml it hr ceo cto
     """
 )
+#: Irregular pasts and the verbs with which notes on a person begin; none that is a name as well (Drew, Rose, Sung).
+_VERBS: Final = _set(
+    """
+    ate became began bought broke brought built came caught chose did drank drove fell felt flew forgot found gave got
+    grew had heard held kept knew learnt left lent lost made meant met paid ran rode said saw sent slept sold spent
+    spoke stole swam taught thought threw told took tried understood was went were woke wore wrote
+    enjoys has hates is likes lives loves owns plays prefers studies teaches wants works
+    """
+)
+#: Words in "-ed" that are names or the beginnings of names.
+_NO_VERBS: Final = _set(
+    """
+    abed advanced ahmed alfred allied aldred associated consolidated creed eldred ethelred federated fred hamed jared
+    javed khaled majed manfred mohamed mohammed muhammed naveed obed rashed reed sacred saeed sayed shahed siegfred
+    speed swed syed tweed unified united waleed wicked wilfred winfred winifred
+    """
+)
+#: What stands before an entry of a list, and pronouns before a verb.
+_ENTRY: Final = re.compile(
+    r"(?:(?:^|\n)\s*(?:\d{1,3}|[a-zA-Z])[.)]|[,;)]|\b(?:i|we|he|she|they|you|and|then))\s*$", re.I
+)
 _ORGANIZATION: Final = _set(
     "inc inc. ltd llc gmbh corp corporation company co ag plc university college institute hospital school bank"
     " foundation association society agency ministry department labs lab studio studios group airlines museum orchestra"
@@ -348,6 +378,8 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             yield from _part(text, part)
             part = []
             continue
+        if not part and _is_verb(word) and _begins_entry(text, word_start) and not _SAYS.match(text, word_end):
+            continue
         part.append((word_start, word_end))
         # "Anna's" ends a name, but not in "St. Mary's Hospital".
         if word.replace("’", "'").endswith(("'s", "'")) and text[after:after_end].lower() not in _ORGANIZATION:
@@ -372,6 +404,19 @@ def _part(text: str, part: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def _starts_sentence(text: str, start: int) -> bool:
     before = text[max(0, start - 8) : start].rstrip(" \t")
     return not before or before[-1] in _START_MARKS
+
+
+def _begins_entry(text: str, start: int) -> bool:
+    """Returns whether a sentence, an entry of a list or the predicate of a pronoun starts here."""
+    return _starts_sentence(text, start) or _ENTRY.search(text[max(0, start - _BEFORE) : start]) is not None
+
+
+def _is_verb(word: str) -> bool:
+    """Returns whether a word looks like a verb in the past, or like one with which notes on a person begin."""
+    folded = word.casefold()
+    if folded in _VERBS:
+        return True
+    return len(word) > 3 and word[1:].islower() and word.isalpha() and word.endswith("ed") and folded not in _NO_VERBS
 
 
 def _odd_capitals(word: str) -> bool:

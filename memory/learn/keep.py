@@ -1,11 +1,12 @@
 """Turns one draft into rows: a new memory, an old one told again, or a replacement.
 
-Invariants: only a key on the closed list of single values, or a model that names the row, replaces anything, and only
-by what is sure: what is unsure stands beside what it may replace. A named row is replaced only if the speaker may
-change it, and what was derived from it goes with it. Message time decides, so an older message never closes a newer
-value. Values that differ in a number, a name, a date or a negation are never taken for the same. Every row names the
-messages it was learned from. For people who have opted out, nothing is kept from their words unless they ask for it
-themselves, nor anything about them from others' words, whoever brings it here.
+Invariants: only a key on the closed list of single values, a model that names the row, or a value that denies all that
+the row says and nothing else ("nuts", "not allergic to nuts any more") replaces anything, and only by what is sure:
+what is unsure stands beside what it may replace. A named row is replaced only if the speaker may change it, and what
+was derived from it goes with it. Message time decides, so an older message never closes a newer value. Values that
+differ in a number, a name, a date or a negation are never taken for the same. Every row names the messages it was
+learned from. For people who have opted out, nothing is kept from their words unless they ask for it themselves, nor
+anything about them from others' words, whoever brings it here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import replace
 
 from memory import keys, profile
 from memory.learn.entities import extract, of_fact
+from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people
 from memory.store.database import Transaction
@@ -53,6 +55,7 @@ def keep(
     draft = replace(draft, flags=injection_flags(draft.value))
     sure = draft.confidence >= memories.SURE
     named = [one for one in memories.by_ids(tx, scope, replaces if sure else ()) if _may_replace(scope, one, draft)]
+    named += [one for one in _denied(tx, scope, draft) if sure and one.id not in replaces]
     memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
@@ -240,6 +243,33 @@ def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
     shared = {memory.id: words & {item.word for item in said(memory.value)} for memory in about or parts}
     best = max(about or parts, key=lambda memory: len(shared[memory.id]), default=None)
     return [best] if best is not None and shared[best.id] else []
+
+
+def _denied(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
+    """Returns live facts of a draft's subject that deny it or that it denies, except what people have made sure of."""
+    if draft.kind != "fact" or keys.is_single_valued(draft.key):
+        return []
+    return [
+        one
+        for one in _of_subject(tx, scope, draft)
+        if one.live
+        and not (one.pinned or one.confirmed)
+        and (keys.tells(one.key, draft.key) or keys.tells(draft.key, one.key))
+        and _is_denial(one, draft)
+        and _one_subject(one, draft)
+        and _may_replace(scope, one, draft)
+    ]
+
+
+def _is_denial(one: Memory, other: Draft) -> bool:
+    """Returns whether one denies all that the other says, and nothing else, apart from words for their keys."""
+    told, meant = said(one.value), said(other.value)
+    if {frozenset(item.denied for item in each) for each in (told, meant)} != {frozenset({0}), frozenset({1})}:
+        return False
+    words, others = ({item.word for item in each} for each in (told, meant))
+    label = {*tokens(f"{cues(one.key)} {cues(other.key)}"), *tokens(f"{one.key} {other.key}")}
+    # The word that a key and a value share may be all that the value says ("owns: no car").
+    return words == others or (bool(words - label) and words - label == others - label)
 
 
 def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:

@@ -320,6 +320,92 @@ async def test_without_a_model_only_what_says_the_same_becomes_one(plain: Servic
     assert await remembered(plain) == before
 
 
+#: Key, category and topic of two facts, their value, and the key of what they become.
+REPEATED = (
+    ("hobby", "preference", "sport", "likes", "preference", "outdoors", "hiking", "hobby"),
+    ("interest", "preference", "", "likes", "preference", "", "medieval bread ovens", "interest"),
+    ("likes", "preference", "food", "preference", "decision", "food", "green curry", "likes"),
+    ("allergy", "health", "food", "condition", "health", "", "peanuts and cashews", "allergy"),
+    ("goal", "plan", "running", "plan", "plan", "sport", "run the Porto marathon", "goal"),
+    ("pet", "relation", "", "animals", "artifact", "home", "beagle named Waffles", "pet"),
+    ("car", "artifact", "", "owns", "artifact", "driving", "red Mini Cooper", "car"),
+    ("son", "relation", "", "children", "relation", "family", "little Leo", "son"),
+    ("brother", "relation", "", "siblings", "relation", "", "Ross in Hobart", "brother"),
+    ("dislikes", "preference", "", "hates", "preference", "food", "olives on pizza", "dislikes"),
+    ("diet", "health", "", "food", "preference", "", "no meat on weekdays", "diet"),
+    ("commute", "happening", "", "routine", "work", "office", "takes the ferry to work every day", "routine"),
+)
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+async def test_one_fact_under_two_keys_becomes_one(
+    tmp_path: Path, clock: Clock, with_model: bool, model: Merging
+) -> None:
+    """Two readings of a talk file one thing under two keys: the key that tells more stays, and nothing is lost."""
+    async with opened(tmp_path / "r.db", clock, model if with_model else None) as memory:
+        for key, category, topic, other, other_category, other_topic, value, _ in REPEATED:
+            await tell(memory, clock, value, key=key, category=category, topic=topic)
+            turn = await tell(memory, clock, f"{value}.", key=other, category=other_category, topic=other_topic)
+        assert len(await live(memory, turn.context)) == 24
+        before = await remembered(memory)
+        clock.move(days=7)
+        run = await memory.jobs.run("assistant", "merge", "2026-12-01")
+        assert run is not None and dict(run.counts) == {"merged": 12, "archived": 24}
+        kept = {(one.key, one.value.rstrip(".")) for one in await memory.memories(turn.context, limit=100)}
+        assert kept == {(left, value) for *_, value, left in REPEATED}
+        filed = {one.key: one.category for one in await memory.memories(turn.context, limit=100)}
+        assert (filed["pet"], filed["diet"]) == ("relation", "health")
+        assert await night(memory, clock) == {}
+        await memory.jobs.undo(turn.context, run.id)
+        assert await remembered(memory) == before
+
+
+async def test_what_was_joined_is_known_under_either_key(plain: Service, clock: Clock) -> None:
+    """Or the night's work would come undone the next day."""
+    turn = await tell(plain, clock, "hiking", key="hobby", topic="sport")
+    await tell(plain, clock, "hiking", topic="outdoors")
+    assert await night(plain, clock) == {"merged": 1, "archived": 2}
+    await tell(plain, clock, "hiking", topic="outdoors")
+    await tell(plain, clock, "hiking", key="hobby", topic="sport")
+    assert await live(plain, turn.context) == ["hiking"]
+
+
+async def test_one_value_under_keys_that_say_different_things_stays_two(plain: Service, clock: Clock) -> None:
+    """Who likes hiking and who dislikes it, a son and a daughter called Leo, the colours of a car and of a flat."""
+    values = {
+        "hiking": ("likes", "dislikes", "fear"),
+        "Leo": ("son", "daughter", "mentor"),
+        "dark blue": ("car-color", "flat-color"),
+        "smoking": ("likes", "given-up"),
+        "a house by the sea": ("goal", "owns"),
+    }
+    for value, under in values.items():
+        for key in under:
+            await tell(plain, clock, value, key=key, topic=key)
+    await tell(plain, clock, "three cats", key="pet")
+    await tell(plain, clock, "four cats", key="animals")
+    assert await night(plain, clock) == {}
+
+
+async def test_a_child_that_may_be_either_of_two_is_put_with_one_of_them_only(plain: Service, clock: Clock) -> None:
+    """The son and the daughter stay two."""
+    turn = await tell(plain, clock, "Leo", key="son")
+    await tell(plain, clock, "Leo", key="daughter")
+    await tell(plain, clock, "Leo", key="child")
+    assert await night(plain, clock) == {"merged": 1, "archived": 2}
+    assert sorted(one.key for one in await plain.memories(turn.context, limit=9)) == ["daughter", "son"]
+
+
+async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service, clock: Clock, model: Merging) -> None:
+    """It is refused only where a meaning would be lost."""
+    turn = await tell(world, clock, *MUSIC[:2], key="hobby")
+    await tell(world, clock, *MUSIC[2:])
+    model.merges(ALL_MUSIC, *MUSIC)
+    assert await night(world, clock) == {"merged": 1, "archived": 4}
+    (left,) = await world.memories(turn.context, limit=9)
+    assert (left.key, left.value) == ("hobby", ALL_MUSIC)
+
+
 async def test_pinned_confirmed_flagged_and_single_valued_facts_are_left_alone(
     world: Service, clock: Clock, model: Merging
 ) -> None:

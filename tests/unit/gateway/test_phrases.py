@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.phrases import Language, say
+from gateway.commands.phrases import Language, say, wording
 from memory.keys import KEY_CATEGORIES
 
 
@@ -45,3 +46,88 @@ def test_a_value_is_never_changed(key: str, value: str) -> None:
     """Braces, line breaks or the placeholder itself in a value are the person's words, not our template."""
     for language in get_args(Language):
         assert value in say(key, value, language=language)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "language", "said"),
+    [
+        ("allergy", "allergic to nuts", "en", "you are allergic to nuts"),
+        ("allergy", "Allergic to allergic to nuts", "en", "you are allergic to nuts"),
+        ("allergy", "allergic to nuts", "de", "du bist allergisch gegen nuts"),
+        ("allergy", "allergisch gegen Nüsse", "de", "du bist allergisch gegen Nüsse"),
+        ("allergy", "alérgica a las nueces", "es", "tienes alergia a: las nueces"),
+        ("allergy", "allergique aux noix", "fr", "tu as une allergie : noix"),
+        ("allergy", "对花生过敏", "zh", "你对花生过敏"),
+        ("allergy", "花生过敏", "zh", "你对花生过敏"),
+        ("allergy", "アレルギーは卵", "ja", "アレルギー：卵"),
+        ("likes", "likes tea", "en", "you like tea"),
+        ("likes", "Likes Bach", "en", "you like Bach"),
+        ("likes", "喜欢茶", "zh", "你喜欢茶"),
+        ("dislikes", "doesn't like tea", "en", "you don't like tea"),
+        ("home", "lives in Lisbon", "en", "you live in Lisbon"),
+        ("home", "in Lisbon", "en", "you live in Lisbon"),
+        ("home", "wohnt in Kassel", "de", "du wohnst in Kassel"),
+        ("home", "vive en Bilbao", "es", "vives en Bilbao"),
+        ("home", "habite à Metz", "fr", "tu habites à Metz"),
+        ("employer", "在谷歌工作", "zh", "你在谷歌工作"),
+        ("age", "30 years old", "en", "you are 30 years old"),
+        ("age", "30岁", "en", "you are 30 years old"),
+        ("hobby", "Hobby: hiking", "en", "your hobby: hiking"),
+        ("sister", "sister is Ana", "en", "your sister: Ana"),
+        ("favourite-color", "favourite color is blue", "en", "your favourite color is blue"),
+        ("locker-code", "locker-code: 44", "en", "locker-code: 44"),
+    ],
+)
+def test_a_value_that_repeats_its_phrase_is_said_once(key: str, value: str, language: Language, said: str) -> None:
+    """Models write whole clauses as values, and "you like likes tea" sounds like a machine."""
+    assert say(key, value, language=language) == said
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("likes", "Like a Prayer"),
+        ("likes", "likeness of being"),
+        ("employer", "在线教育公司"),
+        ("hometown", "In Salah"),
+        ("plan", "plan B"),
+        ("home", "lives in"),
+        ("likes", "欢乐谷"),
+    ],
+)
+def test_words_that_only_look_like_the_phrase_stay(key: str, value: str) -> None:
+    """What a person said is worth more than a smooth sentence."""
+    for language in get_args(Language):
+        assert value in say(key, value, language=language)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("allergy", "not allergic to nuts"), ("home", "no longer lives in Lisbon"), ("likes", "不喜欢茶")],
+)
+def test_a_value_that_denies_its_phrase_is_not_set_into_it(key: str, value: str) -> None:
+    """You would be told that you are allergic to something that you are not allergic to."""
+    for language in get_args(Language):
+        assert say(key, value, language=language) == f"{key}: {value}"
+
+
+@given(
+    key=st.sampled_from([*KEY_CATEGORIES, "favourite-color", "favourite-board-game", "made-up"]),
+    value=st.sampled_from(["Zorblax", "mint tea", "花生", "30", "12 March"]),
+)
+def test_a_whole_phrase_as_a_value_is_said_once_in_every_language(key: str, value: str) -> None:
+    """Whichever language a value repeats its phrase in, its words reach the person alone."""
+    for written, spoken in product(get_args(Language), repeat=2):
+        phrase = say(key, value, language=written)
+        for repeated in (phrase, phrase[:1].upper() + phrase[1:]):
+            assert say(key, repeated, language=spoken) == say(key, value, language=spoken)
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_the_listed_openings_are_dropped(language: Language) -> None:
+    """Each entry of the files must do something."""
+    for key, listed in wording(language)["repeats"].items():
+        for opening in listed.split("|"):
+            space = "" if language in {"zh", "ja"} else " "
+            value = f"{opening}{space}Zorblax"
+            assert say(key, value, language=language) == say(key, "Zorblax", language=language), value

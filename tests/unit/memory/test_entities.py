@@ -205,3 +205,39 @@ def test_the_trained_model_finds_what_patterns_leave_untyped() -> None:
     """It is for the night because it is slow, and worth it because it knows names from words."""
     (names,) = by_spacy(["Mary Chen moved to Lisbon and works at Siemens."])
     assert [(named.type, named.name) for named in names][:2] == [("person", "Mary Chen"), ("location", "Lisbon")]
+
+
+PASTS = (
+    "Hiked Ordered Cooked Visited Watched Baked Called Emailed Finished Started Joined Moved Planned Cancelled Learned"
+    " Worked Played Walked Travelled Cleaned Painted Fixed Booked Returned Studied Tried Attended Adopted Applied Asked"
+    " Met Went Ran Got Bought Saw Ate Made Took Drove Wrote Flew Sold Sent Left Lost Spent Likes Loves Works Lives"
+)
+
+
+@pytest.mark.parametrize("past", PASTS.split())
+@pytest.mark.parametrize(
+    "before", ["", "- ", "* ", "1. ", "1) ", "a) ", "Fun day. ", "What I did:\n- ", "Swam, ", "Today I "]
+)
+def test_the_verb_at_the_beginning_of_an_entry_is_no_name(before: str, past: str) -> None:
+    """Notes leave out the "I"; people named Hiked and places named Ordered filled the list of names."""
+    assert found(f"{before}{past}") == []
+    assert found(f"{before}{past} in Norway with a friend")[0][1] == "Norway"
+    assert [name for _, name in found(f"{before}{past} Luigi")] == ["Luigi"]
+    assert of_fact("note", past) == []
+    assert standing([Named(type="other", name=past)], f"{before}{past} again") == []
+
+
+@pytest.mark.parametrize("name", ["Rose", "Will", "Mark", "Hunter", "Drew", "Grant", "Chase", "Fred", "Ahmed", "Jared"])
+def test_a_name_at_the_beginning_of_a_sentence_is_found_though_it_could_be_a_verb(name: str) -> None:
+    """Rose rose, and Mark marked: who says, likes or lives is a person."""
+    assert found(f"{name} likes tea") == [("person", name)]
+    assert found(f"Nice. {name} said hi") == [("person", name)]
+    assert [one for _, one in found(f"{name} Miller came")] == [f"{name} Miller"]
+    assert of_fact("friend", name) == [Named(type="person", name=name)]
+    assert of_fact("note", name) == [Named(type="other", name=name)]
+
+
+@pytest.mark.parametrize("name", ["United Airlines", "Associated Press", "Reed College", "Khaled Hosseini"])
+def test_a_name_may_begin_like_a_past(name: str) -> None:
+    """Not all that ends in -ed happened."""
+    assert [one for _, one in found(f"{name} was in the news")] == [name]

@@ -180,3 +180,30 @@ async def test_a_style_is_reinforced_and_never_replaced(memory: Service, ada: Co
     first, again, other = await memory.database.write(act)
     assert (again.id, again.reinforced_count) == (first.id, 1)
     assert other.id != first.id and again.live
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "other", "new", "ends"),
+    [
+        ("allergy", "nuts", "allergy", "not allergic to nuts", True),
+        ("allergy", "nuts", "condition", "no longer allergic to nuts", True),
+        ("allergy", "not allergic to nuts", "allergy", "allergic to nuts", True),
+        ("owns", "car", "owns", "no car", True),
+        ("allergy", "nuts", "allergy", "not allergic to milk", False),
+        ("allergy", "nuts and milk", "allergy", "not allergic to nuts", False),
+        ("allergy", "nuts", "allergy", "allergic to milk, not nuts", False),
+        ("allergy", "nuts", "likes", "no nuts", False),
+        ("diet", "3 meals", "diet", "not 4 meals", False),
+    ],
+)
+async def test_a_plain_denial_ends_what_it_denies(
+    memory: Service, ada: Context, key: str, old: str, other: str, new: str, ends: bool
+) -> None:
+    """Whoever read it: a bot that believes both warns for ever. What denies a part, or more, ends nothing."""
+
+    def act(tx: Transaction) -> Memory:
+        first = put(tx, ada.scope, draft(ada, old, key=key, category="health"))
+        put(tx, ada.scope, draft(ada, new, day=1, key=other, category="health"))
+        return memories.by_ids(tx, ada.scope, [first.id])[0]
+
+    assert (await memory.database.write(act)).live is not ends
