@@ -163,7 +163,7 @@ def _seconds(text: str) -> tuple[float, float]:
 
 
 def _chats(paths: list[Path], lines: int, *, show: bool) -> int:
-    every = sorted({line for path in paths for line in _lines(path) if line.strip()})
+    every = sorted({line for path in paths for line in lines_of(path) if line.strip()})
     if not every:
         print("no lines there", file=sys.stderr)
         return 1
@@ -175,7 +175,8 @@ def _chats(paths: list[Path], lines: int, *, show: bool) -> int:
     return 0
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
+    """Yields the lines that were said in a set of conversations."""
     try:
         for row in convert.load(path).rows:
             yield from str(row.get("text", "")).split("\n")

@@ -18,9 +18,10 @@ from memory.service import to_forget
 
 @dataclass(frozen=True, slots=True)
 class PlainRequest:
-    """A request in plain words: to forget what was just said, that it is wrong, or to forget `what` it names."""
+    """A request in plain words: to forget what was just said, that it is wrong, not to keep the message that it stands
+    in, or to forget `what` it names."""
 
-    kind: Literal["forget", "wrong", "topic"]
+    kind: Literal["forget", "wrong", "unkept", "topic"]
     what: str = ""
 
 
@@ -43,12 +44,26 @@ _WRONG: Final = re.compile(
     r"|you (?:got|have|remember(?:ed)?) (?:that|it|this) wrong|you remember wrong(?:ly)?"
     r"|(?:这|那)(?:是错的|不对|不是真的|说错了|错了)|你(?:记错|搞错|弄错)了"
 )
+# Behind or before something else that is said: "my locker code is 3391, don't save that".
+_NOT_KEEP = (
+    r"(?:(?:but|so|and|aber|und|mais|et|pero|y) )?(?:please |pls |bitte |por favor )?(?:"
+    r"(?:don't|dont|do not|never) (?:save|keep|store|remember|note)(?: down)? (?:that|this|it|any of (?:that|this|it))"
+    r"|(?:merk dir|speicher|speichere|notier|notiere|behalt|behalte) (?:das|dies|es) (?:bitte )?nicht"
+    r"|(?:das |dies |es )?(?:bitte )?nicht (?:merken|speichern|notieren|behalten)"
+    r"|ne (?:le |la |l'|garde pas |note pas )?(?:garde|note|retiens|enregistre|mémorise)s? pas(?: (?:ça|cela))?"
+    r"|no (?:lo|la|los|las) (?:guardes|apuntes|recuerdes|anotes)|no (?:guardes|apuntes|recuerdes) (?:eso|esto)"
+    r"|(?:请|麻烦)?(?:别|不要)(?:记住|记下来|记下|记|保存|存)(?:这个|这条|它)?"
+    r"|(?:これは|それは)?(?:覚え|保存し|記録し|記憶し)ないで(?:ください|ね)?"
+    r")(?: please| pls| anywhere| bitte| por favor)?"
+)
+_UNKEPT: Final = re.compile(rf"(?s:.+[,.;:!、，。；！\n–—-]) ?{_NOT_KEEP}|{_NOT_KEEP} ?(?s:[,.;:!、，。；！\n–—-].+)")
 
 
 def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     """Returns the request that a message makes if it consists of nothing but such words, else None.
 
-    Only for an agent without a model a request to forget something by name is read here: a model has a tool for it.
+    Only for an agent without a model a request to forget something by name, or not to keep the message that it stands
+    in, is read here: a model has a tool for the one and answers the rest of the other.
     """
     if len(text) <= _LONGEST:
         said = " ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()
@@ -56,6 +71,8 @@ def requested(text: str, *, modelless: bool) -> PlainRequest | None:
             return PlainRequest("forget")
         if _WRONG.fullmatch(said):
             return PlainRequest("wrong")
+    if modelless and _UNKEPT.fullmatch(" ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()):
+        return PlainRequest("unkept")
     what = to_forget(text) if modelless else None
     return None if what is None else PlainRequest("topic", what)
 
@@ -66,6 +83,10 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     "Wrong" can refer only to memories that the answer quoted: any other statement is between the person and the
     model.
     """
+    if request.kind == "unkept":
+        # A request is no message of the talk, so nothing of it is written down.
+        await call.say(call.texts("plain.unkept"))
+        return True
     if request.kind == "topic":
         await forget(replace(call, arguments=request.what))
         return True

@@ -298,6 +298,18 @@ async def test_without_a_language_model_that_is_said(telegram: telegrams.Control
         """)
 
 
+async def test_a_message_that_asks_not_to_be_kept_is_not_kept(telegram: telegrams.Control, tmp_path: Path) -> None:
+    """Nobody finds or learns anything of it later."""
+    async with serving(tmp_path, telegram=telegram):
+        ada = Chat(platform=telegram)
+        await ada.say("my boat is called Halcyon, don't save that")
+        await ada.say("what is my boat called?")
+        await ada.say("/memory")
+        transcript = await ada.transcript()
+        assert "I have not kept that." in transcript
+        assert transcript.count("Halcyon") == 1
+
+
 async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control, tmp_path: Path) -> None:
     """By a button and by a typed answer, with the words and without, and by something else that is said."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):

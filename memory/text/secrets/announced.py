@@ -84,6 +84,7 @@ _LETTERED = re.compile(r"(?=[A-Z]{0,7}[0-9])(?=[0-9]{0,7}[A-Z])[A-Z0-9]{5,8}(?!\
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
 _PLACEHOLDER = rf"(?<![^\W_])(?:{any_of('placeholders')})(?![^\W_])"
 _YOURS = words("yours")
+_LOST = rf"(?<!\w)(?:{any_of('forgotten')})"
 _POSTAL = re.compile(rf"(?i) ?(?:{any_of('postal')})")
 #: Steps from word to word, in spite of a comma or the end of a sentence.
 _STEP = (
@@ -246,7 +247,7 @@ def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
             or any(one[0] in "かは" for one in later)
             or not _VERBS.isdisjoint(between[max(0, nth - 2) : nth])
         )
-        if not _ONE_OF.isdisjoint(later[-3:]) or len(value) < 3:
+        if not _ONE_OF.isdisjoint(later[-3:]) or len(value) < 3 or text[end : end + 2] == ": ":
             continue
         if kind in ("pin", "code"):
             match = pattern(NUMBER).fullmatch(text, start, end)
@@ -282,12 +283,12 @@ def _value(  # noqa: PLR0911 - one way out for each kind
     if kind in ("pin", "code"):
         return _number(text, place, link, of, kind, near=near)
     if kind in ("line", "phrase"):
-        source = SEED_PHRASE if kind == "phrase" else rf"[\"'“«]?([^\n{BARRIER}\"”»]{{4,200}})"
+        source = SEED_PHRASE if kind == "phrase" else rf"[\"'“«]?([^\s{BARRIER}\"”»][^\n{BARRIER}\"”»]{{3,200}})"
         told = sign or (verb and (kind == "phrase" or text[start : start + 1] in ('"', "'", "“", "«", "「")))
         match = pattern(source).match(text, start) if told and (kind == "phrase" or _ties(of)) else None
         return match.span(1) if match else None
     if kind == "account":
-        match = pattern(r"[A-Z]{0,6}[0-9](?:[ .-]?[0-9A-Z]){5,25}(?!\w)").match(text, start)
+        match = pattern(r"[A-Z]{0,6}[0-9](?:[ .-]?(?-i:[0-9A-Z])){5,25}(?!\w)").match(text, start)
         return match.span() if match and sum(map(str.isdigit, match.group())) > 5 and len(of.split()) < 3 else None
     span = stretch(text, start, BARE_KEY if kind in ("key", "bearer") else BARE, kind)
     if span is None:
@@ -335,11 +336,13 @@ def _is_password(  # noqa: PLR0911 - each kind of tie stands alone
     foreign = text[place] > _LATIN and value.isascii() and (cjk or not link["sign"])
     final = quoted or sign in ("=", ":=") or pattern(_ENDS_SENTENCE).match(text, span[1]) or foreign
     joined = sign and pattern(_JOINED).match(text, span[1]) is not None
-    plain = tied and (final or joined) and sign not in ("(", "[") and len(words) <= 4
+    # "I forgot the password of ..." names what it opens.
+    lost = not sign and pattern(_LOST).search(text, max(0, place - 40), place) is not None
+    plain = tied and not lost and (final or joined) and sign not in ("(", "[") and len(words) <= 4
     if near and not cjk:
         if quoted and tied and may_be_plain(value, sure=True):
             return True
-        bare = foreign and final and len(words) < 4 and value.islower()
+        bare = foreign and final and not lost and len(words) < 4 and value.islower()
         if (bare or (plain and not words and _beside_a_user(text, place))) and may_be_plain(value, sure=False):
             return True
         return stands_out(value, words) and after not in (":", "=")
@@ -379,9 +382,12 @@ def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alon
         near and len(of.split()) > (4 if kind in ("password", "open") else 8)
     ):
         return None
-    if near and (is_for(word) or KNOWN.fullmatch(f"{word} {match.group()}")):
+    # "Whom do I call? 116116?" asks for a number.
+    if near and (text.startswith("?", match.end()) or is_for(word) or KNOWN.fullmatch(f"{word} {match.group()}")):
         return None
-    postal = len(re.sub(r"[^0-9]", "", match.group())) == 6 and pattern(r"(?:pin ?code|पिन कोड)\W").match(text, place)
+    postal = len(re.sub(r"[^0-9]", "", match.group())) == 6 and pattern(r"(?:pin ?code|पिन कोड)\W").search(
+        text, max(0, place - 5), match.start()
+    )
     if postal and (
         not pattern(r"(?:my|your|our|the|card|phone) \Z").search(text, max(0, place - 6), place)
         or re.match(r", [A-Z]", text[match.end() : match.end() + 3])

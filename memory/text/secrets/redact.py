@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from memory.text.secrets import announced, formats, shapes
 from memory.text.secrets.folding import BARRIER, folded_with_places
+from memory.text.secrets.likely import likely
 from memory.text.secrets.vocabulary import tree
 
 #: Looks paid for one text, and what a look behind a word and a find cost beside. A thousand secrets fit.
@@ -45,12 +46,17 @@ def redact(text: str) -> str:
     numbers and IBANs. Not masked are mail addresses, phone numbers and what merely mentions a password. Never raises;
     the time is linear in the length of the text. One with thousands of openings is masked from some point on.
     """
-    return _masked(text)[0]
+    return _masked(text, likely)[0]
+
+
+def by_rules(text: str) -> str:
+    """Returns `text` with the secrets masked that rules find, before anything that was learned."""
+    return _masked(text, lambda _: [])[0]
 
 
 def secrets_in(text: str) -> list[str]:
     """Returns the values that `redact` masks in `text`, each once; not the rest of a text that is masked as one."""
-    return list(dict.fromkeys(_masked(text)[1]))
+    return list(dict.fromkeys(_masked(text, likely)[1]))
 
 
 def openings() -> tuple[str, ...]:
@@ -58,11 +64,11 @@ def openings() -> tuple[str, ...]:
     return tuple(one[1] for some in _looks().values() for one in some[:1])
 
 
-def _masked(text: str) -> tuple[str, list[str]]:
+def _masked(text: str, likely: Callable[[str], list[_Span]]) -> tuple[str, list[str]]:
     values: list[str] = []
     # A mark can end a sentence or a word differently than the secret did, so a masked text is read once more.
     for nth in count():
-        spans = _spans(text)
+        spans = _spans(text) or _likely_spans(text, likely)
         if not spans:
             break
         if nth >= _ROUNDS:
@@ -97,6 +103,18 @@ def _spans(text: str) -> list[_Span]:
         start = max(gap.start() if gap else end, spans[-1][1] if spans else 0)
         spans.append((start, len(plain), _REST))
     return [(places[start], places[stop], label) for start, stop, label in spans]
+
+
+def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span]:
+    """Start, end and label of what is one in all likelihood where no rule finds any."""
+    plain, places = folded_with_places(text)
+    spans: list[_Span] = []
+    for start, end, label in sorted(likely(plain)):
+        if spans and start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]), spans[-1][2])
+        else:
+            spans.append((start, end, label))
+    return [(places[start], places[end], label) for start, end, label in spans]
 
 
 def _collect(

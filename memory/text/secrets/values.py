@@ -39,6 +39,12 @@ KNOWN = re.compile(
     r"\d+(?:st|nd|rd|th)|\d+[.,]?\d*\+?-?(?:[a-z]{1,2}|min|hrs?|hours?|days?|char\w*|bits?|digits?|letters?|"
     r"zeichen|stellig\w*|times|x\d+|[kmg]b)"
 )
+#: A file, a page or a setting that is called after what it holds: `./secrets/db_password.txt`, `login.password.reset`.
+_NAMED = re.compile(
+    r"(?i)(?:[.~]{0,2}/|(?=[\w./-]*?[./]))[\w./?=-]*(?:password|passwd|passwort|login|secret|token)(?:[./?=][\w./?=-]*)?"
+    r"|(?:\w+[./])*(?:\w+_)?(?:password|passwd|passwort|login|secret|token)s?[./][\w./-]*|forgot\w* password\W*"
+)
+_DOMAIN = re.compile(r"[\w-]+\.[a-z]{2,3}")
 _MEASURE = re.compile(rf" ?(?:{any_of('measures')})")
 _NO_PASSWORD = words("no_password")
 _SERVICES = words("services")
@@ -71,7 +77,9 @@ def stretch(text: str, start: int, bare: str, kind: str) -> tuple[int, int] | No
         len(value) < 3
         or re.fullmatch("![a-z]+", value)
         or value[0] in "<{$%("
+        or value.endswith(("\\s*", "\\S+", "\\w+"))
         or "://" in value
+        or _NAMED.fullmatch(value) is not None
         or not value.strip("*•.-_xX…")
     )
     return None if placeholder or code else span
@@ -83,10 +91,11 @@ def strong(value: str) -> bool:
     if (
         len(core) < 4
         or KNOWN.fullmatch(core)
+        or _NAMED.fullmatch(core)
         or re.fullmatch(r"\S+@\S+\.\w+|[\d./:-]+|\w+\.[a-z]{2,4}(?:/\S*)?|[\w.-]+/[\w./-]+\.[a-z]{2,4}", core)
     ):
         return False
-    odd = any(map(_is_sign, core[:-1])) and sum(map(str.isalnum, core)) >= 3 and any(map(str.isalpha, core))
+    odd = any(map(is_sign, core[:-1])) and sum(map(str.isalnum, core)) >= 3 and any(map(str.isalpha, core))
     # Words that are joined by hyphens, as generators of passwords do.
     joined = re.fullmatch(r"[^\W\d_]{3,}(?:-[^\W\d_]{3,}){2,}", core) is not None
     camel = len(core) >= 8 and core.isalpha() and not core.islower() and not core.isupper() and not core[1:].islower()
@@ -99,6 +108,8 @@ def may_be_plain(value: str, *, sure: bool) -> bool:
     if sure and " " in core:
         return True
     if len(core) < 4 or core in _NO_PASSWORD or re.search("(?:ed|ing|able|ible|ly)\\Z", core):
+        return False
+    if _DOMAIN.fullmatch(core) or _NAMED.fullmatch(core):
         return False
     return sure or (len(core) > 4 and core not in _SERVICES and not pattern(_TOLD).match(core))
 
@@ -120,15 +131,15 @@ def stands_out(value: str, words: list[str]) -> bool:
     kinds = classes(value)
     if len(words) > 3:
         return kinds >= 3 or (kinds == 2 and len(value) > 8 and value[0].islower() and value[-1].isdigit())
-    return mixed(value) or any(map(_is_sign, value))
+    return mixed(value) or any(map(is_sign, value))
 
 
 def classes(value: str) -> int:
     """Returns how many of small letters, capitals, digits and signs a value mixes."""
-    return sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit, _is_sign))
+    return sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit, is_sign))
 
 
-def _is_sign(char: str) -> bool:
+def is_sign(char: str) -> bool:
     return char in "_#$%&*+=@^~!"
 
 

@@ -46,7 +46,26 @@ def test_what_says_more_or_something_else_is_ordinary_talk(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
     """Whatever people write."""
-    assert requested(text, modelless=True) in (None, PlainRequest("forget"), PlainRequest("wrong")) or to_forget(text)
+    simple = (None, PlainRequest("forget"), PlainRequest("wrong"), PlainRequest("unkept"))
+    assert requested(text, modelless=True) in simple or to_forget(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my locker code is 3391, dont save that",
+        "Don't keep this: I am moving out",
+        "mein Spind hat 3391, bitte nicht speichern",
+        "el pin es 3391, no lo guardes",
+        "le code est 3391, ne le garde pas",
+        "我的柜子是3391，别记住",
+        "ロッカーは3391です。覚えないで",
+    ],
+)
+def test_a_message_that_asks_not_to_be_kept_is_a_request_without_a_model(text: str) -> None:
+    """It says something and takes it back at once; a model answers what it says."""
+    assert requested(text, modelless=True) == PlainRequest("unkept")
+    assert requested(text, modelless=False) is None
 
 
 def test_what_is_named_is_a_request_only_without_a_model() -> None:

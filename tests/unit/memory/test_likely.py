@@ -1,0 +1,67 @@
+"""Secrets that no rule knows are told by what was learned from texts of several authors."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.text.secrets.candidates import candidates, description, pieces
+from memory.text.secrets.likely import likely
+from memory.text.secrets.redact import by_rules, redact
+
+#: The text, and the secret in it.
+UNRULED = [
+    ("the cabin door is *4471, then push hard", "4471"),
+    ("router admin is Velvet!Otter3", "Velvet!Otter3"),
+    ("they reset my mail to Harbour-Lamp22", "Harbour-Lamp22"),
+    ("old one Amber_Fox3, new one Amber_Fox4", "Amber_Fox4"),
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), UNRULED)
+def test_a_secret_that_no_rule_finds_is_masked(text: str, secret: str) -> None:
+    """People seldom say "my password is"."""
+    assert secret in by_rules(text)
+    assert secret not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flight LH4471 lands at 14:05, gate B22",
+        "invoice 2026/0471 is due on the 30th",
+        "the door code changed, ask the landlord",
+        "room 314 on floor 3, ask at the desk",
+        "our cat is called Copper and the dog Lantern",
+        "Answer to: I like rum",
+        "the build 4471 failed with exit code 137",
+    ],
+)
+def test_numbers_and_names_that_everybody_may_know_stay(text: str) -> None:
+    """A mask in the wrong place destroys what was worth remembering."""
+    assert redact(text) == text
+
+
+def test_what_was_learned_is_a_small_table() -> None:
+    """It is read when the first text is, and shipped with every copy."""
+    table = resources.files("memory.text.secrets") / "likely.json"
+    assert len(table.read_bytes()) < 50_000
+
+
+def test_a_document_is_read_by_rules_alone() -> None:
+    """So that the time stays linear: each candidate costs as much as a short message."""
+    text = UNRULED[0][0]
+    assert likely(text)
+    assert not likely(text + " and so on" * 1_000)
+
+
+@given(st.text(max_size=200))
+def test_every_candidate_lies_in_the_text_and_is_described_by_numbers(text: str) -> None:
+    """Whatever people write."""
+    some = pieces(text)
+    for one in candidates(text, some):
+        assert 0 <= one.start < one.end <= len(text)
+        assert all(isinstance(value, int | float) for value in description(text, some, one).values())
