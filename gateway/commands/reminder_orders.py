@@ -44,7 +44,10 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
         return Meant(action="list")
     number, about = order.number, order.named or certain
     if order.place is not None:
-        number = every[order.place - 1].number if order.place <= len(every) else None
+        at_place = [one.number for one in every[order.place - 1 :]][:1]
+        if order.place in {one.number for one in every}.difference(at_place):
+            return Meant(action="list")  # the second of the list is not reminder 2: nothing is guessed
+        number = at_place[0] if at_place else None
     if last is not None and order.action == "change" and number is not None and not (order.rest or order.named):
         return Meant(action="change", number=last.number, time=str(number))  # "make it 10"
     if _is_time(call, order):

@@ -13,7 +13,7 @@ EN: Final[dict[str, str]] = {
     "remind.when": "{day}, {time} {zone}",
     "remind.waiting": "shown, not done yet",
     "remind.repeats": "{rule}, next {when}",
-    "remind.until": "{rule} until {day}",
+    "remind.until": "{rule}, until {day}",
     "remind.every.minute": "every minute",
     "remind.every.minutes": "every {n} minutes",
     "remind.every.hour": "every hour",

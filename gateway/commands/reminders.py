@@ -27,6 +27,7 @@ from memory.service import (
     ReminderKind,
     ReminderTimes,
     Unclear,
+    asks_reminder,
     due_of,
     takes_back,
 )
@@ -123,6 +124,8 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
 
 async def told_when(call: Call, question: Question) -> str | None:
     """Returns the answer that a typed text gives to the question for a time; None if it is talk of something else."""
+    if asks_reminder(call.inbound.text, language=call.texts.language):
+        return None
     if _time_alone(call) is not None:
         return TIME
     if typed(question, call.inbound.text) == "no" or takes_back(call.inbound.text, language=call.texts.language):

@@ -197,6 +197,19 @@ async def test_a_person_changes_their_mind_in_words(bot: Bot) -> None:
         await bot.say("cancel the reminder to call mum", "Reminder 1 is cancelled")
 
 
+async def test_a_place_in_the_list_that_is_another_number_is_not_guessed(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("remind me tomorrow at 12 to feed the cat", "Reminder 1")
+        await bot.say("remind me tomorrow at 9 to call mum", "Reminder 2")
+        await bot.say("cancel the second one", r"2\. .*call mum\n1\. .*feed the cat")
+
+
+async def test_another_request_is_no_answer_to_when(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("remind me to swim", "When shall I remind you: swim")
+        await bot.say("remind me tomorrow to feed the cat", r"Reminder \d\. .*feed the cat")
+
+
 async def test_a_shown_reminder_is_put_off_and_done_in_words(bot: Bot) -> None:
     async with bot.served.running():
         await bot.say("/remind stretch in 5 minutes", "Reminder 1")
