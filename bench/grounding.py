@@ -30,7 +30,7 @@ from memory.keys import vocabulary_key
 from memory.learn.answer import read_answer
 from memory.learn.ask import Stretch
 from memory.learn.extract import findings, propose
-from memory.learn.grounding import Claim, Said, features, is_doubtful
+from memory.learn.grounding import Claim, SaidText, features, is_doubtful
 from memory.store.history import Message
 
 #: How many unsupported claims may pass as sure, and how many true ones be refused, on messages not fitted on.
@@ -134,9 +134,9 @@ def fit(claims: Sequence[Case]) -> tuple[dict[str, float], float, float, dict[st
     return named, round(sure, 2), round(refused, 2), shares(claims, list(outcome))
 
 
-def _said(claim: Case) -> Said:
+def _said(claim: Case) -> SaidText:
     drafts = propose(claim.message, scope=SCOPE, said_at=TODAY, timezone="UTC")
-    return Said(text=claim.message, before=claim.before, disclosed=tuple((one.key, one.value) for one in drafts))
+    return SaidText(text=claim.message, before=claim.before, disclosed=tuple((one.key, one.value) for one in drafts))
 
 
 def _weights(rows: Array, true: Array) -> Array:

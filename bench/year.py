@@ -61,6 +61,7 @@ from bench.convert import load
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
 from gateway.ops import schedule
+from gateway.commands import phrases
 from memory import keys
 from memory.jobs import loss
 from memory.learn.model import BackgroundModel
@@ -254,11 +255,13 @@ class Year:
 
     def lost(self) -> list[Fact]:
         """The facts that hold at the end and stand in no live row of where they were told."""
-        live = f"select {_OWNER}, m.value from memories m {_OF_OWNER} where m.kind = 'fact' and {_LIVE}"
+        live = f"select {_OWNER}, m.key, m.value from memories m {_OF_OWNER} where m.kind = 'fact' and {_LIVE}"
         said: defaultdict[str, list[str]] = defaultdict(list)
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
-            for owner, value in database.execute(live):
-                said[owner].append(value)
+            for owner, key, value in database.execute(live):
+                # "employer: the Copper Ladle" is told as "you work for the Copper Ladle".
+                told = [phrases.say(key, value, language=language) for language in ("en", "zh")]
+                said[owner].append(" ".join([value, *told]))
         return [
             fact
             for fact in self.facts

@@ -101,8 +101,9 @@ def read(reference: str, *, limit: int) -> bytes:
     try:
         with Path(reference).open("rb") as file:
             data = file.read(limit + 1)
-    except OSError as exc:
-        raise ChannelError(f"{reference} can't be read any more: {exc.strerror}") from exc
+    except (OSError, ValueError) as exc:  # ValueError: a NUL, which no path has
+        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
+        raise ChannelError(f"{reference!r} can't be read any more: {reason}") from exc
     if len(data) > limit:
         raise TooLarge(f"{reference} has more than {limit} bytes")
     return data

@@ -65,7 +65,7 @@ VENDORS = {
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {
-        "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py",
+        "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py", "memory/learn/grounding.py",
         "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/reminders/tables.py",
         "memory/text/language.py", "memory/text/secrets/vocabulary.py",
     },

@@ -20,7 +20,7 @@ from typing import get_args
 from memory import dates, keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
-from memory.learn.grounding import Claim, Said, Verdict, judge
+from memory.learn.grounding import Claim, SaidText, Verdict, judge
 from memory.learn.offline import patterns
 from memory.scope import Scope
 from memory.store.entities import Named, Type
@@ -292,7 +292,7 @@ def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: b
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
     text = "\n".join(own)
     disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
-    verdict = judge(claim, Said(text=text, before=_before(origin, stretch), disclosed=disclosed))
+    verdict = judge(claim, SaidText(text=text, before=_before(origin, stretch), disclosed=disclosed))
     # What reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
 

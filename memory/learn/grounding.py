@@ -56,7 +56,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class SaidText:
     """What a person wrote, and what the assistant had written before it.
 
     `disclosed` are the keys and values that patterns read in it.
@@ -67,7 +67,7 @@ class Said:
     disclosed: tuple[tuple[str, str], ...] = ()
 
 
-def judge(claim: Claim, said: Said) -> Verdict:
+def judge(claim: Claim, said: SaidText) -> Verdict:
     """Returns whether the message says what is claimed."""
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
@@ -90,7 +90,7 @@ def is_doubtful(found: Mapping[str, float]) -> bool:
     return bool(found["hedged"] or found["numbers missing"])
 
 
-def features(claim: Claim, said: Said) -> dict[str, float]:
+def features(claim: Claim, said: SaidText) -> dict[str, float]:
     """Returns what speaks for a claim and against it."""
     message, before = said.text[:_READ], said.before[-_READ:]
     wanted, held, asked = telling(claim.value), telling(message), telling(before)

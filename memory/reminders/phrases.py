@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
-from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, Reader, Word
+from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, PieceReader, Word
 from memory.reminders.readings import Reading, Unclear
 from memory.reminders.tables import LANGUAGES, Table, fold, table
 from memory.reminders.together import together
@@ -102,7 +102,7 @@ def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
     """Returns how many characters the language explains, and its reading."""
-    reader = Reader(words, now.date(), month_first=_is_month_first(now.tzinfo))
+    reader = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
     pieces = reader.pieces(_without(folded, request))
     used = _meant(pieces)
     spans = [*request, *((piece.start, piece.end) for piece in used)]

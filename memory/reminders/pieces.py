@@ -126,7 +126,7 @@ _FIXED_HOLIDAYS: Final = {
 _EASTER: Final = {"easter": 0, "good_friday": -2, "easter_monday": 1, "ascension": 39, "pentecost": 49}
 
 
-class Reader:
+class PieceReader:
     """Reads the pieces of one language for a day."""
 
     def __init__(self, table: Table, today: date, *, month_first: bool) -> None:

@@ -39,7 +39,7 @@ _Kind = TypeVar("_Kind", Clock, PartOfDay, Day, Ahead, Every, Until, For, Word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Time:
+class ReadTime:
     """A time as `Reading` has it."""
 
     first: datetime
@@ -56,7 +56,7 @@ class Doubt(Exception):
         self.reason = reason
 
 
-def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Time | Reason:
+def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> ReadTime | Reason:
     """Returns the time that the pieces make up at `now`, or why there is none."""
     try:
         found = _Pieces(values, now, twelve=twelve).time()
@@ -83,7 +83,7 @@ class _Pieces:
         self._days = self._all(Day)
         self._part = self._one_part()
 
-    def time(self) -> Time:
+    def time(self) -> ReadTime:
         """Returns the time; raises `Doubt`, or `ValueError` for what doesn't exist."""
         words, aheads = self._all(Word), self._all(Ahead)
         if words:
@@ -117,7 +117,7 @@ class _Pieces:
 
     # Once.
 
-    def _ahead(self, ahead: Ahead) -> Time:
+    def _ahead(self, ahead: Ahead) -> ReadTime:
         length = ahead.length
         if length.short:
             if self._clocks or self._part:
@@ -125,14 +125,14 @@ class _Pieces:
             due = (self._now.astimezone(UTC) + length.steps).astimezone(self._now.tzinfo)
             if due <= self._now:
                 raise Doubt("vague")
-            return Time(first=due, hour_given=True)
+            return ReadTime(first=due, hour_given=True)
         if length.steps.hours or length.steps.minutes:
             wall = self._now.replace(tzinfo=None) + length.steps
-            return Time(first=self._local(wall.date(), wall.hour * 60 + wall.minute), hour_given=True)
+            return ReadTime(first=self._local(wall.date(), wall.hour * 60 + wall.minute), hour_given=True)
         day = (self._now.replace(tzinfo=None) + length.steps).date()
         return self._on(day)
 
-    def _once(self) -> Time:
+    def _once(self) -> ReadTime:
         if self._days:
             return self._on_a_day()
         today = self._now.date()
@@ -140,10 +140,10 @@ class _Pieces:
             for minutes in self._minutes(spoken_day=False):
                 due = self._local(day, minutes)
                 if due.astimezone(UTC) > self._now.astimezone(UTC):
-                    return Time(first=due, hour_given=bool(self._clocks))
+                    return ReadTime(first=due, hour_given=bool(self._clocks))
         raise Doubt("past")
 
-    def _on_a_day(self) -> Time:
+    def _on_a_day(self) -> ReadTime:
         day = self._one_day()
         if day.day < self._now.date():
             raise Doubt("past")
@@ -165,11 +165,11 @@ class _Pieces:
             raise Doubt("vague")
         return next((day for day in self._days if day.kind != "weekday"), self._days[0])
 
-    def _on(self, day: date) -> Time:
+    def _on(self, day: date) -> ReadTime:
         """Returns the hour that was named on a day: the first that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
-        return Time(first=(ahead or times)[0], hour_given=bool(self._clocks))
+        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks))
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
         """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""
@@ -200,11 +200,13 @@ class _Pieces:
 
     # Again and again.
 
-    def _repeated(self, every: Every) -> Time:
+    def _repeated(self, every: Every) -> ReadTime:
         found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
-        return Time(first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given)
+        return ReadTime(
+            first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given
+        )
 
-    def _by_length(self, every: Every) -> Time:
+    def _by_length(self, every: Every) -> ReadTime:
         step = _SHORT[every.frequency] * every.interval
         if step < CLOSEST:
             raise Doubt("impossible")
@@ -212,11 +214,11 @@ class _Pieces:
             raise Doubt("vague")
         rule = f"{RRULE}FREQ={every.frequency};INTERVAL={every.interval}"
         if self._clocks or self._days:
-            return Time(first=self._once().first, rule=rule, hour_given=True)
+            return ReadTime(first=self._once().first, rule=rule, hour_given=True)
         first = (self._now.astimezone(UTC) + step).astimezone(self._now.tzinfo)
-        return Time(first=first, rule=rule, hour_given=True)
+        return ReadTime(first=first, rule=rule, hour_given=True)
 
-    def _by_days(self, every: Every) -> Time:
+    def _by_days(self, every: Every) -> ReadTime:
         every, start = self._with_day(every)
         minutes = sorted({self._clock_minutes(clock, spoken_day=False)[0] % _DAY for clock in self._clocks})
         if len({time % 60 for time in minutes}) > 1:
@@ -232,7 +234,9 @@ class _Pieces:
         if start and not self._days[0].begins and first.date() != start:
             raise Doubt("vague")
         interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
-        return Time(first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks))
+        return ReadTime(
+            first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks)
+        )
 
     def _with_day(self, every: Every) -> tuple[Every, date | None]:
         """Returns the repetition with its days, and the day with which it begins, if one was named."""

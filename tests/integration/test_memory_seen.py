@@ -777,7 +777,7 @@ SAVED = {
     "remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned",
 }
 #: Texts that say so of a message: it is in the inbox, or in history, before anything is said.
-MESSAGE_KEPT = re.compile(r"(?:error|stop)\.")
+MESSAGE_KEPT = re.compile(r"(?:error|stop|allowance\.over)\.")
 
 
 def test_saved_is_said_only_where_a_row_is() -> None:

@@ -330,10 +330,13 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
     with closing(sqlite3.connect(path)) as connection, connection:
         for table, column in (
             ("identities", "named_at"), ("pairings", "tries"), ("link_codes", "tries"), ("forgotten", "key_id"),
-            ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"),
+            ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"), ("sessions", "summary_after"),
+            ("sessions", "task_found"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
-        connection.execute("drop index outbox_reminder")
+        for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose"):
+            connection.execute(f"drop index {index}")
+        connection.execute("alter table usage drop column identity_id")
         connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")
         connection.execute("alter table embedded drop column refused")

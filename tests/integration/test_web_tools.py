@@ -78,7 +78,7 @@ async def test_a_page_that_the_person_names_is_read(home: World) -> None:
     """Its words come between marks, without what stands on every page."""
     home.there.page("/tea", PAGE)
     (told,) = await home.ask("what does page.example/tea say?", ("fetch_url", {"url": "https://page.example:80/tea"}))
-    assert "nobody in this conversation has named it" in told
+    assert "The person is being asked" in told
     (told,) = await home.ask(
         "what does http://page.example/tea say?", ("fetch_url", {"url": "http://page.example/tea"})
     )

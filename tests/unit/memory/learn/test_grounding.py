@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.learn.grounding import Claim, Said, features, is_quoted, judge
+from memory.learn.grounding import Claim, SaidText, features, is_quoted, judge
 
 
 def verdict(key: str, value: str, text: str, *, before: str = "", quote: str = "") -> str:
-    return judge(Claim(key=key, value=value, quote=quote), Said(text=text, before=before))
+    return judge(Claim(key=key, value=value, quote=quote), SaidText(text=text, before=before))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_quote_that_nobody_wrote_and_no_word_of_it_is_refused() -> None:
 def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
     """The words of an answer stand in the question."""
     asked = "Does your mother still live in Toledo?"
-    yes, no = (features(Claim(key="mother", value="lives in Toledo"), Said(text=said, before=asked)) for said in
+    yes, no = (features(Claim(key="mother", value="lives in Toledo"), SaidText(text=said, before=asked)) for said in
                ("yes, in the same house", "no, she moved"))  # fmt: skip
     assert yes["suggested"] == 0 and yes["words shared"] > 0
     assert no["suggested"] > 0
@@ -67,15 +67,15 @@ def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
 def test_what_patterns_read_alike_counts() -> None:
     """Two readers who agree are seldom both wrong."""
     claim, text = Claim(key="occupation", value="nurse"), "I work as a nurse at the children's hospital in Leeds"
-    assert judge(claim, Said(text=text)) == "unsure"
-    assert judge(claim, Said(text=text, disclosed=(("occupation", "nurse"),))) == "sure"
+    assert judge(claim, SaidText(text=text)) == "unsure"
+    assert judge(claim, SaidText(text=text, disclosed=(("occupation", "nurse"),))) == "sure"
 
 
 def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
     """A model that finds the row which is over has read the message."""
     sold = Claim(key="car", value="drives a Volvo V60", replaces=True)
-    assert judge(sold, Said(text="I sold the Panda and got myself a Volvo V60.")) == "sure"
-    assert judge(sold, Said(text="Maybe I'll get myself a Volvo V60.")) != "sure"
+    assert judge(sold, SaidText(text="I sold the Panda and got myself a Volvo V60.")) == "sure"
+    assert judge(sold, SaidText(text="Maybe I'll get myself a Volvo V60.")) != "sure"
 
 
 @given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
