@@ -60,8 +60,8 @@ from agents.tokens import count_tokens
 from bench.convert import load
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
-from gateway.ops import schedule
 from gateway.commands import phrases
+from gateway.ops import schedule
 from memory import keys
 from memory.jobs import loss
 from memory.learn.model import BackgroundModel

@@ -58,6 +58,8 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.orders import Action, Order, is_beside, takes_back
+from memory.reminders.orders import read as reminder_orders
 from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
 from memory.runtime import Runtime
@@ -101,16 +103,18 @@ from memory.transfer.transfers import Transfer
 
 __all__ = [
     "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
-    "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "AgentMemory",
+    "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory",
     "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft",
     "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
     "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party",
-    "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind",
-    "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service",
+    "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part",
+    "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
+    "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup",
+    "Selection", "Service",
     "Shown", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
     "Unclear", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "language_of", "query_terms", "shares", "to_forget",
+    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "shares", "takes_back",
+    "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-from gateway.commands import pages, reminder_lines
+from gateway.commands import pages, reminder_lines, reminder_orders
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
@@ -27,7 +27,9 @@ from memory.service import (
     ReminderKind,
     ReminderTimes,
     Unclear,
+    asks_reminder,
     due_of,
+    takes_back,
 )
 
 USAGE: Final = (
@@ -64,8 +66,23 @@ async def remind(call: Call) -> None:
         await _set_task(call, task[1])
     elif (alone := _PRIVATE.fullmatch(said)) is not None:
         await _set(call, alone[1], private=True)
-    else:
+    elif not await ordered(call, said, certain=True):
         await _set(call, said)
+
+
+async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
+    """Lists, cancels, ends, puts off or changes what plain words mean; False if they order nothing of the kind.
+
+    `certain` says that the words are known to be about reminders.
+    """
+    meant = await reminder_orders.meant(call, said, certain=certain)
+    if meant is None:
+        return False
+    if meant.number is None:
+        await _list(call, 1)
+    else:
+        await _change(call, meant.action, meant.number, meant.time)
+    return True
 
 
 async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
@@ -107,9 +124,13 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
 
 async def told_when(call: Call, question: Question) -> str | None:
     """Returns the answer that a typed text gives to the question for a time; None if it is talk of something else."""
+    if asks_reminder(call.inbound.text, language=call.texts.language):
+        return None
     if _time_alone(call) is not None:
         return TIME
-    return "no" if typed(question, call.inbound.text) == "no" else None
+    if typed(question, call.inbound.text) == "no" or takes_back(call.inbound.text, language=call.texts.language):
+        return "no"
+    return None
 
 
 async def wished(call: Call) -> bool:

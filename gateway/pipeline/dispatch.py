@@ -145,12 +145,15 @@ class Dispatch:
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
         wished = served.offline and asks_reminder(inbound.text, language=written)
-        if asked is None and not (replied or wished):
+        orders = served.offline and (asked is None or asked.kind == "topic")
+        if asked is None and not (replied or wished or orders):
             return False
         call = await self._call(waiting)
         # What is asked in plain words is answered in their language, as in a turn.
         call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
-        if (replied and await reminders.replied(call)) or (wished and await reminders.wished(call)):
+        if (replied and await reminders.replied(call)) or (orders and await reminders.ordered(call, inbound.text)):
+            return True
+        if wished and await reminders.wished(call):
             return True
         return asked is not None and await plain.offer(call, asked)
 

@@ -35,6 +35,7 @@ from gateway.web.tools import NAMES as WEB_TOOLS
 from gateway.web.tools import Web, WebTools, left_out, naming
 from memory.errors import Withdrawn
 from memory.service import (
+    CALL,
     Attached,
     Bounds,
     Budget,
@@ -463,6 +464,8 @@ class TurnRunner:
             group = "first.group" if heard[-1].overheard is None else "first.group_observed"
             shown += "\n\n" + texts("first.private" if turn.context.session.private else group)
         question = await self._memory.open_question(turn.context) if toolbox.asked else None
+        if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
+            shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))
         outcome = Outcome(
             pieces=pieces(
                 channel,

@@ -18,7 +18,7 @@ from memory.reminders.readings import Reading, Unclear
 from memory.reminders.tables import LANGUAGES, Table, fold, table
 from memory.reminders.together import together
 
-__all__ = ["Reading", "Unclear", "is_request", "read", "read_time"]
+__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time"]
 
 _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 #: Zones in whose English the month stands before the day.
@@ -29,13 +29,13 @@ _LONGEST = 600
 
 def is_request(text: str, *, language: str) -> bool:
     """Tells whether a text asks for a reminder, whatever it says of the time."""
-    return any(_request(fold(text), table(code)) for code in _languages(text, language))
+    return any(_request(fold(text), table(code)) for code in languages(text, language))
 
 
 def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
     """Reads a request for a reminder; returns None for a text that is none. `now` is aware and local."""
     readings = []
-    for code in _languages(text, language):
+    for code in languages(text, language):
         folded, words = fold(text), table(code)
         if request := _request(folded, words):
             readings.append(_read(text, folded, words, request, now))
@@ -48,7 +48,7 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
     What else the text says is `what`, so "friday 4pm submit timesheet" can be read too.
     """
     readings = []
-    for code in _languages(text, language):
+    for code in languages(text, language):
         folded, words = fold(text), table(code)
         if (alone := words.alone(folded.strip())) is not None:
             readings.append((len(text), _read(alone, alone, words, [], now)[1]))
@@ -58,7 +58,7 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
     return None if isinstance(found, Unclear) and found.reason == "none" else found
 
 
-def _languages(text: str, language: str) -> Iterator[str]:
+def languages(text: str, language: str) -> Iterator[str]:
     """Yields the languages in which to read a text: the one it is said to be in, that of its script, English."""
     if len(text) > _LONGEST:
         return

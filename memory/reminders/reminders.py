@@ -173,6 +173,16 @@ class Reminders:
 
         return await self._database.read(act)
 
+    async def last_shown(self, context: Context) -> Reminder | None:
+        """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
+
+        def act(reader: Reader) -> Reminder | None:
+            found = mailbox.last_reminder(reader, context.session.key)
+            within = reminders.reach(anew(reader, context).scope, context.session)
+            return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
+
+        return await self._database.read(act)
+
     async def next_due(self) -> Reminder | None:
         """Returns the reminder that is due first, whether its time has come or not."""
         return await self._database.read(reminders.next_due)

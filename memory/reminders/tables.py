@@ -102,6 +102,13 @@ class Table:
                 return int(self.value(name, text))
         raise ValueError(f"not a number: {text!r}")
 
+    def ordinal(self, text: str) -> int:
+        """Reads the place of something in a list: "second", "2nd", 二."""
+        try:
+            return int(self.value("nth", text))
+        except (KeyError, ValueError):
+            return self.number(text)
+
     def alone(self, text: str) -> str | None:
         """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
         spoken = None

@@ -512,6 +512,12 @@ def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int |
     return None if row is None else int(row["reminder_id"])
 
 
+def last_reminder(reader: Reader, session_key: str) -> int | None:
+    """Returns the reminder that the last message for a session is about; None if it is about none."""
+    row = reader.one("select reminder_id from outbox where session_key = ? order by id desc limit 1", (session_key,))
+    return None if row is None or row["reminder_id"] is None else int(row["reminder_id"])
+
+
 def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Sequence[int]) -> list[Row]:
     """Returns inbox rows of these sessions that never came to a turn, with files and whether one of these sent them."""
     return reader.all(

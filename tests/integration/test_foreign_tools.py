@@ -116,6 +116,14 @@ async def test_a_tool_that_only_reads_is_used_without_asking(bench: Tools) -> No
     ]
 
 
+async def test_who_has_no_buttons_reads_what_to_type(bench: Tools) -> None:
+    bench.phone.capabilities = replace(bench.phone.capabilities, buttons=False)
+    async with bench.running():
+        assert (await bench.wants()).endswith("Type “Do it” or “no”.")
+        await bench.ask("Do it")
+    assert bench.written == ["milk"]
+
+
 async def test_a_tool_that_changes_something_asks_with_exactly_what_it_would_do(bench: Tools) -> None:
     """Nobody can agree to what they do not see."""
     async with bench.running():

@@ -96,7 +96,7 @@ async def test_a_change_keeps_the_repetition_and_no_keeps_the_reminder(world: Wo
     model.answers = [calls(("reminders", '{"action": "change", "number": 1, "when": "at 10"}')), "Done."]
     (answer,) = await world.say("make the stand-up at ten", author=BOB)
     assert "Monday to Friday, next Monday 23 November, 10:00 UTC: stand-up" in answer
-    assert "time is over" in (await world.say("/remind change 1 yesterday at 9", author=BOB))[0]
+    assert "time has passed" in (await world.say("/remind change 1 yesterday at 9", author=BOB))[0]
     assert await world.rows("select substr(rule, 1, 17), due_at is not null from reminders") == [
         ("RRULE:FREQ=WEEKLY", 1)
     ]

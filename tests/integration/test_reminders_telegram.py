@@ -181,3 +181,54 @@ async def test_what_is_forgotten_is_not_reminded_of(bot: Bot) -> None:
         assert "Reminder: “meet Zelda”" in asked["text"]
         await bot.say("yes", r"Reminders: 1")
         await bot.say("/remind", "no reminders")
+
+
+async def test_a_person_changes_their_mind_in_words(bot: Bot) -> None:
+    """Right after the bot has said a reminder back, no number is needed, and no reply."""
+    async with bot.served.running():
+        await bot.say("remind me to call mum tomorrow at 9", r"Reminder 1\. .*09:00")
+        await bot.say("no, at 10", r"Changed: reminder 1\. .*10:00 Berlin: call mum")
+        await bot.say("make it 11", r"Changed: reminder 1\. .*11:00 Berlin: call mum")
+        await bot.say("remind me to buy milk", "When shall I remind you: buy milk")
+        await bot.say("actually forget it", "no reminder")
+        await bot.say("remind me tomorrow at 12 to feed the cat", r"Reminder 2\. .*12:00")
+        assert "call mum" in (await bot.say("what are my reminders?", "Your reminders:"))["text"]
+        await bot.say("cancel the second one", "Reminder 2 is cancelled: feed the cat")
+        await bot.say("cancel the reminder to call mum", "Reminder 1 is cancelled")
+
+
+async def test_a_place_in_the_list_that_is_another_number_is_not_guessed(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("remind me tomorrow at 12 to feed the cat", "Reminder 1")
+        await bot.say("remind me tomorrow at 9 to call mum", "Reminder 2")
+        await bot.say("cancel the second one", r"2\. .*call mum\n1\. .*feed the cat")
+
+
+async def test_another_request_is_no_answer_to_when(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("remind me to swim", "When shall I remind you: swim")
+        await bot.say("remind me tomorrow to feed the cat", r"Reminder \d\. .*feed the cat")
+
+
+async def test_a_shown_reminder_is_put_off_and_done_in_words(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("/remind stretch in 5 minutes", "Reminder 1")
+        await bot.later(6)
+        await bot.sees("⏰ stretch")
+        await bot.say("/remind snooze 1", "Reminder 1 comes again")
+        await bot.say("snooze 1 hour", "Reminder 1 comes again")
+        await bot.say("done", "Done: stretch")
+
+
+async def test_orders_behind_the_command_are_no_texts_of_reminders(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("/remind stretch tomorrow at 9", "Reminder 1")
+        await bot.say("/remind cancel the first one", "Reminder 1 is cancelled")
+        await bot.say("/remind snooze", "no reminders")
+
+
+async def test_talk_that_only_sounds_like_an_order_is_left_alone(bot: Bot) -> None:
+    async with bot.served.running():
+        await bot.say("remind me to call mum tomorrow at 9", "Reminder 1")
+        await bot.say("cancel my gym membership", r"Okay|Noted|don't")
+        await bot.say("/remind", r"1\. .*call mum")

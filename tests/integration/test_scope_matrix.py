@@ -146,6 +146,7 @@ NOT_READING = {
     "Reminders.after": _OWN,
     "Reminders.every": "the asker's own reminders (test_reminders)",
     "Reminders.meant": "the asker's own reminder (test_reminders)",
+    "Reminders.last_shown": "the asker's own reminder (test_reminders_telegram)",
     "Reminders.is_shown": "whether a message is about a reminder",
     "Reminders.next_due": "for the clock, which shows it to its own person (test_reminders)",
     "Reminders.whose": "the account and the session of that person, for the clock",

@@ -1,0 +1,71 @@
+"""Which reminder plain words mean: "cancel the second one", "snooze", "no, at 10" after the bot has said one back.
+
+Invariant: words that name no reminder mean one only right after the bot has spoken of it, in a private chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.commands.call import Call
+from memory.service import Action, Order, Reading, Reminder, is_beside, reminder_orders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """What is to be done with the reminder of a number, and the words of the time; without a number, the list."""
+
+    action: Action
+    number: int | None = None
+    time: str = ""
+
+
+async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
+    """Returns what is ordered; None if the words order nothing. `certain` words are known to be about reminders."""
+    private, language = call.context.session.private, call.texts.language
+    last = await call.memory.reminders.last_shown(call.context) if private else None
+    orders = list(reminder_orders(said, language=language))
+    if orders:
+        every = await call.memory.reminders.every(call.context)
+        for order in orders:
+            if (found := _of(call, order, every, last, certain=certain)) is not None:
+                return found
+    elif last is not None and last.first:
+        time = call.memory.reminders.read_time(call.context, said, language=language)
+        if time is not None and is_beside(time.what, language=language):
+            return Meant(action="change", number=last.number, time=said)
+    return None
+
+
+def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | None, *, certain: bool) -> Meant | None:
+    """Returns what an order means here; None if it is talk of something else."""
+    if order.action == "list":
+        return Meant(action="list")
+    number, about = order.number, order.named or certain
+    if order.place is not None:
+        at_place = [one.number for one in every[order.place - 1 :]][:1]
+        if order.place in {one.number for one in every}.difference(at_place):
+            return Meant(action="list")  # the second of the list is not reminder 2: nothing is guessed
+        number = at_place[0] if at_place else None
+    if last is not None and order.action == "change" and number is not None and not (order.rest or order.named):
+        return Meant(action="change", number=last.number, time=str(number))  # "make it 10"
+    if _is_time(call, order):
+        number = last.number if number is None and last is not None else number
+        return Meant(action=order.action, number=number, time=order.rest) if number is not None or about else None
+    if order.rest:
+        named = [one.number for one in every if order.speaks_of(one.text)]
+        known = number is None and (order.named or (certain and bool(named)))
+        return Meant(action=order.action, number=named[0] if len(named) == 1 else None) if known else None
+    if number is None and order.place is None and last is not None:
+        number = last.number
+    return Meant(action=order.action, number=number) if about or (number is not None and bool(every)) else None
+
+
+def _is_time(call: Call, order: Order) -> bool:
+    """Tells whether the words that an order leaves are a time, for an order that takes one."""
+    if not order.rest or order.action not in ("change", "snooze"):
+        return False
+    language = call.texts.language
+    found = call.memory.reminders.read_time(call.context, order.rest, language=language)
+    return isinstance(found, Reading) and is_beside(found.what, language=language)

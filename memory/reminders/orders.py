@@ -1,0 +1,95 @@
+"""What people say of reminders that they have, in six languages: "my reminders", "cancel the second one", "snooze".
+
+Invariants: pure. A text is an order only if it consists of nothing but such words, so talk of other things is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from memory.reminders.phrases import is_request, languages
+from memory.reminders.tables import Table, fold, table
+
+Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change"]
+
+_ACTIONS: Final[tuple[Action, ...]] = ("snooze", "done", "change", "cancel")
+#: Longer texts say something of their own.
+_LONGEST: Final = 80
+_SIGNS: Final = re.compile(r"[\s,.:;!?#'\"“”„«»，。：！？、¿¡]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be done with a reminder: the one of this `number`, or at this `place` of the list, or the last shown.
+
+    `rest` are the words that the order leaves: a time, or words of the reminder. `named` says that the order speaks of
+    reminders; others are orders only where reminders were just talked of.
+    """
+
+    action: Action
+    number: int | None = None
+    place: int | None = None
+    rest: str = ""
+    named: bool = False
+
+    def speaks_of(self, text: str) -> bool:
+        """Tells whether the words that the order leaves stand in a reminder's text."""
+        return bool(self.rest) and self.rest in fold(text)
+
+
+def read(text: str, *, language: str) -> Iterator[Order]:
+    """Yields what a text can order, in one language after the other; nothing for a text that orders nothing."""
+    if len(text) > _LONGEST:
+        return
+    request = is_request(text, language=language)
+    for code in languages(text, language):
+        words, said = table(code), _SIGNS.sub(" ", fold(text)).strip()
+        if words.text("order_list").fullmatch(said) and not request:
+            yield Order(action="list", named=True)
+        for action in _ACTIONS:
+            if (found := _read(action, said, words)) is not None and not (request and not _is_whole(found)):
+                yield found
+
+
+def takes_back(text: str, *, language: str) -> bool:
+    """Tells whether a text means nothing but "never mind"."""
+    orders = (order for order in read(text, language=language) if order.action == "cancel")
+    return any(not order.rest and order.number is None and order.place is None for order in orders)
+
+
+def is_beside(text: str, *, language: str) -> bool:
+    """Tells whether a text says nothing but small words such as stand beside a time: "no, make it … instead"."""
+    said = _SIGNS.sub(" ", fold(text)).strip()
+    for code in languages(text, language):
+        rest = table(code).text("order_change").sub(" ", said)
+        if not table(code).text("order_beside").sub(" ", rest).strip():
+            return True
+    return False
+
+
+def _read(action: Action, said: str, words: Table) -> Order | None:
+    rest, acts = words.text(f"order_{action}").subn(" ", said, count=1)
+    if not acts:
+        return None
+    number = place = None
+    rest, named = words.text("order_reminder").subn(" ", rest, count=1)
+    if ordinal := words.text("order_place").search(rest):
+        place, rest = words.ordinal(ordinal["n"]), _cut(rest, ordinal)
+    elif cardinal := words.text("order_number").search(rest):
+        number, rest = int(cardinal["n"]), _cut(rest, cardinal)
+    rest = re.sub(r"\s+", " ", words.text("order_beside").sub(" ", rest)).strip()
+    if action in ("cancel", "done"):
+        rest = words.text("opening").sub("", rest)
+    return Order(action=action, number=number, place=place, rest=rest, named=bool(named))
+
+
+def _is_whole(order: Order) -> bool:
+    """Tells whether an order names its reminder and nothing else, although a noun in it may ask for one."""
+    return order.named and not order.rest and order.number is not None and order.action != "change"
+
+
+def _cut(text: str, found: re.Match[str]) -> str:
+    return f"{text[: found.start()]} {text[found.end() :]}"

@@ -1,0 +1,92 @@
+"""What people say of reminders that they have, in six languages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.reminders.orders import Order, is_beside, read, takes_back
+from memory.reminders.tables import LANGUAGES
+
+
+def first(text: str, language: str) -> Order | None:
+    return next(read(text, language=language), None)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "what are my reminders?"), ("en", "show my reminders please"), ("en", "do I have any reminders?"),
+        ("de", "Was sind meine Erinnerungen?"), ("de", "zeig mir meine Erinnerungen"),
+        ("es", "¿Cuáles son mis recordatorios?"), ("fr", "Quels sont mes rappels ?"),
+        ("zh", "我有哪些提醒？"), ("zh", "查看提醒"), ("ja", "リマインダーを見せて"), ("ja", "リマインダー一覧"),
+    ],
+)  # fmt: skip
+def test_a_person_asks_for_the_list_in_words(language: str, text: str) -> None:
+    assert first(text, language) == Order(action="list", named=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "meant"),
+    [
+        ("en", "cancel the second one", Order(action="cancel", place=2)),
+        ("en", "delete reminder 12, please", Order(action="cancel", number=12, named=True)),
+        ("en", "snooze it for 20 minutes", Order(action="snooze", rest="20 minutes")),
+        ("en", "move the second one to friday at 9", Order(action="change", place=2, rest="to friday at 9")),
+        ("de", "lösche die zweite", Order(action="cancel", place=2)),
+        ("de", "Erinnerung 2 löschen", Order(action="cancel", number=2, named=True)),
+        ("es", "cancela el segundo", Order(action="cancel", place=2)),
+        ("fr", "annule le deuxième", Order(action="cancel", place=2)),
+        ("zh", "取消第二个", Order(action="cancel", place=2)),
+        ("zh", "第二个改到明天十点", Order(action="change", place=2, rest="明天十点")),
+        ("ja", "2番目をキャンセルして", Order(action="cancel", place=2)),
+    ],
+)
+def test_a_reminder_is_named_by_its_number_or_its_place(language: str, text: str, meant: Order) -> None:
+    assert first(text, language) == meant
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "actually forget it"), ("en", "never mind"), ("de", "ach nein, vergiss es"), ("de", "doch nicht"),
+        ("es", "olvídalo"), ("fr", "laisse tomber"), ("zh", "算了"), ("ja", "やっぱりいい"),
+    ],
+)  # fmt: skip
+def test_a_change_of_mind_takes_back(language: str, text: str) -> None:
+    assert takes_back(text, language=language)
+
+
+@pytest.mark.parametrize("text", ["forget my dog's name", "cancel my gym membership", "cancel reminder 2", "hello"])
+def test_talk_of_something_takes_nothing_back(text: str) -> None:
+    assert not takes_back(text, language="en")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "reminder"),
+    [
+        ("en", "cancel the reminder to call mum", "Call Mum"),
+        ("de", "lösche die Erinnerung an den Müll", "den Müll"),
+        ("zh", "取消交房租的提醒", "交房租"),
+    ],
+)
+def test_a_reminder_is_named_by_its_words(language: str, text: str, reminder: str) -> None:
+    order = first(text, language)
+    assert order is not None and order.named and order.speaks_of(reminder)
+    assert not order.speaks_of("something else")
+
+
+def test_a_request_is_no_order() -> None:
+    assert first("remind me to cancel the reminder", "en") is None
+
+
+def test_words_beside_a_time_are_small() -> None:
+    assert is_beside("no, make it instead", language="en")
+    assert not is_beside("i go to the gym", language="en")
+
+
+@given(st.text(max_size=100), st.sampled_from(sorted(LANGUAGES)))
+def test_any_text_is_read(text: str, language: str) -> None:
+    for order in read(text, language=language):
+        assert order.number is None or order.number >= 0
