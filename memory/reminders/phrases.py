@@ -142,7 +142,8 @@ def _what(text: str, words: Table, spans: list[tuple[int, int]]) -> str:
             if match := words.text(edge).search(fold(shorter)):
                 shorter = (shorter[: match.start()] + shorter[match.end() :]).strip()
         if shorter == what:
-            return what
+            # What stood between a word and a sign is gone.
+            return re.sub(r" +(?=[,.;!])", "", what)
         what = shorter
 
 

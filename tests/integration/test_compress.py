@@ -499,7 +499,7 @@ async def test_what_is_taken_off_the_record_while_the_model_reads_is_not_learned
 
 async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Clock, model: Nightly) -> None:
     """What filled it is replaced by something that belongs into no slot."""
-    turn = await tell(store, ADA, "my hobby is chess", clock)
+    turn = await tell(store, ADA, "my favourite board game is chess", clock)
     (chess,) = await kept(store, ADA)
     before = await remembered(store)
     await tell(store, ADA, "gave up chess", clock)
@@ -508,7 +508,7 @@ async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Cl
     assert [slot.key for slot in await store.profile(turn.context)] == []
     (item,) = await store.jobs.mine(turn.context, limit=5)
     await store.jobs.undo(turn.context, item.run.id)
-    assert [slot.value for slot in await store.profile(turn.context)] == ["hobby chess"]
+    assert [slot.value for slot in await store.profile(turn.context)] == ["favourite-board-game chess"]
     assert set(before["memories"]) <= set((await remembered(store))["memories"])
 
 

@@ -136,7 +136,7 @@ async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_pa
         return ModelAnswer(text=json.dumps({"facts": found}), spent=spent)
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
-        turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
+        turn = await say(memory, private("ada"), "Ten years of Porto, and no end in sight.", ref="1", clock=clock)
         opted.append(turn.context)
         await memory.flush(turn.context, "test")
         assert await facts(memory, turn.context) == []
