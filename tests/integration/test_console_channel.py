@@ -25,9 +25,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from channels.base import ChannelUnavailable, Outbound, Place
 from channels.console import ConsoleChannel, Streams
+from channels.console_complete import CommandCompleter
 
 HOST = Path(__file__).with_name("console_host.py")
 ADA = Place(channel="console", chat="ada")
@@ -451,17 +454,22 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         opened.close()
 
 
-def test_console_terminal_completes_the_path_of_a_file(terminal: Terminal, tmp_path: Path) -> None:
-    """And takes one that is dropped on the window, which is its path in quotes."""
+def test_console_terminal_sends_a_file_by_its_path(terminal: Terminal, tmp_path: Path) -> None:
+    """And one that is dropped on the window, which is its path in quotes."""
     cat = tmp_path / "my cat.png"
     cat.write_bytes(b"\x89PNG")
-    terminal.type(f"/attach {tmp_path}/my\t")
-    terminal.see("cat.png")
-    terminal.type(ENTER)
+    terminal.type(f"/attach '{cat}'" + ENTER)
     terminal.see("[image my cat.png: 4]")
     terminal.see(PROMPT)
     terminal.type(f"'{cat}' " + ENTER)
     terminal.see("[image my cat.png: 4]")
+
+
+def test_console_completes_the_path_of_a_file_to_attach(tmp_path: Path) -> None:
+    (tmp_path / "my cat.png").write_bytes(b"\x89PNG")
+    typed = Document(f"/attach {tmp_path}/my")
+    found = CommandCompleter({"/attach": "sends a file"}).get_completions(typed, CompleteEvent())
+    assert [typed.text + one.text for one in found] == [f"/attach {tmp_path}/my cat.png"]
 
 
 @pytest.fixture
