@@ -81,7 +81,7 @@ from memory.service import (
 )
 from memory.strength import ARCHIVE_BELOW, strength
 from memory.text.likeness import differs_in_substance, jaccard
-from memory.text.words import tokens
+from memory.text.words import stop_tokens, tokens
 
 AGENT: Final = "assistant"
 #: A timezone whose clocks are changed twice a year.
@@ -259,7 +259,7 @@ class Year:
         said: defaultdict[str, list[str]] = defaultdict(list)
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
             for owner, key, value in database.execute(live):
-                # "employer: the Copper Ladle" is told as "you work for the Copper Ladle".
+                # "employer: the Copper Ladle" is told as "you work at the Copper Ladle".
                 told = [phrases.say(key, value, language=language) for language in ("en", "zh")]
                 said[owner].append(" ".join([value, *told]))
         return [
@@ -267,7 +267,8 @@ class Year:
             for fact in self.facts
             if not self._faded(fact)
             and not any(
-                holds(value, fact.answer) for value in said[fact.person if fact.place == "private" else fact.place]
+                set(tokens(fact.answer)) - stop_tokens() <= set(tokens(_IN_BRACKETS.sub("", told)))
+                for told in said[fact.person if fact.place == "private" else fact.place]
             )
         ]
 
