@@ -60,7 +60,6 @@ from agents.tokens import count_tokens
 from bench.convert import load
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
-from gateway.commands import phrases
 from gateway.ops import schedule
 from memory import keys
 from memory.jobs import loss
@@ -81,7 +80,7 @@ from memory.service import (
 )
 from memory.strength import ARCHIVE_BELOW, strength
 from memory.text.likeness import differs_in_substance, jaccard
-from memory.text.words import stop_tokens, tokens
+from memory.text.words import tokens
 
 AGENT: Final = "assistant"
 #: A timezone whose clocks are changed twice a year.
@@ -255,20 +254,17 @@ class Year:
 
     def lost(self) -> list[Fact]:
         """The facts that hold at the end and stand in no live row of where they were told."""
-        live = f"select {_OWNER}, m.key, m.value from memories m {_OF_OWNER} where m.kind = 'fact' and {_LIVE}"
+        live = f"select {_OWNER}, m.value from memories m {_OF_OWNER} where m.kind = 'fact' and {_LIVE}"
         said: defaultdict[str, list[str]] = defaultdict(list)
         with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
-            for owner, key, value in database.execute(live):
-                # "employer: the Copper Ladle" is told as "you work at the Copper Ladle".
-                told = [phrases.say(key, value, language=language) for language in ("en", "zh")]
-                said[owner].append(" ".join([value, *told]))
+            for owner, value in database.execute(live):
+                said[owner].append(value)
         return [
             fact
             for fact in self.facts
             if not self._faded(fact)
             and not any(
-                set(tokens(fact.answer)) - stop_tokens() <= set(tokens(_IN_BRACKETS.sub("", told)))
-                for told in said[fact.person if fact.place == "private" else fact.place]
+                holds(value, fact.answer) for value in said[fact.person if fact.place == "private" else fact.place]
             )
         ]
 

@@ -75,8 +75,17 @@ def judge(claim: Claim, said: SaidText) -> Verdict:
     likely = likelihood(found, WEIGHTS)
     if likely < REFUSED_BELOW:
         return "refused"
-    plain = claim.replaces and found["words shared"] > 0 and not any(found[name] for name in _DOUBTS)
+    undoubted = not any(found[name] for name in _DOUBTS)
+    plain = undoubted and ((claim.replaces and found["words shared"] > 0) or _is_literal(claim, said, found))
     return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
+
+
+def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> bool:
+    """Returns whether one clause, about the speaker, says two or more content words, and with them all of the claim."""
+    clause, _ = _bearing(claim, said.text[:_READ])
+    wanted = telling(claim.value)
+    altered = found["ended"] or found["denied"]
+    return len(wanted) > 1 and wanted <= telling(clause) and bool(found["of self"]) and not altered
 
 
 def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -73,10 +73,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Year, dict[str, obj
     return asyncio.run(simulate(setup, tmp_path_factory.mktemp("year"), lambda day: None))
 
 
-@pytest.mark.xfail(
-    reason="the measure asks for a model's very words; patterns now keep shorter values (f001, f058, f184)",
-    strict=False,
-)
 def test_a_short_year_loses_nothing_doubles_nothing_and_misses_no_night(
     lived: tuple[Year, dict[str, object], list[Answered]],
 ) -> None:

@@ -270,7 +270,7 @@ class World:
     async def agree(self, one: Spot, other: Spot) -> None:
         """Somebody says something, and somebody else says more of it: what is learned of that rests on both."""
         first, second = self.canary("msg", one), self.canary("msg", other)
-        words = [self.canary("fri", other)]
+        words = [self.canary(kind, other) for kind in ("sel", "fri")]
         self.model.agreed |= {canary.word for canary in words}
         self.plan(first, [])
         self.plan(second, words)

@@ -412,7 +412,9 @@ _SLOTS = {
     "LIST": r"(?P<v>[^\n]{1,300}?)@ENDS",
     "ONE": r"(?P<v>[^\n,]{1,80}?)@END",
     "ORG": r"(?P<e>[^\n,]{2,50}?)@END",
-    "AT": r"(?: (?:at|for|with|in) @ORG|@END)",
+    # "A chef with an allergy" works for nobody by that name.
+    "AT": r"(?: (?:at|for|in|with(?! an? (?!(?:[\w-]+ ){0,2}(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
+    r"|@END)",
     "IN": r"(?!(?:my|your|our|his|her|their|this|that|some|one)\b)(?P<v>(?:an? (?:\w+ ){0,3}(?:village|town|city|suburb"
     r"|island|farm) (?:near|outside|in|of|on) |(?!an? ))[^\n,]{2,60}?(?:, ?(?:(?-i:[A-Z]{2})|(?-i:[A-Z])\w+"
     r"(?=$)))?)@END",

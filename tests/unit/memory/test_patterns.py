@@ -71,6 +71,8 @@ ENGLISH: list[tuple[str, str]] = [
     ("please don't mention my ex", "boundary=ex"),
     ("I don't want to talk about my divorce", "boundary=divorce"),
     ("I'm Portuguese but I live in Madrid", "nationality=Portuguese; home=Madrid"),
+    ("I'm a chef with a mustard allergy. Yes, really.", "occupation=chef"),
+    ("I'm a developer with a small startup", "occupation=developer; employer=small startup"),
     ("hello! i am João, i'm a chef and i live in Faro with my girlfriend Rita and our dog Bolt", "name=João; occupation=chef; home=Faro; girlfriend=Rita; pet=dog Bolt"),
     ("ok so a bit about me: I'm Priya, I'm a data scientist, I moved to Toronto two years ago", "name=Priya; occupation=data scientist; home=Toronto"),
     ("thanks! also i can't stand loud chewing", "dislikes=loud chewing"),

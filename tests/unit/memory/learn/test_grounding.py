@@ -82,3 +82,11 @@ def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
 def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -> None:
     """Whatever a model writes, in whatever script."""
     assert verdict(key, value, text, before=before, quote=value) in ("sure", "unsure", "refused")
+
+
+def test_what_is_said_in_so_many_words_of_oneself_is_sure() -> None:
+    said = SaidText(text="Got the keys this morning and slept on the floor: I live in Trondheim from today.")
+    claim = Claim(key="home", value="lives in Trondheim")
+    assert judge(claim, said) == "sure"
+    assert judge(claim, SaidText(text="Maybe I live in Trondheim next year, who knows.")) != "sure"
+    assert judge(claim, SaidText(text="My sister lives in Trondheim.")) != "sure"
