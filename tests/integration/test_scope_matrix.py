@@ -258,8 +258,9 @@ async def test_unlinked_identities_are_strangers_again(world: World) -> None:
     new = world.canary("sel", phone)
     _, short_id = await world.row(replaced)
     statement = {"about": "self", "key": "likes", "value": new.word, "replaces": short_id, "messages": [1]}
-    world.model.answers["I changed my mind."] = {"facts": [statement]}
-    await world.service.flush((await world.say(phone, "I changed my mind.")).context, "test")
+    said = f"I changed my mind. I like {new.word}."
+    world.model.answers[said] = {"facts": [statement]}
+    await world.service.flush((await world.say(phone, said)).context, "test")
     replaced.current = False
     await world.reflect(phone, mixed)
     await world.reflect(phone, [single])
