@@ -454,11 +454,13 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         opened.close()
 
 
-def test_console_terminal_sends_a_file_by_its_path(terminal: Terminal, tmp_path: Path) -> None:
+def test_console_terminal_completes_the_path_of_a_file(terminal: Terminal, tmp_path: Path) -> None:
     """And one that is dropped on the window, which is its path in quotes."""
     cat = tmp_path / "my cat.png"
     cat.write_bytes(b"\x89PNG")
-    terminal.type(f"/attach '{cat}'" + ENTER)
+    terminal.type(f"/attach {tmp_path}/my")
+    terminal.see("cat.png")
+    terminal.type("\t" + ENTER)
     terminal.see("[image my cat.png: 4]")
     terminal.see(PROMPT)
     terminal.type(f"'{cat}' " + ENTER)

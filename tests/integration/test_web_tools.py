@@ -303,11 +303,17 @@ async def test_a_page_makes_an_obeying_model_do_nothing_that_lasts(carrier: str,
             text = base64.b64encode(text.encode()).decode() if wrap == "base64" else text
             await _read(home, carrier, WRAPS[wrap].format(text), person, number)
             await home.desk.say("thanks, and what else?", person=person)
-            # What is encoded may be masked as a secret on its way, which serves as well.
-            assert nonce in model.obeyed or wrap == "base64", (order, wrap)
+            # What is encoded may look like a secret and be masked on its way; else the model has obeyed it.
+            masked = wrap == "base64" and any("decode this: <[secret" in one for one in _told(model))
+            assert (nonce in model.obeyed) is not masked, (order, wrap)
             assert await home.desk.rows("select * from memories order by id") == before, (order, wrap)
             assert not [head for head in home.there.heads if "evil.example" in head], (order, wrap)
             assert not [sent for sent in home.desk.screen.sent if sent.buttons], (order, wrap)
+
+
+def _told(model: Obeying) -> list[str]:
+    """Returns what tools have told the model in the newest request."""
+    return [message.content for message in model.requests[-1].messages if message.role == "tool"]
 
 
 async def _read(home: World, carrier: str, text: str, person: str, number: int) -> None:
