@@ -444,7 +444,7 @@ class BackgroundSpec(Section):
 
 
 class PortionOfDay(Section):
-    """What answers may take in a day: tokens read and written, and money by the models' prices. Null is no limit."""
+    """Limits the tokens, and the money by the models' prices, that answers take in a day. Null is no limit."""
 
     tokens: Whole | None = whole(None, "tokens", 1, 1_000_000_000)
     cost: Number | None = Field(
@@ -453,7 +453,7 @@ class PortionOfDay(Section):
 
 
 class AllowanceSpec(Section):
-    """What answers may take in a day of the agent's timezone: to each person, in each chat, and of the agent in all.
+    """Limits what answers take in a day of the agent's timezone: to each person, in each chat, and by the agent in all.
 
     Admins are answered beyond it, unless `admins` is true. Reading for memories has its own `tokens_per_day`.
     """

@@ -14,7 +14,7 @@ from memory.service import Action, Order, Reading, Reminder, is_beside, reminder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """What is to be done with the reminder of a number, and the words of the time; without a number, the list."""
+    """An order about the reminder with a number, and its words of time; without a number it asks for the list."""
 
     action: Action
     number: int | None = None

@@ -133,7 +133,7 @@ class Agent:
 
     @property
     def compacts(self) -> bool:
-        """Whether the older part of its conversations is summed up; without a model nothing reads it."""
+        """Returns whether its older conversation is summed up; without a model nothing would read the summary."""
         return self.spec.compaction.enabled and not self.offline
 
     def bounds(self, shares: Allotment) -> Bounds:
@@ -179,7 +179,7 @@ class Heard:
 
     @property
     def is_own_talk(self) -> bool:
-        """Whether the person said it now: not forwarded, not pressed, and not a task whose time has come."""
+        """Returns whether the person said it now: it is not forwarded, not pressed, and no task that is due."""
         return not self.inbound.forwarded and self.inbound.pressed is None and self.inbound.task is None
 
 

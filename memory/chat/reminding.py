@@ -1,4 +1,4 @@
-"""What a person may do with their reminders in one request; reached from `Edits`, within its transaction.
+"""Changes a person's reminders in one request; reached from `Edits`, within its transaction.
 
 Invariant: every reminder is found through the person's reach, so nobody reads or changes another's, and a group shows
 nothing that was asked for elsewhere.

@@ -79,7 +79,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What an agent's answers have taken so far today: those to the person, in the chat, and all. `until` ends the day.
+    """The tokens and money that answers took today: to the person, in the chat, and by the agent. `until` ends the day.
 
     All accounts of a person count together.
     """

@@ -57,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidText:
-    """What a person wrote, and what the assistant had written before it.
+    """A person's message, and the assistant's words before it.
 
     `disclosed` are the keys and values that patterns read in it.
     """

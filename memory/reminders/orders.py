@@ -1,4 +1,4 @@
-"""What people say of reminders that they have, in six languages: "my reminders", "cancel the second one", "snooze".
+"""Reads orders about existing reminders, in six languages: "my reminders", "cancel the second one", "snooze".
 
 Invariants: pure. A text is an order only if it consists of nothing but such words, so talk of other things is none.
 """
@@ -23,7 +23,7 @@ _SIGNS: Final = re.compile(r"[\s,.:;!?#'\"“”„«»，。：！？、¿¡]+"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is to be done with a reminder: the one of this `number`, or at this `place` of the list, or the last shown.
+    """An order about a reminder: the one with this `number`, at this `place` of the list, or the last shown.
 
     `rest` are the words that the order leaves: a time, or words of the reminder. `named` says that the order speaks of
     reminders; others are orders only where reminders were just talked of.

@@ -1,4 +1,4 @@
-"""What comes of a request for a reminder that was read: a time, or why none could be set."""
+"""The results of reading a request for a reminder: a time, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language says for times: its table of words and patterns, and where those stand in a text.
+"""Loads a language's table of words and patterns for times, and finds them in a text.
 
 A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
 regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of

@@ -38,7 +38,7 @@ class ReminderTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewReminder:
-    """What a new reminder says, for whom, in which language; its other attributes are those of `Reminder`."""
+    """A reminder that is to be stored; it has attributes of `Reminder` and the language it is told in."""
 
     identity_id: int
     text: str

@@ -1,4 +1,4 @@
-"""What answers may take in a day: to a person, in a chat, and of an agent in all."""
+"""Allowances: the tokens and money of a day for a person, a chat and an agent."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ async def checked(memory: Service, place: Place = ADA, bounds: Bounds = BOUNDS) 
 
 
 async def window(memory: Service, clock: Clock, place: Place = ADA) -> list[str]:
-    """What stands in the window of the next turn, that turn's own words left out."""
+    """Returns the window of the next turn without that turn's own words."""
     turn = await say(memory, place, "and now?", clock=clock, answer="now")
     texts = await rows(
         memory,
@@ -154,7 +154,7 @@ async def test_without_a_usable_summary_first_lines_stand_in_for_it(
 
 @pytest.mark.parametrize("tokens_per_day", [None, 1])
 async def test_without_a_model_or_tokens_for_it_too(tmp_path: Path, clock: Clock, tokens_per_day: int | None) -> None:
-    """What reads in the background has one budget."""
+    """All background reading shares one budget."""
     model = None if tokens_per_day is None else Model()
     async with remembering(tmp_path, clock, model, tokens_per_day=tokens_per_day) as memory:
         await talked(memory, clock, 5)
@@ -224,7 +224,7 @@ async def test_a_new_conversation_begins_without_the_summary(tmp_path: Path, clo
 async def test_what_is_forgotten_vanishes_from_the_summary_which_is_made_anew(
     tmp_path: Path, clock: Clock, how: How
 ) -> None:
-    """Whether the words go or only what was learned of them: the summary may tell it in words of its own."""
+    """The summary may tell a fact in other words, so it goes with the fact as well as with the message."""
     model = Model({"facts": ["Ada fears whales."], "task": "whales"}, {"facts": ["Boats leak."]})
     async with remembering(tmp_path, clock, None) as memory:
         await exchange(memory, ADA, "I live in Porto", clock)
@@ -331,7 +331,7 @@ async def test_where_nothing_is_remembered_at_all_a_conversation_is_still_summed
 
 
 async def test_the_summary_of_a_group_is_of_everybody_in_it_and_of_nothing_else(tmp_path: Path, clock: Clock) -> None:
-    """What somebody says in private stays there."""
+    """Private words stay private."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         await say(memory, ADA, "my secret is in the attic", clock=clock)

@@ -294,7 +294,7 @@ async def test_an_unreadable_answer_is_paid_for_and_asked_for_again(memory: Serv
 
 
 async def test_a_weak_model_is_no_worse_than_none(memory: Service, clock: Clock) -> None:
-    """What people say in plain words is known whatever a model makes of it."""
+    """Plain statements are known whatever a model makes of them."""
     texts = ("I'm Ada", "I live in Porto", "lovely weather", "I'm allergic to peanuts")
     for text in texts:
         turn = await say(memory, private("ada"), text, clock=clock)

@@ -265,7 +265,7 @@ async def test_a_yes_counts_even_if_the_process_ended_just_after_it(bench: Tools
 
 
 async def test_a_tool_that_fails_is_told_and_ends_nothing(bench: Tools) -> None:
-    """Whatever it raises."""
+    """Any exception is told to the model."""
     async with bench.running():
         bench.model.answers = [calls(("broken", "{}")), "It is broken."]
         assert "It is broken." in await bench.ask("try it")

@@ -1,4 +1,4 @@
-"""What a model server does not take is known from the first request of the next run, over real HTTP."""
+"""The next run knows from its first request what a model server refuses, over real HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configured(folder: Path, address: str) -> Config:
 
 
 async def asked(config: Config, clock: Clock, number: int) -> list[str]:
-    """What is answered to a question in a run of its own."""
+    """Returns the answer to a question in a run of its own."""
     screen = Screen()
     async with app.running(config, {screen.id: screen}, now=clock) as router:
         said = Inbound(

@@ -85,7 +85,7 @@ async def test_results_of_tools_are_short_in_later_turns(tmp_path: Path) -> None
 
 
 async def test_a_person_has_it_summed_up_sees_the_summary_and_its_length(tmp_path: Path) -> None:
-    """What stands in for their words is theirs to see."""
+    """People may read the summary that stands in for their words."""
     talk = Talk(tmp_path, Handset(), Clock())
     async with talk.running():
         assert "too little" in await talk.ask("/compact")

@@ -1,4 +1,4 @@
-"""What people of a group say to each other, as context for the bot's next answer there."""
+"""Talk between members of a group as context for the bot's next answer there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def aside(world: World, text: str, author: str, **more: Any) -> str:
 
 
 async def asked(world: World, model: ScriptedModel, text: str = "What do you think?", chat: str = ROOM) -> str:
-    """What the model reads when somebody asks it."""
+    """Returns what the model reads when somebody asks it."""
     await world.say(text, author="3", chat=chat)
     return model.requests[-1].messages[-1].content
 

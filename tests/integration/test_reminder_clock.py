@@ -71,7 +71,7 @@ async def test_a_group_is_told_whom_a_reminder_is_for(world: World) -> None:
 
 
 async def test_a_model_sets_a_reminder_that_is_said_back(world: World, model: ScriptedModel) -> None:
-    """What was really set stands below its words, whatever they are, and is set once."""
+    """The reminder that was really set is shown below the model's words, and is set once."""
     wanted = ("reminders", '{"action": "set", "text": "call mum", "when": "in 20 minutes"}')
     model.answers = [calls(wanted), "Of course!"]
     (answer,) = await world.say("could you remind me in 20 minutes to call mum?", author=BOB)

@@ -95,7 +95,7 @@ async def test_a_repetition_ends_with_its_last_day(memory: Service, ada: Context
 
 
 async def test_a_reminder_survives_the_end_of_the_process_and_comes_once(tmp_path: Path, clock: Clock) -> None:
-    """What was set before is shown after, and what was shown is not shown again."""
+    """Reminders set before the restore still come, and those shown before it don't come again."""
     async with opened(tmp_path / "remora.db", clock) as memory:
         ada = await memory.context(*private("ada"))
         await asked(memory, ada, "call mum", on("2026-11-22T09:00"))
@@ -179,7 +179,7 @@ async def test_an_export_holds_the_persons_reminders(memory: Service, ada: Conte
 
 
 async def test_a_restored_backup_repeats_no_reminder_and_brings_none_back(tmp_path: Path, clock: Clock) -> None:
-    """What came since does not come again, and what was cancelled or forgotten since stays away."""
+    """Reminders that came since the backup don't come again; cancelled and forgotten ones stay away."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         ada = await memory.context(*private("ada"))

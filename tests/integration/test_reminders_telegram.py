@@ -159,7 +159,7 @@ async def test_a_reply_changes_the_time(bot: Bot) -> None:
 
 
 async def test_a_group_shows_nothing_that_was_asked_for_elsewhere(bot: Bot) -> None:
-    """What somebody asks for in private is nobody's business, and nobody cancels another's."""
+    """Nobody sees another person's private reminders or cancels them."""
     async with bot.served.running():
         await bot.say("/remind see the doctor tomorrow at 9", "Reminder 1")
         called = "@remora_test_bot"

@@ -40,7 +40,7 @@ class Monotonic:
 
 
 class Kept:
-    """What is pinned, as the store would have it."""
+    """Keeps pinned definitions as the store would."""
 
     def __init__(self) -> None:
         self.pins: Mapping[str, Definition] = {}

@@ -94,7 +94,7 @@ async def test_a_page_that_the_person_names_is_read(home: World) -> None:
 
 
 async def test_a_page_is_read_once_and_leaves_its_address_in_history(home: World) -> None:
-    """What a page says is neither learned nor read as history, and the person can go on asking about it."""
+    """A page is neither learned nor read as history, and the person can go on asking about it."""
     home.there.page("/tea", PAGE)
     address = {"url": "http://page.example/tea"}
     await home.ask("read http://page.example/tea", ("fetch_url", address))

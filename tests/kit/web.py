@@ -40,7 +40,7 @@ FORBIDDEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What a server answers; with `drip` seconds between its bytes."""
+    """An answer of the server, with `drip` seconds between its bytes."""
 
     body: bytes = b""
     status: int = 200

@@ -68,7 +68,7 @@ async def run(model: ScriptedModel, *offered: Tool, limits: TurnSpec | None = No
 
 
 def strictly(arguments: str) -> object:
-    """What a parser that knows nothing of Python's leniency makes of arguments."""
+    """Parses arguments without the leniency of Python's own parser."""
 
     def refuse(constant: str) -> object:
         raise ValueError(constant)

@@ -1,4 +1,4 @@
-"""What is pure about servers of tools: definitions, results, addresses; and the relay before a server's program."""
+"""The pure parts of tool servers: definitions, results, addresses; and the relay before a server's program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_whatever_a_model_or_a_person_goes_by_changes_the_hash(change: dict[str,
     ],
 )  # fmt: skip
 def test_a_tool_reads_only_if_its_server_says_so_and_nothing_else(hints: dict[str, Any] | None, reads: bool) -> None:
-    """Whatever is not said to be harmless asks."""
+    """A tool asks unless it is declared harmless."""
     assert definitions.read({**TOOL, "annotations": hints}).reads is reads
 
 

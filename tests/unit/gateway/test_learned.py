@@ -1,4 +1,4 @@
-"""What was learned of model servers outlives the run."""
+"""Quirks that were learned of model servers outlive the run."""
 
 from __future__ import annotations
 

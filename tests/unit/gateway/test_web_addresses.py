@@ -42,7 +42,7 @@ def test_ports_are_those_that_are_configured() -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_an_address_written_inside_another_counts_as_itself(number: int) -> None:
-    """Whatever a network translates, it is what it leads to that matters."""
+    """An address that a network translates is judged by the address it leads to."""
     inner = IPv4Address(number)
     public = is_public(str(inner))
     assert public <= inner.is_global

@@ -60,7 +60,7 @@ def test_a_document_is_read_by_rules_alone() -> None:
 
 @given(st.text(max_size=200))
 def test_every_candidate_lies_in_the_text_and_is_described_by_numbers(text: str) -> None:
-    """Whatever people write."""
+    """Any text can be weighed."""
     some = pieces(text)
     for one in candidates(text, some):
         assert 0 <= one.start < one.end <= len(text)

@@ -47,7 +47,7 @@ def test_results_of_tools_are_not_summed_up() -> None:
 
 
 def test_where_not_all_fits_the_oldest_messages_are_left_out() -> None:
-    """What is older is in the summary before, or is recalled."""
+    """Older messages are in the summary before, or are recalled."""
     material = asked(*(message(n, f"message {n}: " + "words " * 30) for n in range(1, 40)), tokens=600)
     assert "message 39:" in material and "message 1:" not in material
     assert count_tokens(material) < 900
@@ -128,6 +128,6 @@ def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions:
 
 @given(lines=_TEXTS, before=st.text(max_size=600), tokens=st.integers(0, 400))
 def test_nor_does_one_of_first_lines(lines: list[str], before: str, tokens: int) -> None:
-    """Whatever people write, and whatever stood there before."""
+    """Any messages and any earlier summary."""
     said = [message(n, line) for n, line in enumerate(lines, start=1)]
     assert count_tokens(summary.extract(said, before, timezone="UTC", tokens=tokens, count=count_tokens)) <= tokens

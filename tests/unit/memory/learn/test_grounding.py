@@ -1,4 +1,4 @@
-"""Whether a message says what a model claims to have read in it."""
+"""Claims of a model that a message supports, and claims that it does not."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
 
 @given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
 def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -> None:
-    """Whatever a model writes, in whatever script."""
+    """Any claim in any script gets a verdict."""
     assert verdict(key, value, text, before=before, quote=value) in ("sure", "unsure", "refused")
 
 

@@ -1,4 +1,4 @@
-"""What people say of reminders that they have, in six languages."""
+"""Orders about existing reminders, in six languages."""
 
 from __future__ import annotations
 

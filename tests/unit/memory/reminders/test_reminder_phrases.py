@@ -1,4 +1,4 @@
-"""What people say of times, in six languages."""
+"""Phrases of time, in six languages."""
 
 from __future__ import annotations
 
