@@ -37,6 +37,10 @@ from channels.ids import FORMATS
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config, ConfigError, Problem
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.internet.pages import Pages
+from gateway.internet.reach import PublicWeb
+from gateway.internet.search import SearxSearch
+from gateway.internet.tools import Web
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reminder_clock import ReminderClock, reminding
@@ -51,10 +55,6 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
-from gateway.web.pages import Pages
-from gateway.web.reach import PublicWeb
-from gateway.web.search import SearxSearch
-from gateway.web.tools import Web
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
@@ -369,7 +369,7 @@ def _web(config: Config, client: httpx.AsyncClient) -> Web | None:
     """Returns the web for agents that may read it; None if there are none."""
     if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
         return None
-    settings = config.settings.web
+    settings = config.settings.internet
     return Web(
         reach=PublicWeb(tls=httpx.create_ssl_context(), ports=settings.ports),
         pages=Pages(),

@@ -53,10 +53,10 @@ VENDORS = {
     "httpx": {
         "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
         "agents/providers/transcribe.py",
-        "gateway/app.py", "gateway/cli/offer.py", "gateway/web/addresses.py", "gateway/web/reach.py", "gateway/web/search.py",
+        "gateway/app.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/search.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },
-    "httpcore": {"gateway/web/reach.py"},
+    "httpcore": {"gateway/internet/reach.py"},
     "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
     "selectolax": {"gateway/pipeline/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},

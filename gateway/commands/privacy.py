@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from gateway.commands import pages
 from gateway.commands.call import Asking, Call
 from gateway.commands.people import numbered
+from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.pipeline.questions import buttons, is_alone
-from gateway.web.tools import NAMES as WEB_TOOLS
 from memory.service import AuditEntry, Edits, Kept, Question, Receipt, Selection
 
 #: Purpose of the question before all data of a person is erased.

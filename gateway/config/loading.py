@@ -351,9 +351,9 @@ class _Loader:
         """Reports agents that may search the web where no server is named that could."""
         for agent in agents:
             tools = agent.spec.tools if agent.spec is not None else ()
-            if "web_search" in tools and settings.web.search is None and self._sound("web"):
+            if "web_search" in tools and settings.internet.search is None and self._sound("internet"):
                 message = "names web_search, but config.yaml names no server that searches"
-                fix = "write web: {search: http://localhost:8888} into config.yaml, or remove web_search"
+                fix = "write internet: {search: http://localhost:8888} into config.yaml, or remove web_search"
                 self._report(agent.read, ("tools", tools.index("web_search")), message, fix, show=False)
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:

@@ -319,7 +319,7 @@ class TranscriberSettings(Section):
     )
 
 
-class WebSettings(Section):
+class InternetSettings(Section):
     """The way to the web of agents whose files name the tools fetch_url and web_search.
 
     `search` is the address of a SearXNG server, which may be on this machine or its network. Pages are fetched on
@@ -430,7 +430,7 @@ class Settings(Section):
     limits: LimitSettings = Field(default_factory=LimitSettings)
     attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
     transcriber: TranscriberSettings | None = None
-    web: WebSettings = Field(default_factory=WebSettings)
+    internet: InternetSettings = Field(default_factory=InternetSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)

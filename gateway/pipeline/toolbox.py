@@ -24,8 +24,8 @@ from agents.tools import CALL_SECONDS, Run, Tool, ToolError
 from gateway.commands import phrases, reminder_lines
 from gateway.commands.parts import part_of
 from gateway.commands.texts import Texts
+from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
-from gateway.web.tools import FETCH, FetchArguments, WebTools
 from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
 from memory.service import (
     CALL,

@@ -24,6 +24,8 @@ from channels.base import Button, Channel
 from gateway.commands import reminder_lines
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.internet.tools import NAMES as WEB_TOOLS
+from gateway.internet.tools import Web, WebTools, left_out, naming
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
@@ -31,8 +33,6 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
-from gateway.web.tools import NAMES as WEB_TOOLS
-from gateway.web.tools import Web, WebTools, left_out, naming
 from memory.errors import Withdrawn
 from memory.service import (
     CALL,

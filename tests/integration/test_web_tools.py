@@ -15,10 +15,10 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from gateway.app import MASK
-from gateway.web.pages import Pages
-from gateway.web.reach import PublicWeb
-from gateway.web.search import SearxSearch
-from gateway.web.tools import Web
+from gateway.internet.pages import Pages
+from gateway.internet.reach import PublicWeb
+from gateway.internet.search import SearxSearch
+from gateway.internet.tools import Web
 from tests.kit.bench import Desk, Phone, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls, says
 from tests.kit.loopback import Answer, Asked, serving

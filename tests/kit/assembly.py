@@ -12,6 +12,7 @@ from agents.skills import Skill
 from agents.spec import AgentSpec, ModelSpec, WebToolName
 from channels.base import Channel, Inbound
 from gateway.app import MASK
+from gateway.internet.tools import Web
 from gateway.ops.night_clock import Worker
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
@@ -22,7 +23,6 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
-from gateway.web.tools import Web
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking

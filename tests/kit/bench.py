@@ -24,10 +24,10 @@ from channels.base import (
     Outbound,
     Place,
 )
+from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
-from gateway.web.tools import Web
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.web.addresses import NotFetched, checked, is_named, is_public
+from gateway.internet.addresses import NotFetched, checked, is_named, is_public
 from tests.kit.web import FORBIDDEN
 
 PORTS = (80, 443)

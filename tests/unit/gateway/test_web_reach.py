@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 import trustme
 
-from gateway.web.addresses import NotFetched
-from gateway.web.reach import PublicWeb
+from gateway.internet.addresses import NotFetched
+from gateway.internet.reach import PublicWeb
 from tests.kit.web import FORBIDDEN, PUBLIC, Names, Net, Served, Site, site
 
 

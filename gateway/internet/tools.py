@@ -18,10 +18,10 @@ from agents import marks
 from agents.llm import ChatMessage
 from agents.marks import one_line
 from agents.tools import Tool, ToolError
-from gateway.web.addresses import NotFetched, is_named
-from gateway.web.pages import Pages
-from gateway.web.reach import SECONDS, PublicWeb
-from gateway.web.search import SearxSearch
+from gateway.internet.addresses import NotFetched, is_named
+from gateway.internet.pages import Pages
+from gateway.internet.reach import SECONDS, PublicWeb
+from gateway.internet.search import SearxSearch
 from memory.service import Message
 
 #: The tools' names, as an agent's file has them.

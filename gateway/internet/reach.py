@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 import httpcore
 import httpx
 
-from gateway.web.addresses import NotFetched, checked, is_public
+from gateway.internet.addresses import NotFetched, checked, is_public
 
 #: Returns the IP addresses of a host, or raises `OSError`.
 LookUp: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gateway.internet.addresses import NotFetched
+from gateway.internet.reach import Fetched
 from gateway.pipeline import attachments
 from gateway.pipeline.apart import read_apart
-from gateway.web.addresses import NotFetched
-from gateway.web.reach import Fetched
 
 _AT_ONCE: Final = 2
 #: The most characters kept of a page, and seconds for reading it.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from gateway.web.addresses import NotFetched
+from gateway.internet.addresses import NotFetched
 
 _SECONDS: Final = 15.0
 _MOST_BYTES: Final = 2_000_000
