@@ -119,7 +119,7 @@ class WebhookSettings(Section):
         if not _URL.fullmatch(url):
             raise refused("is not a plain address with at most a path of letters, digits, -, . and _", example)
         parts = urlsplit(url)
-        if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise refused("is not https, so others on the network could read the messages", example)
         return url
 
@@ -261,6 +261,35 @@ class HttpSettings(Section):
     )
     port: Whole = whole(8765, "port", 1, 65_535)
     exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
+
+
+class WebSettings(Section):
+    """The web page, on which people talk to agents and see what is remembered of them.
+
+    `url` is the page's address as seen from outside; without it the page answers on this machine alone. `agents` are
+    those that have a page; the default agent if none are named.
+    """
+
+    enabled: bool = False
+    url: str = Field(
+        default="", max_length=1000, description="the address of the page", examples=["https://remora.example.org"]
+    )
+    agents: tuple[Annotated[str, Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE)], ...] = Field(
+        default_factory=tuple, max_length=100
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_origin(cls, url: str) -> str:
+        example = "write for example url: https://remora.example.org"
+        parts = urlsplit(url)
+        if url and (not _URL.fullmatch(url) or parts.path.strip("/")):
+            raise refused("is not an address without a path", example)
+        if url and parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise refused(
+                "is not https, so others on the network could read what is shown and sign in as others", example
+            )
+        return url.rstrip("/")
 
 
 class LimitSettings(Section):
@@ -427,6 +456,7 @@ class Settings(Section):
     log: LogSettings = Field(default_factory=LogSettings)
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
     transcriber: TranscriberSettings | None = None
@@ -437,8 +467,15 @@ class Settings(Section):
     rerank: RerankSettings | None = None
     backup: BackupSettings = Field(default_factory=BackupSettings)
 
+    @property
+    def has_page(self) -> bool:
+        """True if `remora serve` serves the web page, as it also does where there is no platform."""
+        alone = not self.channels.bots and (is_loopback(self.http.host) or bool(self.web.url))
+        return self.http.enabled and (self.web.enabled or alone)
 
-def _is_loopback(name: str) -> bool:
+
+def is_loopback(name: str) -> bool:
+    """Returns whether a host's name or address means this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

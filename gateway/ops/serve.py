@@ -77,10 +77,13 @@ async def serve(
             for name, spec in config.agents.items()
         }
 
+        # What waits for somebody who comes and goes is no trouble.
+        awaited = {name: channel for name, channel in channels.items() if not channel.capabilities.comes_and_goes}
+
         async def report() -> http.Report:
             return judge(
                 channels={name: _felt(channel) for name, channel in channels.items()},
-                stores={name: await _asked(memory, channels) for name, memory in memories.items()},
+                stores={name: await _asked(memory, awaited) for name, memory in memories.items()},
                 process=files.trouble(),
                 now=now(),
                 uptime=monotonic() - began,

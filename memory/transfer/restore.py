@@ -37,6 +37,7 @@ from memory.store import (
     questions,
     reminders,
     sealing,
+    web_sessions,
     word_index,
 )
 from memory.store import database as stores
@@ -208,6 +209,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
     links.drop_codes(tx)
+    web_sessions.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are of no use now: what was said meanwhile would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)
