@@ -337,8 +337,9 @@ class Capabilities:
     `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
     `introduces` is True if the first answer may be followed by a word about the bot. `hidden` is True if the answer
     to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
-    chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. With `comes_and_goes` rows
-    wait until their person is there again, which is no trouble.
+    chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
+    after `shows_after` seconds; None takes the configured value. `comes_and_goes` is True if nothing is wrong when a
+    row waits, because it is shown only while somebody looks.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -350,6 +351,7 @@ class Capabilities:
     hidden: bool = False
     direct: bool = False
     file_bytes: int = 0
+    shows_after: float | None = None
     comes_and_goes: bool = False
 
 

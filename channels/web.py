@@ -121,6 +121,7 @@ class WebChannel(Channel):
         burst_seconds=0.0,
         direct=True,
         file_bytes=_FILE_BYTES,
+        shows_after=0.0,
         comes_and_goes=True,
     )
 

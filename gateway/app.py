@@ -187,7 +187,13 @@ async def opened(
             )
             stores |= dict.fromkeys(served, store)
         agents = {name: made[name] for name in config.agents}
-        roster = Roster(agents=agents, stores=stores, route=routing(config), default=config.default_agent)
+        roster = Roster(
+            agents=agents,
+            stores=stores,
+            route=routing(config),
+            default=config.default_agent,
+            pages=dict.fromkeys(config.page_agents, settings.page_url),
+        )
         yield Opened(roster=roster, attachments=_attachments(config, client))
 
 

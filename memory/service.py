@@ -106,19 +106,18 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
-    "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory",
-    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
-    "Conversation", "ConversationLine", "Draft",
-    "Edits", "Embedders", "Entered", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
-    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part",
-    "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
-    "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup",
-    "Selection", "Service", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn",
-    "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "shares", "takes_back",
-    "to_forget",
+    "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT",
+    "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall",
+    "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation",
+    "ConversationLine", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FilledSlot", "Filter",
+    "FilterName", "Filters", "Firing", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind",
+    "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls",
+    "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt",
+    "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup",
+    "Selection", "Service", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken",
+    "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize",
+    "asks_reminder", "cues", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms",
+    "reminder_orders", "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

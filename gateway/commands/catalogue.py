@@ -16,6 +16,7 @@ from gateway.commands import (
     jobs_texts,
     memory_texts,
     night_texts,
+    page_texts,
     people_texts,
     reminder_texts,
     session_texts,
@@ -39,6 +40,7 @@ PARTS: Final = (
     night_texts,
     reminder_texts,
     tools_texts,
+    page_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

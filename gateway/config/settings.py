@@ -26,6 +26,8 @@ TELEGRAM_URL = "https://api.telegram.org"
 #: which have grown once. These bounds only tell a token from an id, a client secret or half of a token.
 DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0-9_-]{10,128}")
 DISCORD_URL = "https://discord.com/api/v10"
+#: The name under which a browser keeps the page apart from others on this machine, whose ports share cookies otherwise.
+OWN_NAME = "remora.localhost"
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
 
@@ -466,6 +468,11 @@ class Settings(Section):
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     rerank: RerankSettings | None = None
     backup: BackupSettings = Field(default_factory=BackupSettings)
+
+    @property
+    def page_url(self) -> str:
+        """The address of the web page, for a person."""
+        return self.web.url or f"http://{OWN_NAME}:{self.http.port}"
 
     @property
     def has_page(self) -> bool:

@@ -77,13 +77,10 @@ async def serve(
             for name, spec in config.agents.items()
         }
 
-        # What waits for somebody who comes and goes is no trouble.
-        awaited = {name: channel for name, channel in channels.items() if not channel.capabilities.comes_and_goes}
-
         async def report() -> http.Report:
             return judge(
                 channels={name: _felt(channel) for name, channel in channels.items()},
-                stores={name: await _asked(memory, awaited) for name, memory in memories.items()},
+                stores={name: await _asked(memory, channels) for name, memory in memories.items()},
                 process=files.trouble(),
                 now=now(),
                 uptime=monotonic() - began,
@@ -91,7 +88,7 @@ async def serve(
                 version=running,
             )
 
-        page = None
+        page, doors = None, list[http.Door]()
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
                 http.serving(
@@ -99,11 +96,17 @@ async def serve(
                     host=config.settings.http.host,
                     port=config.settings.http.port,
                     hooks=tuple(hooks.values()),
+                    doors=lambda: doors,
                     hearing=hearing.is_set,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
         router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
+        if config.page_agents:
+            # Imported here, so that nobody pays for a page that is off.
+            from gateway.page.routes import assembled
+
+            doors.append(assembled(config, parts.roster, channels, router, now=now))
         say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks.items()}))
         for warning in warnings:
             say(f"Warning: {warning}")
@@ -271,7 +274,8 @@ def _felt(channel: Channel) -> Health:
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
-            return await memory.stats.health(list(channels))
+            lasting = [name for name, channel in channels.items() if not channel.capabilities.comes_and_goes]
+            return await memory.stats.health(lasting)
     except TimeoutError:
         return f"the database did not answer within {_STORE_PATIENCE:g} s."
     except StorageError as error:
@@ -343,6 +347,8 @@ def _greeting(
         f"  data:   {config.data_dir}",
         f"  health: {page or 'not served (http.enabled is false)'}",
     ]
+    if config.page_agents:
+        lines.append(f"  page:   {config.settings.page_url} (`remora web` prints a link that signs you in)")
     if hooks:
         at = f"{config.settings.http.host}:{config.settings.http.port}"
         lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")

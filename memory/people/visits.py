@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memory.context import reads_at, writes, writes_at
+from memory.context import reads, reads_at, writes, writes_at
 from memory.store import people, web_sessions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.web_sessions import SignedIn
@@ -35,6 +35,12 @@ def _name(reader: Reader, _now: int, *, platform: str, user_id: str, page: str, 
     return own.name or user_id
 
 
+def _called(reader: Reader, platform: str, user_id: str) -> str:
+    """Returns the name of an account; its id if it is not known yet."""
+    known = people.known_speaker(reader, platform=platform, user_id=user_id)
+    return user_id if known is None else known.name or user_id
+
+
 class Visits:
     """The visits of one store's page (`Service.visits`)."""
 
@@ -53,6 +59,7 @@ class Visits:
     sign_out_everywhere = writes(web_sessions.sign_out_everywhere)
     join = writes_at(_join)
     name = reads_at(_name)
+    called = reads(_called)
 
     def is_noted(self, session: SignedIn) -> bool:
         """Returns whether a session's last visit is noted closely enough."""

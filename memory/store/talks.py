@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory.scope import Scope
-from memory.store.database import Reader
+from memory.store.database import Reader, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,10 @@ _THEIRS = (
     " and c.identity_id in (select value from json_each(?)) and s.agent_id = ?)"
 )
 
+_LINE = "m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref"
+#: What people saw and is still there.
+_SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
+
 
 def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Conversation]:
     """Returns the conversations on a platform in which anything is left, the latest first."""
@@ -69,23 +73,11 @@ def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list
     """Returns the newest `limit` messages of a conversation, oldest first."""
     within = scope.owned("m")
     rows = reader.all(
-        "select m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref from messages m"
-        f" join sessions k on k.id = m.session_id where k.key = ? and k.id in {_THEIRS}"
-        f" and m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null and {within.sql}"
-        " order by m.id desc limit ?",
+        f"select {_LINE} from messages m join sessions k on k.id = m.session_id where k.key = ? and k.id in {_THEIRS}"
+        f" and {_SEEN} and {within.sql} order by m.id desc limit ?",
         (session_key, scope.speakers, scope.agent_id, *within.parameters, limit),
     )
-    return [
-        ConversationLine(
-            id=row["id"],
-            turn_id=row["turn_id"],
-            mine=row["role"] == "user",
-            text=row["text"],
-            said_at=row["said_at"],
-            platform_ref=row["platform_ref"],
-        )
-        for row in reversed(rows)
-    ]
+    return [_line(row) for row in reversed(rows)]
 
 
 def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list[Entered]:
@@ -108,3 +100,25 @@ def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
         (turn_id, scope.speakers, scope.agent_id),
     )
     return None if row is None else int(row["session_id"])
+
+
+def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
+    """Returns what was said in a turn of the person's private conversations, oldest first."""
+    within = scope.owned("m")
+    rows = reader.all(
+        f"select {_LINE} from messages m where m.turn_id = ? and m.session_id in {_THEIRS} and {_SEEN}"
+        f" and {within.sql} order by m.id",
+        (turn_id, scope.speakers, scope.agent_id, *within.parameters),
+    )
+    return [_line(row) for row in rows]
+
+
+def _line(row: Row) -> ConversationLine:
+    return ConversationLine(
+        id=row["id"],
+        turn_id=row["turn_id"],
+        mine=row["role"] == "user",
+        text=row["text"],
+        said_at=row["said_at"],
+        platform_ref=row["platform_ref"],
+    )
