@@ -251,7 +251,7 @@ class WebChannel(Channel):
             earlier=outbound.earlier_run,
         )
         self._show(outbound.place, item)
-        if outbound.turn is not None and item.markdown and not (item.buttons or item.file):
+        if outbound.turn is not None and not (item.buttons or item.file):
             self._leave_to_history(outbound.place, key)
         return key
 

@@ -227,13 +227,19 @@ async def _served(config: Config) -> int:
     set_up_logs(config)
     _offer_notes(config)
     stop = asyncio.Event()
+    warnings = policy.warnings(app.rules(config))
+    if not config.settings.channels.bots:
+        warnings.append(
+            "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
+            "minutes."
+        )
     with serving.signals(stop):
         return await serving.serve(
             config,
             app.channels(config),
             stop=stop,
             say=partial(click.echo, err=True),
-            warnings=policy.warnings(app.rules(config)),
+            warnings=warnings,
         )
 
 

@@ -34,7 +34,7 @@ def plain(text: str) -> Markup:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
     parser.enable(["table", "strikethrough"]).disable(["image", "reference", "lheading"])
     # Replaces the library's own rule, which lets other schemes through.
     parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]

@@ -19,6 +19,7 @@ from channels.base import Inbound, Place, rows
 from channels.web import PageItem
 from gateway.commands import phrases
 from gateway.commands.parts import part_of
+from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS, pressing, with_words
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
@@ -199,7 +200,7 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str]:
         "text": texts("page.erased") if source.text is None else source.text[:1_000],
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
-        "where": place.channel,
+        "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
         "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
     }
 

@@ -238,11 +238,15 @@ class Site:
         return self._url.startswith("https://") and request.host.lower() == self._authority
 
     def _check_origin(self, request: web.BaseRequest) -> None:
-        """Lets through what the page itself sends. A browser that says where a request comes from is believed."""
+        """Lets through what the page itself sends.
+
+        A browser that says from which site a request comes is believed, because no page can say it for the browser. Its
+        Origin is "null" then, as the page tells nobody where its visitors were.
+        """
+        site = request.headers.get("Sec-Fetch-Site")
         scheme = "https" if self._is_secure(request) else "http"
-        origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
-        own = origin is None or origin.lower() == f"{scheme}://{request.host}".lower()
-        if not own or (site != "same-origin" if site is not None else origin is None):
+        own = f"{scheme}://{request.host}".lower()
+        if site != "same-origin" if site is not None else request.headers.get("Origin", "").lower() != own:
             raise Refused(403, "page.elsewhere")
 
     # The cookie -------------------------------------------------------------------------------------------------

@@ -28,19 +28,17 @@ async def why(visit: Visit) -> web.StreamResponse:
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
-    groups = [
-        (
-            visit.texts(heading),
-            [_entry(visit, found, entry, named) for entry, named in found.entries if entry.placed == place],
-        )
-        for place, heading in _PLACES
-    ]
+    groups = []
+    for place, heading in _PLACES:
+        entries = [_entry(visit, found, entry, named) for entry, named in found.entries if entry.placed == place]
+        if entries:
+            groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
     return visit.html(
         "why.html",
         at_time=visit.texts.moment(found.answered_at),
         error=found.error,
         said=said,
-        groups=[(heading, entries) for heading, entries in groups if entries],
+        groups=groups,
         spent=found.spent,
     )
 

@@ -27,7 +27,7 @@ _LINKED: Final = 2_000
 _NAMED: Final = 60
 #: The picture: rings of places, from the middle outwards, in its units.
 _WIDTH: Final = 720
-_HEIGHT: Final = 520
+_HEIGHT: Final = 440
 _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
 
 

@@ -107,6 +107,7 @@ log.addEventListener("scroll", () => {
   pinned = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 });
 
+document.querySelector(".talks details").open = matchMedia("(min-width: 60rem)").matches;
 bottom();
 busy();
 listen();
