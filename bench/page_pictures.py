@@ -1,6 +1,6 @@
 """Pictures of the web page: `python -m bench.page_pictures [--write]` shows it to a browser and takes them.
 
-Every page in both themes and two widths goes into a temporary folder, to be looked at. With `--write` the two that stand
+Every page in both themes and two widths goes into a temporary folder, to be looked at. With `--write` those that stand
 in the README are made anew. The program and the browser are real; what it remembers was replayed from `TOLD`.
 """
 

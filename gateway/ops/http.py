@@ -160,7 +160,8 @@ async def serving(
             return await _behind(door, request, server, bounds.body_seconds, hearing)
         if hook is None:
             server.came(request)
-            return await health(request) if request.path == PATH else web.Response(status=404)
+            # Behind a path that is unknown yet, a door may open when the bot has started.
+            return await health(request) if request.path == PATH else web.Response(status=404 if hearing() else 503)
         if request.method != "POST":
             return web.Response(status=405, headers={"Allow": "POST"})
         body = await _body(request, hook.limit, bounds.body_seconds)

@@ -225,7 +225,7 @@ TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "img", "span", "nav", "form", "input", "label", "select",
     "option", "button", "main", "section", "h1", "h2", "h3", "p", "div", "aside", "details", "summary", "ul", "ol", "li", "small",
     "article", "time", "noscript", "textarea", "dl", "dt", "dd", "meter", "blockquote", "footer", "code", "ins", "del", "svg",
-    "rect", "line", "circle", "text", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "em", "strong",
+    "rect", "line", "circle", "text", "path", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "em", "strong",
     "pre", "hr", "br", "i", "s",
 }  # fmt: skip
 #: Attributes in which a word could act.

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -242,3 +246,18 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
     ada = await page.signed_in("ada", **{"Accept-Language": "zh-CN,zh;q=0.9"})
     assert "记忆" in await ada.text("/memory")
     assert 'lang="zh"' in (await ada.get("/memory")).text
+
+
+def test_the_file_of_others_is_as_they_made_it() -> None:
+    """A changed copy would be unnoticed for years."""
+    folder = resources.files("gateway.page") / "static"
+    for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_nobody_pays_for_a_page_that_is_off() -> None:
+    """The terminal chat and a bot without a page load none of it."""
+    code = "import sys; from gateway import app; from gateway.ops import serve; print([m for m in sys.modules if m.partition('.')[0] in ('jinja2', 'markupsafe') or m.startswith(('gateway.page', 'channels.web'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -123,6 +123,9 @@ async def paged(folder: Path, *, port: int, served: Served | None = None) -> Asy
         await given.health()
         page = Page(folder, f"http://127.0.0.1:{port}")
         try:
+            nobody = page.guest()
+            while (await nobody.get("/in")).status_code == 503:
+                await asyncio.sleep(0.01)
             yield page
         finally:
             await page.close()
