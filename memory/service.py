@@ -58,7 +58,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
-from memory.reminders.orders import Action, Order, is_beside, takes_back
+from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
 from memory.reminders.orders import read as reminder_orders
 from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
@@ -113,8 +113,8 @@ __all__ = [
     "Selection", "Service",
     "Shown", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
     "Unclear", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "shares", "takes_back",
-    "to_forget",
+    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
