@@ -152,6 +152,20 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
     _changed(tx, memory_id)
 
 
+def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
+    """Makes the rows of the scope's speaker hold again that ended at `at` without a successor; returns these."""
+    rows = tx.all(
+        "update memories set valid_until = null where valid_until = ?1 and superseded_by is null"
+        " and (owner_id in (select value from json_each(?2)) or author_id in (select value from json_each(?3)))"
+        " returning id",
+        (at, sorted(scope.own), sorted(scope.speakers)),
+    )
+    for row in rows:
+        _changed(tx, row["id"])
+        _join(tx, row["id"])
+    return of_ids(tx, [row["id"] for row in rows])
+
+
 def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
     """Counts a memory that was told again: it becomes fresh, as sure as it was told, and leaves the archive."""
     tx.run(
