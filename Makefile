@@ -32,9 +32,8 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
-test: venv
-	@$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+test: venv lint
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile; tests=$$?; wait $$types && exit $$tests
 
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -100,17 +101,24 @@ def sources() -> Iterator[Path]:
         yield from (ROOT / package).rglob("*.py")
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a file's syntax tree; each file is parsed once."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Every module a file imports, `from a import b` as a and a.b."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
             found |= {module} | {f"{module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def packages(path: Path) -> set[str]:
@@ -171,7 +179,7 @@ def test_no_class_takes_more_than_eight_arguments() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {owner.name} takes {count}"
         for path in sources()
-        for owner in ast.walk(ast.parse(path.read_text("utf-8")))
+        for owner in nodes(path)
         if isinstance(owner, ast.ClassDef)
         for made in owner.body
         if isinstance(made, ast.FunctionDef | ast.AsyncFunctionDef) and made.name in ("__init__", "open")
@@ -185,7 +193,7 @@ def test_nothing_is_completed_by_who_holds_it() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sources()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Assign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Attribute)
@@ -198,7 +206,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     """One word, one meaning: whoever searches for a class finds one."""
     found: dict[str, list[str]] = {}
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
@@ -217,7 +225,7 @@ def test_sql_stands_in_memory_only() -> None:
 def texts(path: Path) -> Iterator[str]:
     """Every string of a file as it is written, with `{}` for what is put in when it runs."""
     parts: set[int] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.JoinedStr):
             parts |= {id(part) for part in node.values}
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
