@@ -35,7 +35,7 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.child", "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
+    "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
@@ -65,11 +65,7 @@ VENDORS = {
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
-    "yaml": {
-        "agents/offline/speech.py", "gateway/commands/phrases.py", "gateway/config/strict_yaml.py", "memory/learn/grounding.py",
-        "memory/learn/offline/changes.py", "memory/learn/offline/clauses.py", "memory/reminders/tables.py",
-        "memory/text/language.py", "memory/text/secrets/vocabulary.py",
-    },
+    "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "memory/text/shipped.py"},
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
         "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/send.py",
