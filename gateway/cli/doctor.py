@@ -22,7 +22,7 @@ from gateway.config.loading import Config
 from memory.errors import StorageError
 
 if TYPE_CHECKING:
-    from gateway.cli.examination import Finding
+    from gateway.cli.examination import Diagnosis
 
 _MARKS = {"ok": "ok", "warning": "!!", "trouble": "XX"}
 #: Earlier results of the golden set that are shown.
@@ -49,9 +49,9 @@ def doctor(config_path: Path | None, as_json: bool, no_network: bool, golden: Pa
 async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Path | None) -> None:
     from gateway.cli import examination
 
-    findings: list[Finding] = []
+    findings: list[Diagnosis] = []
 
-    def found(finding: Finding) -> None:
+    def found(finding: Diagnosis) -> None:
         findings.append(finding)
         if not as_json:
             _tell(finding)
@@ -77,17 +77,17 @@ _SUMMARY = {
 }
 
 
-def _tell(finding: Finding) -> None:
+def _tell(finding: Diagnosis) -> None:
     click.echo(f"{_MARKS[finding.state]}  {finding.about}: {finding.text}")
     if finding.fix:
         click.echo(f"      {finding.fix}")
 
 
-async def _golden(config: Config, file: Path) -> Finding:
+async def _golden(config: Config, file: Path) -> Diagnosis:
     """Returns the result of the golden set beside those before; a file that can't be used ends the command."""
     from gateway import app
     from gateway.cli import golden
-    from gateway.cli.examination import Finding
+    from gateway.cli.examination import Diagnosis
     from gateway.cli.importing import Unusable
 
     try:
@@ -105,9 +105,9 @@ async def _golden(config: Config, file: Path) -> Finding:
         )
         text += f"; before: {earlier}"
     if not scored.missed:
-        return Finding(about="golden set", state="ok", text=text)
+        return Diagnosis(about="golden set", state="ok", text=text)
     missed = "; ".join(scored.missed[:_SHOWN])
-    return Finding(
+    return Diagnosis(
         about="golden set",
         state="warning",
         text=f"{text}. Not found: {missed}",

@@ -47,7 +47,7 @@ _REPORT: Final = "Please report this with the output of `remora doctor --json`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Diagnosis:
     """The state of one thing. `fix` says what to do, and is empty where nothing is to be done."""
 
     about: str
@@ -56,17 +56,19 @@ class Finding:
     fix: str = ""
 
 
-def status(findings: list[Finding]) -> Literal["green", "yellow", "red"]:
+def status(findings: list[Diagnosis]) -> Literal["green", "yellow", "red"]:
     """Returns the state of all: red where one is in trouble, yellow where one has a warning."""
     states = {one.state for one in findings}
     return "red" if "trouble" in states else "yellow" if "warning" in states else "green"
 
 
-async def examine(config: Config, *, outside: bool = True, now: Callable[[], int] = app.now) -> AsyncIterator[Finding]:
+async def examine(
+    config: Config, *, outside: bool = True, now: Callable[[], int] = app.now
+) -> AsyncIterator[Diagnosis]:
     """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked."""
     yield _configuration(config)
     for sentence in misplaced(config, Path.cwd(), Path.home()):
-        yield Finding(about="configuration", state="warning", text=sentence)
+        yield Diagnosis(about="configuration", state="warning", text=sentence)
     yield disk(config.data_dir, _free(config.data_dir))
     yield _permissions(config)
     yield await _process(config)
@@ -80,11 +82,11 @@ async def examine(config: Config, *, outside: bool = True, now: Callable[[], int
             yield finding
 
 
-def _configuration(config: Config) -> Finding:
+def _configuration(config: Config) -> Diagnosis:
     bots = ", ".join(bot.id for bot in config.settings.channels.bots) or "no platform, the terminal alone"
     agents = ", ".join(config.agents)
     where = config.source or "no config.yaml, so all defaults apply"
-    return Finding(about="configuration", state="ok", text=f"{where}; agents: {agents}; channels: {bots}")
+    return Diagnosis(about="configuration", state="ok", text=f"{where}; agents: {agents}; channels: {bots}")
 
 
 def _free(folder: Path) -> int:
@@ -93,103 +95,105 @@ def _free(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def disk(folder: Path, free: int) -> Finding:
+def disk(folder: Path, free: int) -> Diagnosis:
     """Judges the bytes that are free for the files in `folder`."""
     text = f"{free / 1e9:.1f} GB free for {folder}"
     if free < _NO_ROOM:
         fix = "Free some space now: what can't be written can't be remembered."
-        return Finding(about="disk", state="trouble", text=text, fix=fix)
+        return Diagnosis(about="disk", state="trouble", text=text, fix=fix)
     if free < _LITTLE:
-        return Finding(
+        return Diagnosis(
             about="disk", state="warning", text=text, fix="Free some space, or move data_dir to another disk."
         )
-    return Finding(about="disk", state="ok", text=text)
+    return Diagnosis(about="disk", state="ok", text=text)
 
 
-def _permissions(config: Config) -> Finding:
+def _permissions(config: Config) -> Diagnosis:
     folder = config.data_dir
     if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         fix = "Run Remora as the user who owns the folder, or give it to this one with chown."
-        return Finding(about="permissions", state="trouble", text=f"{folder} can't be written by this user", fix=fix)
+        return Diagnosis(about="permissions", state="trouble", text=f"{folder} can't be written by this user", fix=fix)
     shared = [path.name for path in open_to_others(config, app.DEFAULT_DATABASE)]
     if shared:
         text = f"other users of this machine can read {', '.join(sorted(shared)[:5])}"
-        return Finding(about="permissions", state="warning", text=text, fix="The next start closes them to others.")
-    return Finding(about="permissions", state="ok", text="databases, backups and keys are this user's alone")
+        return Diagnosis(about="permissions", state="warning", text=text, fix="The next start closes them to others.")
+    return Diagnosis(about="permissions", state="ok", text="databases, backups and keys are this user's alone")
 
 
-async def _process(config: Config) -> Finding:
+async def _process(config: Config) -> Diagnosis:
     page = config.settings.http
     if not page.enabled:
         text = "http.enabled is false, so the running bot can't be asked"
-        return Finding(about="process", state="warning", text=text, fix="Write http: {enabled: true} into config.yaml.")
+        return Diagnosis(
+            about="process", state="warning", text=text, fix="Write http: {enabled: true} into config.yaml."
+        )
     found = await asyncio.to_thread(http.ask, page.host, page.port)
     if found is None:
         text = f"no Remora answers at {http.address(page.host, page.port)}"
-        return Finding(about="process", state="warning", text=text, fix="Start it with `remora serve`.")
+        return Diagnosis(about="process", state="warning", text=text, fix="Start it with `remora serve`.")
     reasons = [str(reason) for reason in found.get("reasons", ())]
     reasons += [one["words_only"] for one in found["stores"] if one.get("words_only")]
     if found["status"] != "green":
         fix = "`remora status` shows more, and the log says what happened."
-        return Finding(about="process", state="trouble", text=" ".join(reasons), fix=fix)
+        return Diagnosis(about="process", state="trouble", text=" ".join(reasons), fix=fix)
     if reasons:
-        return Finding(about="process", state="warning", text=" ".join(reasons))
-    return Finding(about="process", state="ok", text=f"version {found['version']} runs and is well")
+        return Diagnosis(about="process", state="warning", text=" ".join(reasons))
+    return Diagnosis(about="process", state="ok", text=f"version {found['version']} runs and is well")
 
 
-async def _store(config: Config, name: str, now: int) -> AsyncIterator[Finding]:
+async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
     """Yields what is found about a database: itself, its clock, its backups and its jobs."""
     path = config.data_dir / name
     if not path.exists():
-        yield Finding(about=name, state="ok", text="not made yet; the first message makes it")
+        yield Diagnosis(about=name, state="ok", text="not made yet; the first message makes it")
         return
     try:
         held = await backups.examine(path)
         runs = await latest_in(path)
     except StorageError as error:
         fix = "Restore a backup with `remora restore`; until then, don't delete anything."
-        yield Finding(about=name, state="trouble", text=str(error), fix=fix)
+        yield Diagnosis(about=name, state="trouble", text=str(error), fix=fix)
         return
     rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
-    yield Finding(about=name, state="ok", text=f"sound, {rows}")
+    yield Diagnosis(about=name, state="ok", text=f"sound, {rows}")
     newest = backups.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])
     if last > now + _HOUR_MS:
         text = f"the clock stands {(last - now) / _HOUR_MS:.0f} hours before the newest backup or job"
         fix = "Set this machine's clock; reminders and nightly jobs follow it."
-        yield Finding(about=f"{name}: clock", state="trouble", text=text, fix=fix)
+        yield Diagnosis(about=f"{name}: clock", state="trouble", text=text, fix=fix)
     yield _backup(config, name, newest, now)
     for one in runs:
         if one.run.state == "failed":
             zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"
             text = f"{one.run.job} of {one.run.agent}: {outcome(Texts('en', zone), one)}"
-            yield Finding(about=f"{name}: jobs", state="warning", text=text)
+            yield Diagnosis(about=f"{name}: jobs", state="warning", text=text)
     if all(one.run.state != "failed" for one in runs):
-        yield Finding(about=f"{name}: jobs", state="ok", text="none has failed" if runs else "none has run yet")
+        yield Diagnosis(about=f"{name}: jobs", state="ok", text="none has failed" if runs else "none has run yet")
 
 
-def _backup(config: Config, name: str, newest: int | None, now: int) -> Finding:
+def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosis:
     about = f"{name}: backups"
     if newest is None:
         fix = "`remora backup` makes one now; the nightly jobs make one a day."
-        return Finding(about=about, state="warning", text="none yet", fix=fix)
+        return Diagnosis(about=about, state="warning", text="none yet", fix=fix)
     hours = max(0, now - newest) // _HOUR_MS
     if config.settings.backup.daily and now - newest > _BACKUP_MS:
         fix = "Look at `remora jobs list`, and make one with `remora backup`."
-        return Finding(about=about, state="warning", text=f"the newest is {hours // 24} days old", fix=fix)
-    return Finding(about=about, state="ok", text=f"the newest is {hours} hours old")
+        return Diagnosis(about=about, state="warning", text=f"the newest is {hours // 24} days old", fix=fix)
+    return Diagnosis(about=about, state="ok", text=f"the newest is {hours} hours old")
 
 
-async def _platforms(config: Config) -> AsyncIterator[Finding]:
+async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
     for bot in config.settings.channels.bots:
         about = f"channel {bot.id}"
         try:
             name = await _met(bot)
         except ChannelError as error:
             fix = f"Check the token of {bot.id}; `remora channels add {bot.platform}` takes a new one."
-            yield Finding(about=about, state="trouble", text=str(error), fix=fix)
+            yield Diagnosis(about=about, state="trouble", text=str(error), fix=fix)
         else:
-            yield Finding(about=about, state="ok", text=f"{bot.platform.capitalize()} knows it as {name}")
+            yield Diagnosis(about=about, state="ok", text=f"{bot.platform.capitalize()} knows it as {name}")
 
 
 async def _met(bot: BotSettings) -> str:
@@ -204,7 +208,7 @@ async def _met(bot: BotSettings) -> str:
     return (await discord.probe(token, bot.base_url)).name
 
 
-async def _models(config: Config) -> AsyncIterator[Finding]:
+async def _models(config: Config) -> AsyncIterator[Diagnosis]:
     """Yields a finding for each model of the agents, asked for one word."""
     models: list[ModelSpec] = []
     for spec in config.agents.values():
@@ -214,36 +218,36 @@ async def _models(config: Config) -> AsyncIterator[Finding]:
         agents = [name for name, spec in config.agents.items() if model in (*spec.models, *spec.background.models)]
         if why := await offer.trouble(model):
             fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
-            yield Finding(about=about, state="trouble", text=why, fix=fix)
+            yield Diagnosis(about=about, state="trouble", text=why, fix=fix)
         else:
-            yield Finding(about=about, state="ok", text="answers")
+            yield Diagnosis(about=about, state="ok", text="answers")
     if not models:
         text = "no agent has one; they answer from memory alone"
-        yield Finding(about="models", state="ok", text=text)
+        yield Diagnosis(about="models", state="ok", text=text)
 
 
-async def probe() -> Finding:
+async def probe() -> Diagnosis:
     """Plants a memory in a store of its own, finds it, forgets it, and looks for its bytes in every file left."""
     with tempfile.TemporaryDirectory(prefix="remora-doctor-") as folder:
         home = Path(folder)
         (home / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nhttp: {enabled: false}\n")
         said = await _chat(home, f"I like {_PLANTED}.", "What do I like?", "/memory list", f"/forget {_PLANTED}", "yes")
         after = await _chat(home, "What do I like?")
-        if isinstance(said, Finding):
+        if isinstance(said, Diagnosis):
             return said
-        if isinstance(after, Finding):
+        if isinstance(after, Diagnosis):
             return after
         if said.count(_PLANTED) < 2:
-            return Finding(
+            return Diagnosis(
                 about="memory", state="trouble", text="a memory that was told was not found again", fix=_REPORT
             )
         if _PLANTED in after:
-            return Finding(about="memory", state="trouble", text="a forgotten memory came back", fix=_REPORT)
+            return Diagnosis(about="memory", state="trouble", text="a forgotten memory came back", fix=_REPORT)
         if left := _holding(home, _PLANTED.encode()):
             text = f"a forgotten memory still stands in {', '.join(left)}"
-            return Finding(about="memory", state="trouble", text=text, fix=_REPORT)
+            return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
     text = "a memory was told, found, forgotten, and left no byte behind (in a store of its own)"
-    return Finding(about="memory", state="ok", text=text)
+    return Diagnosis(about="memory", state="ok", text=text)
 
 
 def _holding(folder: Path, words: bytes) -> list[str]:
@@ -251,7 +255,7 @@ def _holding(folder: Path, words: bytes) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and words in path.read_bytes())
 
 
-async def _chat(home: Path, *lines: str) -> str | Finding:
+async def _chat(home: Path, *lines: str) -> str | Diagnosis:
     """Returns what a chat in the folder `home` answers to these lines, or why it could not be held."""
     environment: dict[str, str] = {**os.environ, "HOME": str(home), "LANG": "en_US.UTF-8", "LC_ALL": ""}
     process = await asyncio.create_subprocess_exec(
@@ -268,8 +272,8 @@ async def _chat(home: Path, *lines: str) -> str | Finding:
         process.kill()
         await process.wait()
         text = f"a chat of {len(lines)} lines took longer than {_PROBE_SECONDS:.0f} seconds"
-        return Finding(about="memory", state="trouble", text=text, fix="Look at what else this machine is doing.")
+        return Diagnosis(about="memory", state="trouble", text=text, fix="Look at what else this machine is doing.")
     if process.returncode:
         text = f"a chat ended with code {process.returncode}: {out.decode('utf-8', 'replace').strip()[-300:]}"
-        return Finding(about="memory", state="trouble", text=text, fix=_REPORT)
+        return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
     return out.decode("utf-8", "replace")

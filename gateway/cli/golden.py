@@ -34,7 +34,7 @@ _FIRST: Final = 5
 _SILENT: Final = {"models": (), "background": BackgroundSpec()}
 
 
-class Question(BaseModel):
+class GoldenQuestion(BaseModel):
     """A question of the set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,7 +46,7 @@ class Question(BaseModel):
     agent: str | None = None
 
     @model_validator(mode="after")
-    def _of_one(self) -> Question:
+    def _of_one(self) -> GoldenQuestion:
         if (self.person is None) == (self.chat is None):
             raise ValueError("needs person: PLATFORM:USER or chat: CHANNEL:CHAT, one of the two")
         if not self.find:
@@ -63,11 +63,11 @@ class Score:
     missed: tuple[str, ...]
 
 
-def read(file: Path) -> tuple[Question, ...]:
+def read(file: Path) -> tuple[GoldenQuestion, ...]:
     """Returns the questions in `file`. Raises `Unusable` with the place of what is wrong."""
     try:
         raw = yaml.safe_load(file.read_text("utf-8"))
-        questions = TypeAdapter(tuple[Question, ...]).validate_python(raw)
+        questions = TypeAdapter(tuple[GoldenQuestion, ...]).validate_python(raw)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise Unusable(f"Can't read {file}: {error}") from error
     except ValidationError as error:
@@ -79,7 +79,7 @@ def read(file: Path) -> tuple[Question, ...]:
     return questions
 
 
-async def score(config: Config, questions: Sequence[Question]) -> Score:
+async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
     """Asks a copy of the store. Raises `Unusable` for a person or chat that nobody knows, and `StorageError`."""
     missed = []
     # Without models the copy reads nothing that waits to be read, which would cost tokens.
@@ -100,7 +100,7 @@ async def score(config: Config, questions: Sequence[Question]) -> Score:
     return Score(asked=len(questions), recall=1 - len(missed) / len(questions), missed=tuple(missed))
 
 
-async def _finds(memory: Service, question: Question, owner: Owner) -> bool:
+async def _finds(memory: Service, question: GoldenQuestion, owner: Owner) -> bool:
     context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
     if context is None:
         raise Unusable(f"{question.person or question.chat} has never talked to this agent.")

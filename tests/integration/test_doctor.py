@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from gateway.__main__ import main
 from gateway.cli import examination, golden
-from gateway.cli.examination import Finding
+from gateway.cli.examination import Diagnosis
 from gateway.cli.importing import Unusable
 from gateway.config.loading import Config, load
 from gateway.ops import http
@@ -39,7 +39,7 @@ def configured(folder: Path, more: str = "", agent: str = "") -> Config:
     return load(file, {}, folder)
 
 
-async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Finding]:
+async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
     """What the examination finds, by what it is about."""
     return {one.about: one async for one in examination.examine(config, outside=outside, now=lambda: now)}
 
