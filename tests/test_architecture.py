@@ -65,7 +65,7 @@ VENDORS = {
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
-    "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "memory/text/shipped.py"},
+    "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "memory/text/shipped.py"},
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
         "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/send.py",
@@ -79,7 +79,7 @@ VENDORS = {
     "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py",
+        "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
         "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
