@@ -65,14 +65,19 @@ class Dispatch:
         channels: Mapping[str, Channel],
         speakers: Speakers,
         stop: Callable[[Store, Inbound, Callable[[], Awaitable[None]]], Awaitable[bool]],
+        unhear: Callable[[Inbound], None],
     ) -> None:
-        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person."""
+        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
+
+        `unhear` drops what the author of a message said to others.
+        """
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
         self._policy = speakers.policy
         self._new_code = speakers.new_code
         self._stop = stop
+        self._unhear = unhear
 
     async def answered(self, waiting: Waiting) -> bool:
         """Handles a command, a press, or the person's answer to a question.
@@ -234,6 +239,7 @@ class Dispatch:
             trusted=self._policy.is_privileged(inbound),
             observes=self._policy.observes(inbound),
             stop=partial(self._stop, store, inbound),
+            unhear=partial(self._unhear, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
             ids=self._policy.ids(inbound.channel),

@@ -249,10 +249,10 @@ class Reminders:
 
         await self._database.write(act)
 
-    async def end_task(
+    def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
-    ) -> None:
-        """Notes how a task's turn has ended: with an answer, or with this error.
+    ) -> Callable[[Transaction], None]:
+        """Returns what notes how a task's turn ends, with an answer or with this error, in the turn's transaction.
 
         A task that has no other time is tried again later, unless somebody has stopped it. One that fails too often in
         a row is switched off, and `told` is shown.
@@ -271,7 +271,7 @@ class Reminders:
             parts = [replace(part, reminder_id=task.id) for part in told(task)]
             self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts, kind="notice"))
 
-        await self._database.write(act)
+        return act
 
     async def may_spend(self, reminder: Reminder, limits: Mapping[str, int | None]) -> bool:
         """Returns whether the agent's work in the background has tokens left for this day, by the agents' `limits`."""
