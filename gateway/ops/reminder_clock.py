@@ -1,4 +1,4 @@
-"""The clock of the reminders: one for each store, it sleeps until the next one is due and queues what is shown.
+"""The clock of reminders and follow-ups: one for each store, it sleeps until the next is due and queues what is shown.
 
 Invariants: the store alone decides what is due, so a wake too many, too late or missing changes only when a reminder is
 shown. It looks by itself every minute, because nothing wakes it after the machine slept or its clock was set. A person
@@ -14,12 +14,13 @@ from typing import Final
 
 import structlog
 
-from channels.base import Channel, Inbound, Place
+from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import reminder_lines
+from gateway.commands.call import RUN
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
 from memory.errors import StorageError
-from memory.service import TASK_BOT, Access, Firing, InboxRow, Part, Reminder
+from memory.service import TASK_BOT, Access, Firing, FollowUp, InboxRow, Part, Reminder
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +68,27 @@ class ReminderClock:
             await self._stirred_or(sleep(wait))
 
     async def work_off(self) -> float:
-        """Shows everything that is due by now. Returns the seconds until it has to look again."""
+        """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
+        for follow_up in await self._store.memory.follow_ups.due():
+            await self._follow_up(follow_up)
+        return await self._remind()
+
+    async def _follow_up(self, follow_up: FollowUp) -> None:
+        channel_id = Place.from_session_key(follow_up.session.key).channel
+        if await self._access.state(channel_id, "person", follow_up.whose.user_id) == "blocked":
+            return
+
+        def show(due: FollowUp) -> Sequence[Part]:
+            asked, label = reminder_lines.follow_up(due)
+            stop = Button(label=label, data=f"{RUN}/privacy followups off")
+            return pieces(self._channels.get(channel_id), asked, buttons=(stop,))
+
+        session_key = await self._store.memory.follow_ups.ask(follow_up, show)
+        if session_key is not None:
+            self._store.delivery.wake(session_key)
+
+    async def _remind(self) -> float:
+        """Shows the reminders that are due by now. Returns the seconds until it has to look again."""
         while (reminder := await self._reminders.next_due()) is not None:
             assert reminder.next_at is not None
             wait = (reminder.next_at - self._now()) / 1000
