@@ -23,6 +23,7 @@ from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
+from memory.store.memories import Memory
 from memory.store.people import Account
 
 #: The hours of the person's day between which they are asked, unless they name others.
@@ -148,12 +149,15 @@ def _occasion(reader: Reader, session: Session, identity_id: int, today: date, t
     for memory in own:
         plan = occasions.plan_of(memory)
         if plan is not None and plan.day == yesterday:
-            since = [one for one in said if one.role == "user" and one.said_at > memory.learned_at]
-            if not any(_settles(plan, one, timezone) for one in since):
+            since = [one for one in said if one.role == "user" and one.said_at >= memory.learned_at]
+            if not any(_settles(plan, memory, one, timezone) for one in since):
                 return plan
     return None
 
 
-def _settles(plan: Occasion, message: Message, timezone: str) -> bool:
+def _settles(plan: Occasion, memory: Memory, message: Message, timezone: str) -> bool:
+    """Returns whether a message leaves nothing to ask: the one that told of the plan, or a later one."""
+    if message.said_at == memory.learned_at:
+        return occasions.is_conditional(message.text)
     said_on = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
     return occasions.is_settled(plan, message.text, later=said_on >= plan.day)

@@ -20,9 +20,10 @@ from memory.store.memories import Memory
 from memory.text.language import language_of
 from memory.text.words import query_terms
 
-#: The categories of facts that may be plans, and those in which only a visit may be one.
-_PLANS: Final = frozenset({"plan", "happening", "decision"})
-_VISITS: Final = frozenset({"health"})
+#: The categories of facts that may be plans, that in which only a visit may be one, and that of notes.
+_PLANS: Final = frozenset({"plan", "happening"})
+_HEALTH: Final = "health"
+_NOTES: Final = "decision"
 #: The date that was added behind a day, and one that stands by itself.
 _ADDED: Final = re.compile(r"\s?\((\d{4}-\d\d-\d\d)\)")
 _ADDED_LONGER: Final = re.compile(r"\(\d{4}(?:-\d\d)?\)")
@@ -42,18 +43,23 @@ _NO_OCCASION: Final = _any(
     # English
     r"not\b|never\b|no\b|\w+n't\b|cancel|called off|postpon|reschedul|instead|maybe|might|perhaps|probabl|if\b|unless"
     r"|hope|wish|thinking|consider|would\b|could\b|should\b|deadline|due\b|until|till\b|expire|remind|every\b|each\b"
-    r"|by (?:the|next|this|mon|tues|wednes|thurs|fri|satur|sun|tomorrow|\d|end)"
+    r"|pay\b|paying|by (?:the|next|this|mon|tues|wednes|thurs|fri|satur|sun|tomorrow|\d|end)"
     # German
     r"|nicht\b|kein|nie\b|niemals|abgesagt|verschob|fällt aus|vielleicht|eventuell|falls\b|wenn\b|statt\b|hoffentlich"
-    r"|möchte|würde|könnte|sollte|frist|fällig|bis\b|spätestens|jede[nrsm]?\b"
+    r"|möchte|würde|könnte|sollte|frist|fällig|bis\b|spätestens|jede[nrsm]?\b|zahl|bezahl|überweis"
     # Spanish
     r"|nunca|jamás|aplaza|pospuest|quizás?\b|tal vez|ojalá|en vez|quisiera|quiero|podría|plazo|vence|hasta\b|cada\b"
-    r"|antes de"
+    r"|antes de|pag(?:ar|o)\b"
     # French
-    r"|ne\b|n'|pas\b|jamais|annul|reporté|peut-être|si\b|au lieu|voudrais|pourrais|échéance|avant le|jusqu|chaque",
+    r"|ne\b|n'|pas\b|jamais|annul|reporté|peut-être|si\b|s'ils?\b|payer|au lieu|voudrais|pourrais|échéance|avant le"
+    r"|jusqu|chaque",
     # Chinese, Japanese
-    r"不|没|取消|推迟|改期|也许|可能|如果|要是|或者|希望|想|截止|之前|到期|每[天周个月年]"
-    r"|ない|ません|中止|キャンセル|延期|かも|もし|たい(?:な|と|です|。|$)|締め?切|まで|毎",
+    r"不|没|房租|还款|还贷|缴费|付款|取消|推迟|改期|也许|可能|如果|要是|或者|希望|想|截止|之前|到期|每[天周个月年]"
+    r"|ない|ません|中止|キャンセル|延期|かも|もし|たい(?:な|と|です|。|$)|締め?切|まで|毎|たら|れば|支払",
+)
+#: What makes a plan depend on something, in the message that tells it; what is kept of the plan may not say so.
+_CONDITION: Final = _any(
+    r"if\b|unless|depend|falls\b|wenn\b|sofern|si\b|s'ils?\b|depende|dépend", r"如果|要是|假如|看情况|たら|れば|次第"
 )
 #: What people should not be asked about unless they speak of it themselves.
 _TENDER: Final = _any(
@@ -91,6 +97,15 @@ _VISIT: Final = _any(
     r"|rendez-vous",
     r"牙医|医生|看病|体检|歯医者|歯科|医者|病院|健診|健康診断",
 )
+#: Occasions by which a note is known for a plan.
+_EVENT: Final = _any(
+    r"meeting|exam|interview|flight|trip|party|wedding|concert|dinner|lunch|match|game|race|marathon|presentation|visit"
+    r"|treffen|prüfung|vorstellungsgespräch|flug|reise|feier|hochzeit|konzert|abendessen|spiel|vortrag|besuch"
+    r"|reunión|examen|entrevista|vuelo|viaje|fiesta|boda|concierto|cena|partido|visita"
+    r"|réunion|entretien|voyage|fête|mariage|dîner|visite",
+    r"约会|会议|开会|考试|面试|航班|旅行|聚会|婚礼|演唱会|音乐会|晚饭|比赛|会議|試験|面接|フライト|パーティー|結婚式"
+    r"|コンサート|食事|試合",
+)
 #: Words by which a plan is called off or moved in a message.
 _CALLED_OFF: Final = _any(
     r"cancel|called off|call(?:ing)? off|postpon|reschedul|moved?\b|instead|not going|isn't happening|won't|can't make"
@@ -116,8 +131,9 @@ def plan_of(memory: Memory) -> Occasion | None:
     """Returns the plan that a person's memory tells of; None if it tells of none that is asked about."""
     spoken = _ADDED_LONGER.sub("", _ADDED.sub("", memory.value))
     usual = memory.kind == "event" or memory.category in _PLANS or memory.key == "plan"
-    visit = memory.category in _VISITS and _VISIT.search(spoken)
-    if memory.kind not in ("fact", "event") or memory.key == "goal" or not (usual or visit):
+    visit = memory.category in (_HEALTH, _NOTES) and _VISIT.search(spoken)
+    noted = memory.category == _NOTES and _EVENT.search(spoken)
+    if memory.kind not in ("fact", "event") or memory.key == "goal" or not (usual or visit or noted):
         return None
     if memory.unsure or memory.flags or memory.subject or _OTHERS.match(spoken):
         return None
@@ -146,6 +162,11 @@ def birthday_of(memory: Memory, year: int) -> date | None:
     # In a leap year every day can be read.
     read = _read(spoken, date(2023, 12, 31))
     return None if read is None else _day(year, read.first.month, read.first.day)
+
+
+def is_conditional(said: str) -> bool:
+    """Returns whether a message makes what it tells depend on something."""
+    return _CONDITION.search(said) is not None
 
 
 def is_settled(plan: Occasion, said: str, *, later: bool) -> bool:

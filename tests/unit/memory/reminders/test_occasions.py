@@ -83,6 +83,12 @@ def test_only_a_sure_fact_of_the_person_is_a_plan(of: dict[str, Any], *, counts:
     assert (occasions.plan_of(fact("dentist appointment tomorrow (2026-11-24)", **of)) is not None) is counts
 
 
+def test_a_note_is_a_plan_only_if_it_names_an_occasion() -> None:
+    note = {"category": "decision", "key": "note"}
+    assert occasions.plan_of(fact("the flight to Rome on Friday (2026-11-27)", **note)) is not None
+    assert occasions.plan_of(fact("the wifi password changes on Friday (2026-11-27)", **note)) is None
+
+
 @pytest.mark.parametrize(
     ("value", "day"),
     [
