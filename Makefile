@@ -33,11 +33,12 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@touch $@
 
 test: venv lint
-	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile; tests=$$?; wait $$types && exit $$tests
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; wait $$types && exit $$tests
 
+# Files that take long are begun first.
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile $(foreach slow,attack crash e2e,--ignore tests/$(slow))
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
 
 lint:
 	$(BIN)/ruff check .
