@@ -11,6 +11,7 @@ from channels.base import Place as At
 from gateway.ops.reminder_clock import ReminderClock
 from gateway.pipeline.policy import Rules
 from memory.service import Where, Who
+from memory.store import people
 from memory.transfer import backups
 from tests.kit.fakes import DAY, NOON, ScriptedModel
 from tests.kit.forgetting import traces
@@ -185,6 +186,22 @@ async def test_it_is_asked_in_the_persons_language_and_zone(world: World) -> Non
     # Sunday 01:00 in Auckland is Saturday noon in London: Wednesday 10:00 there is Tuesday 21:00 UTC.
     assert await asked(world, days=3, hour=20) == []
     assert await asked(world, days=3, hour=21) == ["Gestern hattest du vor: „dentist appointment“. Wie war es?"]
+
+
+async def test_a_person_with_two_accounts_is_asked_where_they_have_a_private_chat(tmp_path: Path) -> None:
+    """Once, whichever account they spoke with last."""
+    rules = {"telegram": Rules(allow=frozenset({BOB}), groups=frozenset({"-5"}))}
+    async with pipeline(tmp_path, rules=rules) as world:
+        await world.say("/privacy followups on", author=BOB)
+        await learns(world, "I have a dentist appointment on Monday.")
+        world.clock.move(minutes=1)
+        await world.say("hello all", author="9", chat="-5")
+        ids = [row[0] for row in await world.rows("select id from identities order by last_seen_at")]
+        await world.memory.database.write(lambda tx: people.link(tx, ids[0], ids[-1]))
+        assert len(ids) == 2
+        assert await asked(world, days=3) == [QUESTION]
+        assert world.walls["telegram"].sent[-1].place.chat == BOB
+        assert await asked(world, days=3, hour=13) == []
 
 
 async def test_who_goes_is_asked_nothing_any_more(world: World) -> None:
