@@ -26,7 +26,7 @@ FLOORS = (
     ("recall",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "errors", "runtime"),
+    ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "atomic", "errors", "runtime"),
 )
 #: Files that may use a room beside theirs, and which.
 BESIDE = {
@@ -35,8 +35,8 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
+    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
+    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
 ANY_TABLE = {"memories.py", "vectors.py"}
