@@ -154,16 +154,13 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
     """Makes the rows of the scope's speaker hold again that ended at `at` without a successor; returns these."""
-    rows = tx.all(
-        "update memories set valid_until = null where valid_until = ?1 and superseded_by is null"
-        " and (owner_id in (select value from json_each(?2)) or author_id in (select value from json_each(?3)))"
-        " returning id",
-        (at, sorted(scope.own), sorted(scope.speakers)),
-    )
-    for row in rows:
-        _changed(tx, row["id"])
-        _join(tx, row["id"])
-    return of_ids(tx, [row["id"] for row in rows])
+    ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
+    own = [one.id for one in ended if one.owner_id in scope.own or one.author_id in scope.speakers]
+    for memory_id in own:
+        tx.run("update memories set valid_until = null where id = ?", (memory_id,))
+        _changed(tx, memory_id)
+        _join(tx, memory_id)
+    return by_ids(tx, scope, own)
 
 
 def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
