@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import NOTHING, Told, answer, nearest, sentence
+from agents.offline.answer import NOTHING, Told, answer, nearest, reminded, sentence
 from agents.offline.question import AskedQuestion, Tokens, asked, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
@@ -78,6 +78,8 @@ def _answered(
         return [], ()
     if found.text:
         return [found.text], found.grounds
+    if told := reminded(question, request.reminders, spoken, tokens):
+        return [told], ()
     near = nearest(question, request.remembered, spoken, tokens) if not question.about else NOTHING
     return [near.text] if near.text else _unknown(question, request, texts), near.grounds
 
