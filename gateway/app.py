@@ -187,7 +187,9 @@ async def opened(
             )
             stores |= dict.fromkeys(served, store)
         agents = {name: made[name] for name in config.agents}
-        roster = Roster(agents=agents, stores=stores, route=routing(config), default=config.default_agent)
+        roster = Roster(
+            agents=agents, stores=stores, route=routing(config), default=config.default_agent, api=api_address(config)
+        )
         yield Opened(roster=roster, attachments=_attachments(config, client))
 
 
@@ -314,6 +316,17 @@ def replaying(config: Config, parts: Opened) -> Setup:
         count_tokens=count_tokens,
         quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
     )
+
+
+def api_address(config: Config) -> str:
+    """Returns the address at which programs reach the agents; "" if they can't."""
+    # Imported here, so that the terminal chat does not pay for loading the server.
+    from gateway.ops.http import near_url
+
+    settings = config.settings
+    if not settings.api.enabled:
+        return ""
+    return settings.api.url or near_url(settings.http.host, settings.http.port)
 
 
 def routing(config: Config) -> Callable[[Inbound], str]:

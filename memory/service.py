@@ -19,6 +19,9 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
+from memory.chat.keyring import MOST_KEYS, ApiKeys, KeyHolder
+from memory.chat.keyring import PLATFORM as KEY_PLATFORM
+from memory.chat.keyring import SCOPES as KEY_SCOPES
 from memory.chat.mailbox import Mailbox
 from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
@@ -78,6 +81,7 @@ from memory.store import (
     sealing,
     usage,
 )
+from memory.store.api_keys import ApiKey, KeyScope
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
@@ -102,11 +106,14 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
+    "CALL", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_KEYS",
+    "MOST_REMINDERS", "NO_FILTERS",
     "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory",
-    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft",
+    "AgreedCall", "ApiKey", "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted",
+    "Context", "Draft",
     "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
-    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
+    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking",
+    "LookAction",
     "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part",
     "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
     "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup",
@@ -194,6 +201,7 @@ class Service:
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
+        self.keys = ApiKeys(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
         self.reminders = Reminders(database, self.mailbox, agents, now=now)
         self.browse = Browse(database, runtime.now)

@@ -168,8 +168,13 @@ async def serving(
 
 def address(host: str, port: int) -> str:
     """Returns the page's address for a person on this machine."""
+    return near_url(host, port) + PATH
+
+
+def near_url(host: str, port: int) -> str:
+    """Returns the address of the server for a program on this machine."""
     near = _near(host)
-    return f"http://{f'[{near}]' if ':' in near else near}:{port}{PATH}"
+    return f"http://{f'[{near}]' if ':' in near else near}:{port}"
 
 
 def ask(host: str, port: int) -> dict[str, Any] | None:

@@ -110,6 +110,7 @@ async def pipeline(
     agents: Sequence[str] = ("assistant",),
     model: Provider | None = None,
     walls: Mapping[str, Wall] | None = None,
+    api: str = "",
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
@@ -135,6 +136,7 @@ async def pipeline(
         walls,
         clock,
         rules=rules,
+        api=api,
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
