@@ -34,7 +34,7 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.child", "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
+    "memory.child", "memory.service", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
@@ -76,7 +76,7 @@ VENDORS = {
     },
     "discord": {"channels/discord/gateway.py"},
     "pypdf": {"gateway/pipeline/pdf.py"},
-    "aiohttp": {"channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/http.py"},
+    "aiohttp": {"channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/http.py", "gateway/api/doors.py"},
     "markdown_it": {"channels/markup.py", "memory/transfer/formats/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
     "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},

@@ -97,6 +97,7 @@ async def serve(
                     port=config.settings.http.port,
                     hooks=tuple(hooks.values()),
                     hearing=hearing.is_set,
+                    doors=app.doors(config, channels, parts, now=now),
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
@@ -268,7 +269,8 @@ def _felt(channel: Channel) -> Health:
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
-            return await memory.stats.health(list(channels))
+            lasting = [name for name, channel in channels.items() if not channel.capabilities.comes_and_goes]
+            return await memory.stats.health(lasting)
     except TimeoutError:
         return f"the database did not answer within {_STORE_PATIENCE:g} s."
     except StorageError as error:
