@@ -317,7 +317,7 @@ def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Chann
 
 
 def doors(
-    config: Config, channels: Mapping[str, Channel], parts: Opened, *, now: Callable[[], int] = now
+    config: Config, channels: Mapping[str, Channel], parts: Opened, *, version: str, now: Callable[[], int] = now
 ) -> Doors | None:
     """Returns the doors for programs; None if they are closed."""
     channel = channels.get(API)
@@ -327,6 +327,8 @@ def doors(
     from gateway.api.callers import Callers
     from gateway.api.completions import Completions
     from gateway.api.doors import Doors
+    from gateway.api.operations import Operations
+    from gateway.api.tools import ToolDoor
 
     settings, policy = config.settings, Policy(rules(config), monotonic=time.monotonic)
     completions = Completions(
@@ -338,7 +340,9 @@ def doors(
         new_id=lambda: secrets.token_hex(12),
     )
     callers = Callers(parts.roster, settings.api.front_ends, policy, now=now)
-    return Doors(settings.api, callers, completions, monotonic=time.monotonic, now=now)
+    operations = Operations(parts.roster, channels, mask=MASK, now=now, new_id=lambda: secrets.token_hex(12))
+    tools = ToolDoor(operations, version=version, body_bytes=settings.api.body_bytes)
+    return Doors(settings.api, callers, completions, operations, tools, monotonic=time.monotonic, now=now)
 
 
 def replaying(config: Config, parts: Opened) -> Setup:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -129,6 +130,7 @@ log = structlog.get_logger(__name__)
 #: How long a message that came too late waits for somebody to ask for its answer.
 _HELD_MS = 7 * 24 * 3_600_000
 _DAY_MS = 24 * 3_600_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +401,42 @@ class Service:
         self._changed(context.scope)
         # Removed memories must not stay in the index until the next search.
         await index.keep_up(self.database)
+
+    async def request(
+        self,
+        context: Context,
+        act: Callable[[Edits], T],
+        *,
+        said: str = "",
+        author: str = "",
+        tell: Callable[[T], Sequence[Part]] | None = None,
+    ) -> T:
+        """Runs `act` for a person who asked outside of any message, as one transaction. Returns what it returns.
+
+        What the person `said` is kept in this session, under the name `author`, as the source of what is written. What
+        `tell` makes of the result is posted in the session.
+        """
+
+        def requested(tx: Transaction) -> T:
+            now, fresh = self.now(), anew(tx, context)
+            sources: list[int] = []
+            if said:
+                utterance = Utterance(
+                    role="user", text=said, tokens=self._count_tokens(said), said_at=now, recall=False,
+                    author_id=fresh.speaker.id, author_name=author,
+                )  # fmt: skip
+                session, owner = chats.session_by_id(tx, fresh.session.id), fresh.scope.writes_to
+                sources = history.record(tx, session, None, [utterance], owner_id=owner, now=now)
+            result = act(Edits(tx, fresh, now=now, new_id=self.new_id, source_ids=sources))
+            if tell is not None:
+                self.mailbox.post(tx, Outgoing(session_key=context.session.key, pieces=tell(result)))
+            return result
+
+        result = await self.database.write(requested)
+        self._changed(context.scope)
+        # Removed memories must not stay in the index until the next search.
+        await index.keep_up(self.database)
+        return result
 
     def _changed(self, scope: Scope) -> None:
         """Has the manner updated, and the clock of the reminders look: either may have been changed in this scope."""

@@ -8,6 +8,7 @@ clients read.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -19,8 +20,12 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from gateway.api import memories
 from gateway.api.callers import ApiRefusal, Caller, Callers
 from gateway.api.completions import Begun, Completions
+from gateway.api.operations import Operations
+from gateway.api.tools import PATH as TOOLS
+from gateway.api.tools import ToolDoor
 from gateway.api.wire import JSON, Answering, ApiAnswer, Asked, Form, asked, failed
 from gateway.config.settings import ApiSettings, is_loopback
 from gateway.pipeline.limits import Buckets
@@ -30,6 +35,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds after which a silent stream says that it is still there.
 _QUIET: Final = 10.0
+#: Seconds for a request to memory.
+_MEMORY_SECONDS: Final = 30.0
 _NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -60,6 +67,8 @@ class Doors:
         settings: ApiSettings,
         callers: Callers,
         completions: Completions,
+        operations: Operations,
+        tools: ToolDoor,
         *,
         monotonic: Callable[[], float],
         now: Callable[[], int],
@@ -68,6 +77,8 @@ class Doors:
         self._settings = settings
         self._callers = callers
         self._completions = completions
+        self._operations = operations
+        self._tools = tools
         self._now = now
         self._quiet = quiet
         self._rate = Buckets(
@@ -81,9 +92,13 @@ class Doors:
     def body_bytes(self) -> int:
         return self._settings.body_bytes
 
+    async def close(self) -> None:
+        """Ends what runs behind the doors."""
+        await self._tools.close()
+
     def takes(self, path: str) -> bool:
         """Returns whether a path is behind one of these doors."""
-        return path.startswith("/v1/")
+        return path.startswith("/v1/") or path == TOOLS
 
     def refused(self, request: web.BaseRequest) -> web.Response | None:
         """Returns the answer to a request that is refused before its body is read; None if it may go on."""
@@ -100,6 +115,8 @@ class Doors:
             return await self._answered(knock)
         except ApiRefusal as exc:
             return _refusal(exc)
+        except TimeoutError:
+            return _refusal(ApiRefusal(504, "timeout", "This took too long. Try again later."))
         except StorageError as exc:
             log.error("api.unsaved", path=request.path, error=str(exc))
             return _refusal(ApiRefusal(503, "storage", "Memory can't be reached at the moment. Try again later."))
@@ -114,6 +131,8 @@ class Doors:
         route = routes.get((method, path))
         if route is not None:
             return await route(knock)
+        if path == TOOLS or memories.is_memory(path):
+            return await self._remembered(knock)
         await self._callers.who(knock.headers)
         if method == "GET" and path.startswith("/v1/models/"):
             return await self._model(knock, path.removeprefix("/v1/models/"))
@@ -183,6 +202,19 @@ class Doors:
         for event in shape.end(said):
             await response.write(event)
         await response.write_eof()
+
+    # Memory -----------------------------------------------------------------------------------------------------
+
+    async def _remembered(self, knock: Knock) -> web.StreamResponse:
+        caller, request = await self._callers.who(knock.headers, knock.raw.query.get("user_id", "")), knock.raw
+        async with self._room(caller), asyncio.timeout(_MEMORY_SECONDS):
+            if request.path == TOOLS:
+                answer = await self._tools.answer(request, knock.body, caller)
+                answer.force_close()
+                return answer
+            body = {} if request.method in ("GET", "DELETE") else knock.json()
+            operation, given = memories.wanted(request.method, request.path, request.query, body)
+            return _json(await self._operations.do(operation, caller, given))
 
     # Who may ----------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Requests and answers as OpenAI's API has them: chat completions and responses.
 
-Invariants: what is not understood is refused by name, never left out. Both forms become one `Asked`, and one `ApiAnswer`
-becomes either form, so that no rule is written twice.
+Invariants: what is not understood is refused by name, never left out. Both forms become one `Asked`, and one
+`ApiAnswer` becomes either form, so that no rule is written twice.
 """
 
 from __future__ import annotations

@@ -88,7 +88,9 @@ async def serve(
                 version=running,
             )
 
-        page = None
+        page, doors = None, app.doors(config, channels, parts, version=running, now=now)
+        if doors is not None:
+            stack.push_async_callback(doors.close)
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
                 http.serving(
@@ -97,7 +99,7 @@ async def serve(
                     port=config.settings.http.port,
                     hooks=tuple(hooks.values()),
                     hearing=hearing.is_set,
-                    doors=app.doors(config, channels, parts, now=now),
+                    doors=doors,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.

@@ -38,6 +38,7 @@ NOT_READING = {
     "Mailbox.told_before": "the answer to the very message that is sent again, in the same place",
     "Stats.of_turn": "what models took for one turn: figures",
     "Stats.book": _OWN,
+    "Service.request": "gives what a Desk method gave",
     "Service.open": _OWN,
     "Service.close": _OWN,
     "Service.amend": "whether the speaker's own message was changed",

@@ -28,6 +28,9 @@ from channels.ids import FORMATS
 from gateway.api.callers import Callers
 from gateway.api.completions import Completions
 from gateway.api.doors import Doors
+from gateway.api.operations import Operations
+from gateway.api.tools import ToolDoor
+from gateway.app import MASK
 from gateway.config.settings import ApiSettings
 from gateway.ops.http import Report, serving
 from gateway.pipeline.policy import Policy, Rules
@@ -162,7 +165,18 @@ async def house(
             new_id=lambda: f"{world.clock()}",
         )
         callers = Callers(roster, given.front_ends, Policy(rules, monotonic=lambda: 0.0), now=world.clock)
-        doors = Doors(given, callers, completions, monotonic=lambda: world.clock() / 1000, now=world.clock, quiet=quiet)
+        operations = Operations(roster, walls, mask=MASK, now=world.clock, new_id=lambda: f"{world.clock()}")
+        tools = ToolDoor(operations, version="1", body_bytes=given.body_bytes)
+        doors = Doors(
+            given,
+            callers,
+            completions,
+            operations,
+            tools,
+            monotonic=lambda: world.clock() / 1000,
+            now=world.clock,
+            quiet=quiet,
+        )
         receiving = asyncio.create_task(channel.run(world.router))
         try:
             async with (
@@ -171,6 +185,7 @@ async def house(
             ):
                 yield House(world=world, channel=channel, url=page.removesuffix("/healthz"), client=client)
         finally:
+            await doors.close()
             receiving.cancel()
             with suppress(asyncio.CancelledError):
                 await receiving
