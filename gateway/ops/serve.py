@@ -344,6 +344,8 @@ def _greeting(
         f"  data:   {config.data_dir}",
         f"  health: {page or 'not served (http.enabled is false)'}",
     ]
+    if config.settings.api.enabled:
+        lines.append(f"  api:    {app.api_address(config)}/v1, MCP at {app.api_address(config)}/mcp")
     if hooks:
         at = f"{config.settings.http.host}:{config.settings.http.port}"
         lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")
