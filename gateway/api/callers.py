@@ -98,7 +98,7 @@ class Callers:
         return caller
 
     async def _holder(self, secret: str) -> Caller | None:
-        for store in self._roster.each_store:
+        for n, store in enumerate(self._roster.each_store):
             holder = await store.memory.keys.holder(secret)
             if holder is None:
                 continue
@@ -111,7 +111,7 @@ class Callers:
                 name=account.name,
                 scopes=holder.key.scopes,
                 through=holder.key.label,
-                key=f"key {holder.key.id}",
+                key=f"key {n}.{holder.key.id}",
                 home=f"key{holder.key.id}",
                 store=store,
                 holder=holder,

@@ -206,13 +206,15 @@ class Doors:
     # Memory -----------------------------------------------------------------------------------------------------
 
     async def _remembered(self, knock: Knock) -> web.StreamResponse:
-        caller, request = await self._callers.who(knock.headers, knock.raw.query.get("user_id", "")), knock.raw
+        request = knock.raw
+        body = {} if request.method in ("GET", "DELETE") or request.path == TOOLS else knock.json()
+        named = body.get("user_id") or request.query.get("user_id", "")
+        caller = await self._callers.who(knock.headers, named if isinstance(named, str) else "")
         async with self._room(caller), asyncio.timeout(_MEMORY_SECONDS):
             if request.path == TOOLS:
                 answer = await self._tools.answer(request, knock.body, caller)
                 answer.force_close()
                 return answer
-            body = {} if request.method in ("GET", "DELETE") else knock.json()
             operation, given = memories.wanted(request.method, request.path, request.query, body)
             return _json(await self._operations.do(operation, caller, given))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.llm import ModelRateLimited
+from memory.service import Part, Where, Who
 from tests.kit.doors import (
     FRONT_KEY,
     SHARED_KEY,
@@ -383,3 +384,36 @@ async def test_only_paths_of_the_doors_are_theirs(home: House) -> None:
     assert (await home.ask("GET", "/v1/nothing")).status_code == 401
     assert (await home.ask("GET", "/v1/chat/completions", key)).status_code == 405
     assert (await home.ask("GET", "/v2", key)).status_code == 404
+
+
+async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(home: House) -> None:
+    """It waits in the outbox meanwhile, is no trouble, and is not lost however long that takes."""
+    key = await home.key()
+    content(await home.chat(key, "Hello"))
+    context = await home.world.memory.known(
+        Where(
+            session_key="api:1:assistant.key1",
+            platform="api",
+            chat="1",
+            chat_kind="private",
+            thread="assistant.key1",
+            agent="assistant",
+        ),
+        Who(platform="api", user_id="1", name="N7"),
+    )
+    assert context is not None
+    await home.world.memory.request(context, lambda _edits: "", tell=lambda _: [Part(text="Water the plants!")])
+    home.world.store.delivery.wake(context.session.key)
+    home.world.clock.move(days=1)
+    assert await home.world.rows("select count(*) from outbox where state = 'pending'") == [(1,)]
+    assert content(await home.chat(key, "Anything else?")) == "All right.\n\nWater the plants!"
+    assert await home.world.rows("select count(*) from outbox where state = 'pending'") == [(0,)]
+
+
+async def test_the_persons_own_rate_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """What the bot would tell in words in a chat is a status here, so that programs wait and ask again."""
+    async with house(tmp_path, model=ScriptedModel(), a_minute=1, burst=2) as home:
+        key = await home.key()
+        answers = [await home.chat(key, f"Hello {n}") for n in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"

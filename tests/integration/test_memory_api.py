@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.doors import House, house
+from tests.kit.doors import SHARED_KEY, House, house
 from tests.kit.fakes import ScriptedModel
 
 
@@ -144,3 +144,12 @@ async def test_of_who_wants_nothing_learned_programs_keep_nothing(home: House) -
     assert answer["results"] == [] and "Not saved" in answer["note"]
     for table in ("memories", "messages", "inbox"):
         assert "Zottelbär" not in repr(await home.world.rows(f"select * from {table}"))
+
+
+async def test_a_shared_key_names_people_as_mem0s_clients_do(home: House) -> None:
+    """By `user_id`, in the body or the query; each has a memory of their own."""
+    for user in ("alice", "bob"):
+        body = {"text": f"my pet is called {user}pet", "user_id": user}
+        assert (await home.ask("POST", "/v1/memories", SHARED_KEY, body)).json()["results"]
+    listed = (await home.ask("GET", "/v1/memories?user_id=alice", SHARED_KEY)).json()
+    assert listed["count"] == 1 and "alicepet" in listed["results"][0]["memory"]

@@ -144,6 +144,8 @@ async def house(
     model: Provider | None = None,
     rules: Mapping[str, Rules] = RULES,
     quiet: float = 10,
+    a_minute: int = 1_000_000,
+    burst: int = 1_000_000,
     **settings: Any,
 ) -> AsyncIterator[House]:
     """Opens the doors of an installation in `folder` while the block runs. `settings` are those of `api`."""
@@ -152,7 +154,9 @@ async def house(
     )
     channel = ApiChannel(now=lambda: NOON)
     walls: dict[str, Any] = {"telegram": Wall("telegram"), API: channel}
-    async with pipeline(folder, rules=rules, model=model, walls=walls, api="http://127.0.0.1:8765") as world:
+    async with pipeline(
+        folder, rules=rules, model=model, walls=walls, api="http://127.0.0.1:8765", a_minute=a_minute, burst=burst
+    ) as world:
         stores = dict.fromkeys(world.agents, world.store)
         first = next(iter(world.agents))
         roster = Roster(agents=world.agents, stores=stores, route=lambda _: first, default=first)

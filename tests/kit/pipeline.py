@@ -114,6 +114,8 @@ async def pipeline(
     model: Provider | None = None,
     walls: Mapping[str, Any] | None = None,
     api: str = "",
+    a_minute: int = 1_000_000,
+    burst: int = 1_000_000,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
@@ -141,6 +143,8 @@ async def pipeline(
         clock,
         rules=rules,
         api=api,
+        a_minute=a_minute,
+        burst=burst,
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
