@@ -37,4 +37,5 @@ FORMATS: Final[Mapping[str, IdFormat]] = {
         person=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),
         chat=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),
     ),
+    "api": IdFormat(person=re.compile(r"[a-z0-9._-]{1,80}"), chat=re.compile(r"[a-z0-9._-]{1,80}")),
 }

@@ -65,7 +65,7 @@ def serve(config_path: Path | None) -> None:
     from gateway.ops import http
 
     config = loaded(config_path)
-    if not config.settings.channels.bots and not config.page_agents:
+    if not (config.settings.channels.bots or config.settings.api.enabled or config.page_agents):
         fail(
             "No chat platform is set up. `remora channels add telegram` takes two minutes, `remora channels add "
             "discord` five. To chat here in the terminal, run `remora chat`; the web page needs web.url where it is "
@@ -228,7 +228,7 @@ async def _served(config: Config) -> int:
     _offer_notes(config)
     stop = asyncio.Event()
     warnings = policy.warnings(app.rules(config))
-    if not config.settings.channels.bots:
+    if config.page_agents and not config.settings.channels.bots:
         warnings.append(
             "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
             "minutes."

@@ -14,6 +14,7 @@ from gateway.commands import (
     forget_texts,
     help_texts,
     jobs_texts,
+    keys_texts,
     memory_texts,
     night_texts,
     page_texts,
@@ -41,6 +42,7 @@ PARTS: Final = (
     reminder_texts,
     tools_texts,
     page_texts,
+    keys_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

@@ -16,6 +16,7 @@ from gateway.commands import (
     explain,
     forget,
     jobs,
+    keys,
     listing,
     memory,
     oversight,
@@ -263,9 +264,14 @@ TABLE: tuple[Command, ...] = (
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
     Command(
-        name="privacy", usage="/privacy [out|in|about off|about on|looks [page]|delete]", run=privacy.privacy,
+        name="keys", usage="/keys [make|revoke] …", run=keys.keys, private=True,
+        options=(_option("action", choices=("make", "revoke")), _option("name")),
+    ),
+    Command(
+        name="privacy", run=privacy.privacy,
+        usage="/privacy [out|in|about off|about on|followups on [hours]|followups off|looks [page]|delete]",
         discreet=True, options=(
-            _option("action", choices=("out", "in", "about", "looks", "delete")),
+            _option("action", choices=("out", "in", "about", "followups", "looks", "delete")),
             _option("state", choices=("on", "off")), _option("page"),
         ),
     ),

@@ -88,7 +88,10 @@ async def serve(
                 version=running,
             )
 
-        page, doors = None, list[http.Door]()
+        page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
+        if api is not None:
+            stack.push_async_callback(api.close)
+            doors.append(api)
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
                 http.serving(
@@ -349,6 +352,8 @@ def _greeting(
     ]
     if config.page_agents:
         lines.append(f"  page:   {config.settings.page_url} (`remora web` prints a link that signs you in)")
+    if config.settings.api.enabled:
+        lines.append(f"  api:    {app.api_address(config)}/v1, MCP at {app.api_address(config)}/mcp")
     if hooks:
         at = f"{config.settings.http.host}:{config.settings.http.port}"
         lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")

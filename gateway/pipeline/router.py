@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
-from gateway.commands import table
+from gateway.commands import plain, table
 from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
@@ -88,7 +88,9 @@ class Router:
         )
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
-        self._dispatch = Dispatch(roster=roster, channels=channels, speakers=speakers, stop=self._stop)
+        self._dispatch = Dispatch(
+            roster=roster, channels=channels, speakers=speakers, stop=self._stop, unhear=self._observed.forget
+        )
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
@@ -264,14 +266,16 @@ class Router:
             await self._taken(self._with_overheard(taken), store, texts)
         elif taken == "repeated":
             self._uncount(inbound)
+            # Its answer may have waited for somebody to be there.
+            store.delivery.wake(inbound.place.session_key)
 
     def _with_overheard(self, heard: Heard) -> Heard:
         """Returns a message with what was said to others before it, and without what its author wants forgotten."""
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
-        typed = table.given(inbound)
-        if typed is not None and typed[0] in _FORGETTING:
+        typed, plainly = table.given(inbound), plain.requested(inbound.text, modelless=True)
+        if (typed is not None and typed[0] in _FORGETTING) or (plainly is not None and plainly.kind != "wrong"):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):
             return heard

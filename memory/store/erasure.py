@@ -35,6 +35,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "entities": ("name", "norm"),
     "entity_aliases": ("alias",),
     "reminders": ("text",),
+    "api_keys": ("label",),
 }
 
 #: Columns of bytes that hold what somebody sent.
@@ -53,7 +54,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
     "agents": ("name",),
-    "people": ("language", "timezone"),
+    "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),
     "chats": ("platform", "kind"),
     "chat_aliases": ("platform", "reference"),
@@ -85,6 +86,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "job_runs": ("job", "period", "state", "error", "result"),
     "job_items": ("state", "counts", "undo"),
     "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
+    "api_keys": ("channel", "scopes"),
 }
 
 

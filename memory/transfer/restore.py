@@ -26,6 +26,7 @@ from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.recall import index
 from memory.store import (
     access,
+    api_keys,
     channel_state,
     chats,
     erasure,
@@ -90,6 +91,7 @@ class _Since:
     opted_out: tuple[Row, ...] = ()
     silent_chats: tuple[Row, ...] = ()
     reminders: tuple[Row, ...] = ()
+    follow_ups: tuple[Row, ...] = ()
     person_of: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -192,6 +194,7 @@ def _told(reader: Reader) -> _Since:
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
         reminders=tuple(reminders.moved_on(reader)),
+        follow_ups=tuple(people.follow_ups_since(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
 
@@ -210,6 +213,8 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     access.drop_pairings(tx)
     links.drop_codes(tx)
     web_sessions.drop_all(tx)
+    # A key that was revoked since must not come back.
+    api_keys.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are of no use now: what was said meanwhile would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)
@@ -219,6 +224,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
         people.take_over_opt_outs(tx, since.opted_out)
         chats.take_over_silence(tx, since.silent_chats)
         reminders.take_over(tx, since.reminders)
+        people.take_over_follow_ups(tx, since.follow_ups)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)
     return inbox, outbox, unlinked

@@ -13,12 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Final, Literal, TypeAlias
 
-import yaml
-
 from memory.learn.offline.rules import Pair, strip_signs
+from memory.text.shipped import shipped
 
 Code: TypeAlias = Literal["de", "es", "fr", "ja"]
 
@@ -117,17 +115,15 @@ def _values(rule: _Rule, match: re.Match[str], patterns: _Patterns) -> list[str]
     if rule.many:
         trimmed = [part for part in trimmed if len(part) <= _PART and len(part.split()) <= _PART_WORDS]
     values = [part for part in trimmed if part and not patterns.vague.fullmatch(part)]
-    if groups.get("a"):
+    if before := groups.get("a") or groups.get("a2"):
         # "a dog called Rex" is kept as "dog Rex", a dog without a name as "dog".
-        return [f"{groups['a']} {value}" for value in values] or [groups["a"]]
+        return [f"{before} {value}" for value in values] or [before]
     return values
 
 
 @cache
 def _patterns(code: Code) -> _Patterns:
-    data: dict[str, Any] = yaml.safe_load(
-        (resources.files("memory.learn.offline") / "languages" / f"{code}.yaml").read_text("utf-8")
-    )
+    data: dict[str, Any] = shipped("memory.learn.offline", f"languages/{code}.yaml")
     relatives = {word: key for key, words in data["relatives"].items() for word in words.split()}
     lists = {
         "RELATIVE": f"(?P<who>{_either(relatives)})",

@@ -113,14 +113,15 @@ def test_example_models_of_the_shipped_agent_load_when_uncommented(tmp_path: Pat
     assert (second.key, second.base_url) == (None, "http://localhost:11434/v1")
 
 
-def test_example_servers_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
-    """But for the package that they need."""
+def test_example_servers_and_tasks_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
+    """But for the package that servers need."""
     head, tools, rest = SHIPPED_AGENT.read_text().partition("\ntools:")
-    rest = re.sub(r"(?m)^# (mcp:|  )", r"\1", rest.replace("mcp: []\n", ""))
+    rest = re.sub(r"(?m)^# (mcp:|tasks:|  )", r"\1", rest.replace("mcp: []\n", "").replace("tasks: []\n", ""))
     path = write(tmp_path, assistant=head + tools + rest)
     if installed():
-        servers = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"].mcp
-        assert [server.name for server in servers] == ["files", "search"]
+        agent = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"]
+        assert [server.name for server in agent.mcp] == ["files", "search"]
+        assert [task.heartbeat for task in agent.tasks] == [False, True]
     else:
         assert "needs a package" in problem(path, SEARCH_KEY="s", FILES_KEY="f")
 
@@ -1064,6 +1065,24 @@ def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> 
     assert load(path, {}, NOBODY).agents["assistant"].own_tools == ("weather",)
 
 
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ('{at: "0 8 * * 1-5", person: "telegram:1"}', "needs either a text or heartbeat: true"),
+        ('{at: "0 8 * * 1-5", person: "telegram:1", text: x, heartbeat: true}', "needs either a text or heartbeat"),
+        ('{at: "0 8 * * 1-5", person: ada, text: x}', "platform:user_id"),
+        ('{at: "at eight", person: "telegram:1", text: x}', "can't be read"),
+        ('{at: "61 8 * * *", person: "telegram:1", text: x}', "can't be read"),
+    ],
+)
+def test_a_standing_task_that_could_never_run_is_told(tmp_path: Path, task: str, told: str) -> None:
+    path = write(tmp_path, assistant=f"name: assistant\ntasks: [{task}]\n")
+    assert told in problem(path)
+    good = '{at: "0 8 * * 1-5", person: "telegram:1", heartbeat: true}'
+    path = write(tmp_path, assistant=f"name: assistant\ntasks: [{good}]\n")
+    assert load(path, {}, NOBODY).agents["assistant"].tasks[0].heartbeat
+
+
 @pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")
 def test_servers_of_tools_without_their_package_are_told_what_to_install(tmp_path: Path) -> None:
     """The start says so, not the first call."""
@@ -1108,3 +1127,39 @@ def test_page_is_served_where_it_is_on_or_there_is_nothing_else(
 ) -> None:
     """`remora serve` without a platform is a complete product."""
     assert load(write(tmp_path, config), {}, NOBODY).page_agents == agents
+
+
+# --- the doors for programs ---
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("http: {enabled: false}\napi: {enabled: true}\n", "api: needs the HTTP server"),
+        ("http: {host: 0.0.0.0}\napi: {enabled: true}\n", "api: would be reached from other machines"),
+        ("api: {enabled: true, url: 'https://bot.example.org/v1'}\n", "api.url"),
+        ("api: {enabled: true, front_ends: [{name: a, key: short, shared: true}]}\n", "fewer than 24 characters"),
+        (f"api: {{enabled: true, front_ends: [{{name: a, key: {'k' * 24}}}]}}\n", "must say how people are told apart"),
+        (
+            f"api: {{enabled: true, front_ends: [{{name: a, key: {'k' * 24}, shared: true, jwt_secret: {'j' * 24}}}]}}\n",
+            "must say how people are told apart",
+        ),
+        (
+            "api: {enabled: true, front_ends: ["
+            + ", ".join(f"{{name: {name}, key: {'k' * 24}, shared: true}}" for name in "ab")
+            + "]}\n",
+            "has a name or key of another",
+        ),
+        ("channels: {telegram: [{id: api, token: '${TELEGRAM_TOKEN}'}]}\n", "already that of programs"),
+    ],
+)
+def test_doors_that_would_let_in_anybody_are_mistakes(tmp_path: Path, config: str, told: str) -> None:
+    """Each is told with what to do, and no secret is printed."""
+    (found,) = problems(write(tmp_path, config), TELEGRAM_TOKEN="123456789:" + "Aa0_-" * 7)
+    assert told in found and "Fix: " in found and "kkkk" not in found and "jjjj" not in found
+
+
+def test_doors_open_beyond_this_machine_with_an_address_that_is_named(tmp_path: Path) -> None:
+    """Requests by that name are let in, by any other they are not."""
+    config = "http: {host: 0.0.0.0}\napi: {enabled: true, url: 'https://bot.example.org:8443'}\n"
+    assert load(write(tmp_path, config), {}, NOBODY).settings.api.host() == "bot.example.org"
