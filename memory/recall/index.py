@@ -23,6 +23,7 @@ from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
 from memory.store import documents, health, postings, settings, vectors
 from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.postings import Entry
 from memory.text import words
 
 log = structlog.get_logger(__name__)
@@ -207,6 +208,12 @@ def is_whole(reader: Reader) -> bool:
     return _upto(reader) == _ALL
 
 
+def state(reader: Reader) -> tuple[bool, bool]:
+    """Returns whether the index holds everything up to the change log, and whether there is more in that log."""
+    made_of, is_behind = documents.state(reader, _VERSION)
+    return made_of == _MADE_OF, is_behind
+
+
 async def catch_up(database: Database) -> None:
     """Brings the index up to the last committed change, in short transactions."""
     while await database.read(documents.has_changes):
@@ -218,8 +225,7 @@ def catch_up_some(tx: Transaction) -> None:
     changes = documents.changes(tx, limit=_STRETCH)
     if not all(isinstance(row["doc"], int) for row in changes):
         raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")
-    for doc in dict.fromkeys(row["doc"] for row in changes):
-        _index(tx, doc)
+    _index(tx, {row["doc"] for row in changes})
     if changes:
         documents.forget_changes(tx, upto=changes[-1]["id"])
 
@@ -254,24 +260,42 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
 
 
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
-    """Returns the partitions of a document and the words it is found by, or None if it is not to be found.
+    """Returns the partitions of a document and the words it is found by, or None if it is not to be found."""
+    found = _found(reader, [doc]).get(doc)
+    return None if found is None else (found.partitions, found.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A document that is to be found: its partitions, its words, and the words with which people ask for its key."""
+
+    partitions: tuple[int, ...]
+    text: str
+    cues: str = ""
+
+
+def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
+    """Returns those of the documents that are to be found.
 
     Where several people talk, a message is indexed with its speaker's name, as a reader sees it. A question that names
     somebody then finds what they said before what was said to them. A memory is indexed with the name of its author
     and the name of the person it is about.
     """
-    if documents.is_message(doc):
-        row = documents.message(reader, doc)
-        if row is None:
-            return None
+    found: dict[int, _Found] = {}
+    for doc, row in documents.messages(reader, docs).items():
         named = row["kind"] != "identity" and row["author_name"]
-        return (row["owner_id"],), f"{row['author_name']}: {row['text']}" if named else row["text"]
-    row = documents.memory(reader, doc)
-    if row is None:
-        return None
-    partitions = partitions_of(owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"])
-    names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
-    return partitions, " ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"])))
+        text = f"{row['author_name']}: {row['text']}" if named else row["text"]
+        found[doc] = _Found(partitions=(row["owner_id"],), text=text)
+    for doc, row in documents.memories(reader, docs).items():
+        names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
+        found[doc] = _Found(
+            partitions=partitions_of(
+                owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"]
+            ),
+            text=" ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"]))),
+            cues=f" {cues(row['key'])} {category_cues(row['category']) if row['tier'] == 'fact' else ''}",
+        )
+    return found
 
 
 def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Match]:
@@ -308,8 +332,7 @@ def _make_some(tx: Transaction) -> int:
     upto = _upto(tx)
     assert upto is not None
     docs = documents.after(tx, upto, limit=_STRETCH)
-    for doc in docs:
-        _index(tx, doc)
+    _index(tx, docs)
     settings.put(tx, _VERSION, f"{_MADE_OF}:{docs[-1] if docs else upto}")
     return len(docs)
 
@@ -323,17 +346,19 @@ def _end(tx: Transaction) -> None:
     settings.put(tx, _VERSION, _MADE_OF)
 
 
-def _index(tx: Transaction, doc: int) -> None:
-    postings.remove(tx, doc)
-    found = text_of(tx, doc)
-    vectors.enqueue(tx, doc, found)
-    if found is None:
-        return
-    partitions, text = found
-    if not documents.is_message(doc):
-        kind, key, category = documents.kind_of(tx, doc)
-        text = f"{text} {cues(key)} {category_cues(category) if kind == 'fact' else ''}"
-    postings.put(tx, doc, partitions=partitions, tokens=words.tokens(text))
+def _index(tx: Transaction, docs: Collection[int]) -> None:
+    postings.remove(tx, docs)
+    found = _found(tx, docs)
+    vectors.enqueue(
+        tx, {doc: (found[doc].partitions, found[doc].text) if doc in found else None for doc in sorted(docs)}
+    )
+    postings.put(
+        tx,
+        [
+            Entry(doc=doc, partitions=one.partitions, tokens=words.tokens(f"{one.text}{one.cues}"))
+            for doc, one in found.items()
+        ],
+    )
 
 
 def _match(row: Row) -> Match:

@@ -6,7 +6,9 @@ they are. A search reads the postings of the scope's partitions alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from memory.errors import IndexDamaged
@@ -28,35 +30,51 @@ def create(tx: Transaction) -> None:
     tx.run("delete from indexed_documents")
 
 
-def put(tx: Transaction, doc: int, *, partitions: Sequence[int], tokens: Sequence[str]) -> None:
-    """Indexes a document that is not indexed yet."""
-    assert 1 <= len(partitions) <= 2
-    terms = list(dict.fromkeys(tokens))
-    tx.run(
-        "insert into indexed_documents (doc, partition, other_partition, postings, tokens) values (?, ?, ?, ?, ?)",
-        (
-            doc, partitions[0], partitions[1] if len(partitions) > 1 else None, len(partitions) * len(terms),
-            f" {' '.join(tokens)} ",
-        ),
-    )  # fmt: skip
-    tx.run(
-        "insert into postings (partition, term, doc)"
-        " select p.value, t.value, ? from json_each(?) p cross join json_each(?) t",
-        (doc, partitions, terms),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A document with its one or two partitions and its tokens in reading order."""
+
+    doc: int
+    partitions: tuple[int, ...]
+    tokens: Sequence[str]
 
 
-def remove(tx: Transaction, doc: int) -> None:
-    """Removes a document from the index, if it is there."""
-    row = tx.one("select partition, other_partition, tokens from indexed_documents where doc = ?", (doc,))
-    if row is None:
+def put(tx: Transaction, entries: Sequence[Entry]) -> None:
+    """Indexes documents that are not indexed yet."""
+    rows: list[tuple[int, int, int | None, int, str]] = []
+    places: list[tuple[int, str, int]] = []
+    for entry in entries:
+        first, other = entry.partitions[0], entry.partitions[1] if len(entry.partitions) > 1 else None
+        held = [(partition, term, entry.doc) for partition in entry.partitions for term in set(entry.tokens)]
+        rows.append((entry.doc, first, other, len(held), f" {' '.join(entry.tokens)} "))
+        places += held
+    if not rows:
         return
-    partitions = [row["partition"], row["other_partition"] or row["partition"]]
     tx.run(
-        "delete from postings where partition in (?, ?) and term in (select value from json_each(?)) and doc = ?",
-        (*partitions, set(tokens_of(row)), doc),
+        "insert into indexed_documents (doc, partition, other_partition, postings, tokens) select value ->> 0,"
+        " value ->> 1, value ->> 2, value ->> 3, value ->> 4 from json_each(?)",
+        (json.dumps(rows),),
     )
-    tx.run("delete from indexed_documents where doc = ?", (doc,))
+    tx.run(
+        "insert into postings (partition, term, doc) select value ->> 0, value ->> 1, value ->> 2 from json_each(?)",
+        (json.dumps(sorted(places)),),
+    )
+
+
+def remove(tx: Transaction, docs: Collection[int]) -> None:
+    """Removes those of the documents that are indexed."""
+    rows = tx.all(
+        "select doc, partition, other_partition, tokens from indexed_documents"
+        " where doc in (select value from json_each(?))",
+        (docs,),
+    )
+    for row in rows:
+        tx.run(
+            "delete from postings where partition in (?, ?) and term in (select value from json_each(?)) and doc = ?",
+            (row["partition"], row["other_partition"], set(tokens_of(row)), row["doc"]),
+        )
+    if rows:
+        tx.run("delete from indexed_documents where doc in (select value from json_each(?))", (docs,))
 
 
 def remove_changed(tx: Transaction) -> None:

@@ -18,6 +18,7 @@ from memory.store import driver as drivers
 from memory.store import postings, vectors
 from memory.store.database import Database, Reader, Transaction, one_moment
 from memory.store.migrate import Migration, migrations
+from memory.store.postings import Entry
 from tests.kit.fakes import Clock
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
@@ -301,7 +302,7 @@ async def test_a_python_whose_sqlite_loads_no_extensions_is_served(tmp_path: Pat
     """Many Python builds lack enable_load_extension; the store must open there with all that words need."""
     database = await _opened(tmp_path / "remora.db", drivers.built_in())
 
-    await database.write(lambda tx: postings.put(tx, 2, partitions=(1,), tokens=["found"]))
+    await database.write(lambda tx: postings.put(tx, [Entry(doc=2, partitions=(1,), tokens=["found"])]))
     rows = await database.read(lambda reader: reader.all("select doc from postings where term = 'found'"))
     await database.close()
     assert [row["doc"] for row in rows] == [2]

@@ -152,6 +152,8 @@ async def test_turns_are_answered_while_a_long_index_is_made(memory: Service, cl
     await memory.indexed()
     await damage(memory, "drop table indexed_documents")
     assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
+    while await is_whole(memory):
+        await asyncio.sleep(0)
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     kept = await act(memory, context, lambda edits: edits.remember("the key is under the mat", key="key"))
     assert not await is_whole(memory)

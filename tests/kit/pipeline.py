@@ -25,6 +25,7 @@ from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Keeping, Service, Triggers
+from memory.store.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
 from tests.kit.stores import migrated
@@ -111,6 +112,7 @@ async def pipeline(
     agents: Sequence[str] = ("assistant",),
     model: Provider | None = None,
     walls: Mapping[str, Wall] | None = None,
+    driver: Driver | None = None,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
@@ -121,6 +123,7 @@ async def pipeline(
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),
         keeping=Keeping(admins_read=admins_read),
+        driver=driver,
     )
     store = assembled_store(
         memory,
