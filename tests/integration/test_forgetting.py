@@ -596,6 +596,6 @@ async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Pat
             memory,
             lambda tx: erase.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()),
         )
-        held = await rows(memory, "select text from messages where role = 'user'")
+        held = await rows(memory, "select text from messages where role = 'user' order by id")
         assert held == [("",), ("quite another thing",)]
         assert await rows(memory, "select value from memories where topic = 'secret'") == []

@@ -311,7 +311,9 @@ async def test_damage_to_an_index_is_not_taken_for_damage_to_what_people_said(
     await mending.done()
     assert await database.damaged(health.DERIVED) == []
     assert await database.read(_checked) == ["ok"]
-    queued = await database.read(lambda reader: [row["doc"] for row in reader.all("select doc from unembedded")])
+    queued = await database.read(
+        lambda reader: [row["doc"] for row in reader.all("select doc from unembedded order by doc")]
+    )
     assert queued == [2 * n + 1 for n in range(1, 201)]
     await mending.close()
     await database.close()
