@@ -80,6 +80,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
         await call.do(keep, in_place=_in_place(call))
         return
+    call.unhear()
     selection = Selection.from_json(question.payload)
     receipt = await call.memory.forgetting.forget(
         call.context, call.inbox_id, question, selection, how, may_all=_may_all(call)

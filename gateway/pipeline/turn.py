@@ -217,12 +217,12 @@ class TurnRunner:
             await self._memory.turns.finish(turn, view, outcome)
             return
         silent = outcome.error is not None or _is_nothing(outcome)
-        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome)
-        await self._memory.reminders.end_task(
+        ending = self._memory.reminders.task_ending(
             task,
             error=outcome.error,
             told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
         )
+        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome, ending=ending)
 
     async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
         """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.

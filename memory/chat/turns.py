@@ -298,8 +298,18 @@ class Turns:
         self._changed(turn.context.scope)
         return result
 
-    async def finish(self, turn: Turn, view: TurnMaterial | None, outcome: Outcome) -> None:
-        """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends."""
+    async def finish(
+        self,
+        turn: Turn,
+        view: TurnMaterial | None,
+        outcome: Outcome,
+        *,
+        ending: Callable[[Transaction], None] | None = None,
+    ) -> None:
+        """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
+
+        `ending` does in the same transaction what else ends with the turn.
+        """
         session = turn.context.session
 
         def act(tx: Transaction) -> Unread:
@@ -333,6 +343,8 @@ class Turns:
                 attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            if ending is not None:
+                ending(tx)
             return extractions.unread(tx, session.id)
 
         self._learner.heard(session.id, await self._database.write(act))

@@ -12,11 +12,10 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-import yaml
-
 from memory.learn.offline import requests, substitution
 from memory.text.language import language_of
 from memory.text.sentences import parts
+from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
@@ -280,7 +279,7 @@ def _file(code: str) -> Any:
 
 @cache
 def _read(code: str) -> _Language:
-    data = yaml.safe_load(_file(code).read_text("utf-8"))
+    data = shipped("memory.learn.offline", f"languages/{code}.yaml")
 
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source, re.IGNORECASE)
