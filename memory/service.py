@@ -60,7 +60,7 @@ from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
-from memory.reminders.orders import Action, Order, is_beside, takes_back
+from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
 from memory.reminders.orders import read as reminder_orders
 from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
@@ -117,8 +117,8 @@ __all__ = [
     "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "Source",
     "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used",
     "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt",
-    "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "shares", "takes_back",
-    "to_forget",
+    "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

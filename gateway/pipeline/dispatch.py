@@ -163,7 +163,9 @@ class Dispatch:
             return True
         if wished and await reminders.wished(call):
             return True
-        return asked is not None and await plain.offer(call, asked)
+        if asked is not None:
+            return await plain.offer(call, asked)
+        return served.offline and await plain.guessed(call)
 
     async def _replies_to_reminder(self, inbound: Inbound, memory: Service) -> bool:
         reply_to, key = inbound.reply_to, inbound.place.session_key

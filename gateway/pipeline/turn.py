@@ -41,6 +41,7 @@ from memory.service import (
     Budget,
     Message,
     Outcome,
+    Reminder,
     Revision,
     Runtime,
     Said,
@@ -378,6 +379,10 @@ class TurnRunner:
             *toolbox.foreign(foreign),
         )
 
+    async def _reminders(self, turn: Turn) -> list[Reminder]:
+        """Returns the person's reminders to come that can be reached from here."""
+        return [one for one in await self._memory.reminders.every(turn.context) if one.next_at is not None]
+
     def _shares(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> Allotment:
         _, tools = self._toolbox(served, turn, texts, foreign)
         return served.shares(served.gauge.room(), [tool.spec for tool in tools])
@@ -429,6 +434,7 @@ class TurnRunner:
             fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
             overheard=await self._overheard(turn, heard),
+            reminders=await self._reminders(turn) if served.offline else (),
         )
 
         async def keep_step(n: int, completion: Completion) -> None:

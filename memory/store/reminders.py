@@ -120,6 +120,12 @@ def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
     return _of_id(tx, reminder_id)
 
 
+def set_text(tx: Transaction, reminder_id: int, text: str) -> Reminder:
+    """Sets what a reminder says, in the place of what it said before."""
+    tx.run("update reminders set text = ? where id = ?", (text, reminder_id))
+    return _of_id(tx, reminder_id)
+
+
 def snooze(tx: Transaction, reminder_id: int, to: int) -> Reminder:
     """Has a reminder shown once more at a time, beside those of its rule."""
     tx.run("update reminders set snoozed_to = ? where id = ?", (to, reminder_id))

@@ -46,6 +46,7 @@ NOT_READING = {
     "Service.chosen_agents": "names of agents, which the operator gave",
     "Service.question": "ids; to the one who was asked only (test below)",
     "Turns.keep_step": _OWN,
+    "Turns.asks_to_forget": "words of the text it is given",
     "Turns.said_last": "the speaker's own words in the session they speak in, to tell their language",
     "Turns.act": "gives what a Desk method gave, or what it gave the first time, in the same turn",
     "Turns.finish": _OWN,

@@ -92,6 +92,7 @@ class _Language:
     now: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
+    spared: re.Pattern[str]
     empty: frozenset[str]
 
     def named(self, words: str | None) -> str:
@@ -107,6 +108,9 @@ def to_forget(text: str) -> str | None:
     """
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
+        # "Don't forget the milk" and "I forgot the milk" hold the words and ask for the opposite, or for nothing.
+        if any(language.spared.search(one) for one in said):
+            continue
         what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
         what = what or _by_part(said, language)
         if what is not None:
@@ -304,5 +308,6 @@ def _read(code: str) -> _Language:
         now=pattern(data.get("now", _NEVER)),
         erase=pattern(data.get("erase", _NEVER)),
         beside=pattern(data.get("beside", _NEVER)),
+        spared=pattern(data.get("spared", _NEVER)),
         empty=frozenset(data.get("empty", "").split()),
     )
