@@ -150,7 +150,9 @@ class TurnRunner:
 
         No allowance holds for somebody who is `exempt`.
         """
-        attached = [await self._memory.mailbox.attached(one.inbox_id) for one in heard]
+        attached = [
+            await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
+        ]
         try:
             turn = await self._open(served, where, who, heard, attached, turn_id)
         except Withdrawn:

@@ -53,20 +53,23 @@ _BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
 _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
-def enqueue(tx: Transaction, doc: int, found: Found) -> None:
-    """Queues `doc` for embedding if its text or partitions have changed. Removes outdated vectors at once.
+def enqueue(tx: Transaction, found: Mapping[int, Found]) -> None:
+    """Queues documents for embedding whose text or partitions have changed. Removes outdated vectors at once.
 
     The word index calls this for every change with the result of `text_of`, with or without an embedder.
     """
-    if found is None or not found[1].strip():
-        remove(tx, doc)
-        return
-    known = tx.one("select hash from embedded where doc = ?", (doc,))
-    if known is not None:
-        if known["hash"] == _fingerprint(found):
-            return
-        remove(tx, doc)
-    tx.run("insert or ignore into unembedded values (?)", (doc,))
+    rows = tx.all("select doc, hash from embedded where doc in (select value from json_each(?))", (list(found),))
+    known = {row["doc"]: row["hash"] for row in rows}
+    waiting = []
+    for doc, one in found.items():
+        if one is None or not one[1].strip():
+            remove(tx, doc)
+        elif known.get(doc) != _fingerprint(one):
+            if doc in known:
+                remove(tx, doc)
+            waiting.append(doc)
+    if waiting:
+        tx.run("insert or ignore into unembedded select value from json_each(?)", (waiting,))
 
 
 def remove(tx: Transaction, doc: int) -> None:
