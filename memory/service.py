@@ -17,6 +17,7 @@ import structlog
 from memory import profile
 from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
+from memory.chat.doubts import DOUBT, Doubt, Doubts
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
@@ -81,6 +82,7 @@ from memory.store import (
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
+from memory.store.comparisons import DoubtAnswer
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
@@ -102,10 +104,11 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
+    "CALL", "DOUBT", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
     "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory",
-    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Draft",
-    "Edits", "Embedders", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
+    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Doubt",
+    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entity", "Erased",
+    "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
     "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
     "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part",
     "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
@@ -258,6 +261,7 @@ class Service:
             changed=self._changed,
         )
         self.outside_calls = OutsideCalls(database, now=now)
+        self.doubts = Doubts(database, self.mailbox, now=now)
         self.compaction = Compaction(
             database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime
         )

@@ -26,6 +26,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, left_out, naming
+from gateway.pipeline import doubts
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
@@ -194,7 +195,12 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        await self._finish(turn, view, outcome, channel, task=heard[-1].inbound.task)
+        task = heard[-1].inbound.task
+        await self._finish(turn, view, outcome, channel, task=task)
+        if outcome.error is None and task is None and served.spec.memory.enabled:
+            # After the answer, in a message of its own: nothing of it is half shown if the process ends here.
+            if await doubts.ask(self._memory, turn.context, texts, channel):
+                self._wake(where.session_key)
         if course.shares is not None and served.compacts:
             self._compact(turn, served.bounds(course.shares), texts, channel)
 
