@@ -9,7 +9,7 @@ REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack requirements docs pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -32,13 +32,13 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
-test: venv
-	@$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+test: venv lint
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; wait $$types && exit $$tests
 
+# Files that take long are begun first.
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile $(foreach slow,attack crash e2e,--ignore tests/$(slow))
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
 
 lint:
 	$(BIN)/ruff check .
@@ -135,6 +135,11 @@ leaks: venv
 # make attack ATTACK="--target ../other --only native" (the ordinary tests try a short form).
 attack: venv
 	@$(BIN)/python -m tests.attack $(ATTACK)
+
+# Builds the image without a daemon and lives in it: a chat, a kill, an update, a restore. Needs root, buildah and
+# debootstrap; five minutes after the first time.
+container: venv
+	@$(BIN)/python -m bench.container
 
 # The pins cover Python 3.11 to 3.13 on every platform; run this after changing pyproject.toml.
 requirements: $(BIN)/python

@@ -85,16 +85,24 @@ class Remembered:
     nearness: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Reminded:
+    """A reminder to come: the words of its text, and it `said` to the person with its time."""
+
+    text: str
+    said: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A single call of a model.
 
     The fields from `said` on carry the person's bare words and memory as values, beside their rendering in `messages`,
     for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
-    it ends. `attached` lists the labels of what came beside the words and was not spoken. `learning` tells whether
-    anything could have been noted. `language` is the code of the language to answer in, `moment` the present time in
-    the person's zone, and `agent` the name to go by. `model` names the one to ask
-    first, if any. `on_aborted` is told what a call without an answer has cost.
+    it ends, `reminders` the reminders to come, the next first. `attached` lists the labels of what came beside the
+    words and was not spoken. `learning` tells whether anything could have been noted. `language` is the code of the
+    language to answer in, `moment` the present time in the person's zone, and `agent` the name to go by. `model` names
+    the one to ask first, if any. `on_aborted` is told what a call without an answer has cost.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -104,6 +112,7 @@ class Request:
     json_mode: bool = False
     said: str = ""
     remembered: tuple[Remembered, ...] = ()
+    reminders: tuple[Reminded, ...] = ()
     noted: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     attached: tuple[str, ...] = ()

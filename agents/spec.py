@@ -535,6 +535,24 @@ def machine_timezone() -> str:
     return "UTC" if name == "Etc/UTC" else name
 
 
+class StandingSpec(Section):
+    """A task that the agent does by itself `at` the times of a cron line, told to `person` in their private chat.
+
+    It is a `text`, or with `heartbeat` what stands in HEARTBEAT.md beside the agent's file at that time.
+    """
+
+    at: Line = Field(examples=["0 8 * * 1-5"])
+    person: PersonRule
+    text: Line | None = None
+    heartbeat: bool = False
+
+    @model_validator(mode="after")
+    def _says_what(self) -> StandingSpec:
+        if (self.text is None) == (not self.heartbeat):
+            raise refused("needs either a text or heartbeat: true", "write one of them", at="text")
+        return self
+
+
 class AgentSpec(Section):
     """An agent. The first of `models` is used and the others are its fallbacks; an empty list means no model."""
 
@@ -552,6 +570,7 @@ class AgentSpec(Section):
     mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
     own_tools: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
     skills: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
+    tasks: tuple[StandingSpec, ...] = Field(default_factory=tuple, max_length=20)
     language: Language = "en"
     timezone: str = Field(
         default="system",

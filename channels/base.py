@@ -154,7 +154,7 @@ class Inbound:
     empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
-    this now: it is the text of the author's task of this id, whose time has come.
+    this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
     """
 
     channel: str

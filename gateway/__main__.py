@@ -14,7 +14,7 @@ if foreign := intact.foreign():
 
 import click
 
-from gateway.cli import backups, channels, chat, init, jobs, status, transfers
+from gateway.cli import backups, channels, chat, doctor, init, jobs, status, transfers
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,6 +31,7 @@ main.add_command(chat.serve)
 main.add_command(chat.replay)
 main.add_command(status.status)
 main.add_command(status.check)
+main.add_command(doctor.doctor)
 main.add_command(channels.channels)
 main.add_command(jobs.jobs)
 main.add_command(backups.backup)

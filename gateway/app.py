@@ -45,6 +45,7 @@ from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reminder_clock import ReminderClock, reminding
 from gateway.ops.rights import close_to_others
+from gateway.ops.standing import standing
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
@@ -242,6 +243,11 @@ async def answering(
             answer=router.begin_task,
             tokens_per_day={name: spec.background.tokens_per_day for name, spec in config.agents.items()},
             now=now,
+            standing=[
+                one
+                for one in standing(config.agents, config.agents_dir)
+                if parts.roster.stores[one.agent.name] is store
+            ],
         )
         for store in parts.roster.each_store
     ]

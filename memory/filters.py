@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from memory import periods
 from memory.errors import UnknownFilter, UnreadFilter
 from memory.periods import Range
+from memory.text.past_days import in_known_words
 
 Name: TypeAlias = Literal["category", "topic", "about", "place", "since", "until", "on"]
 #: The filters that name a time.
@@ -23,6 +24,14 @@ NAMES: Final[Mapping[str, Name]] = {
     **{name: name for name in get_args(Name)},
     "类别": "category", "分类": "category", "主题": "topic", "话题": "topic", "关于": "about", "地点": "place",
     "自从": "since", "从": "since", "直到": "until", "到": "until", "日期": "on",
+    "kategorie": "category", "thema": "topic", "über": "about", "ort": "place", "seit": "since", "ab": "since",
+    "bis": "until", "am": "on", "datum": "on",
+    "categoría": "category", "categoria": "category", "tema": "topic", "sobre": "about", "lugar": "place",
+    "desde": "since", "hasta": "until", "fecha": "on", "el": "on",
+    "catégorie": "category", "categorie": "category", "sujet": "topic", "thème": "topic", "sur": "about",
+    "lieu": "place", "depuis": "since", "jusque": "until", "jusqu'à": "until", "date": "on", "le": "on",
+    "カテゴリー": "category", "カテゴリ": "category", "話題": "topic", "トピック": "topic", "人物": "about",
+    "場所": "place", "以降": "since", "から": "since", "まで": "until", "日付": "on",
 }  # fmt: skip
 
 _KNOWN: Final = "|".join(sorted(NAMES, key=len, reverse=True))
@@ -162,11 +171,12 @@ def _unquoted(name: Name, text: str, today: date, group_of: GroupOf, is_known: C
 def _period(name: Name, value: str, today: date) -> Range | None:
     """Returns the days that a value names, all of it and for sure, as far as the filter bounds them."""
     found = span(value)
-    for before in _BEFORE_DATES:
-        named = periods.ranges(before + value, today)
-        if found is None and len(named) == 1 and not named[0].vague:
-            all_of_it = named[0].start <= len(before) and named[0].end == len(before) + len(value)
-            found = named[0] if all_of_it else None
+    for said in (value, in_known_words(value)):
+        for before in _BEFORE_DATES:
+            named = periods.ranges(before + said, today)
+            if found is None and len(named) == 1 and not named[0].vague:
+                all_of_it = named[0].start <= len(before) and named[0].end == len(before) + len(said)
+                found = named[0] if all_of_it else None
     if found is None:
         return None
     first = date.min if name == "until" else found.first

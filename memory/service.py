@@ -17,7 +17,7 @@ import structlog
 from memory import profile
 from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
-from memory.chat.doubts import DOUBT, Doubt, Doubts
+from memory.chat.doubts import DOUBT, Doubts, FactDoubt
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
@@ -59,10 +59,13 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
-from memory.reminders.orders import Action, Order, is_beside, takes_back
+from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
+from memory.reminders.followups import FollowUp, FollowUps
+from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
 from memory.reminders.orders import read as reminder_orders
 from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
+from memory.reminders.rules import parse_rule as reminder_rule
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
@@ -82,6 +85,7 @@ from memory.store import (
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
+from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
@@ -104,20 +108,19 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "DOUBT", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT", "MOST_REMINDERS", "NO_FILTERS",
-    "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory",
-    "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Doubt",
-    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entity", "Erased",
-    "FilledSlot", "Filter", "FilterName", "Filters", "Firing",
-    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part",
-    "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
-    "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup",
-    "Selection", "Service",
+    "CALL", "DOUBT", "FOLLOW_UP_HOURS", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT",
+    "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access",
+    "Account", "Action", "AgentMemory", "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds",
+    "Budget", "Compacted", "Context", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entity", "Erased",
+    "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group",
+    "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message",
+    "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question",
+    "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes",
+    "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session",
     "Shown", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
     "Unclear", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "shares", "takes_back",
-    "to_forget",
+    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded",
+    "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -199,6 +202,7 @@ class Service:
         self.access = Access(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
         self.reminders = Reminders(database, self.mailbox, agents, now=now)
+        self.follow_ups = FollowUps(database, self.mailbox, agents, now=now, count_tokens=self._count_tokens)
         self.browse = Browse(database, runtime.now)
         self._identities = Identities(agents, now=now)
         self._embedding = (

@@ -29,6 +29,11 @@ settings.register_profile("fuzz", max_examples=1_000, deadline=None, print_blob=
 settings.load_profile(os.environ.get("REMORA_EXAMPLES", "check"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two more than there are cores, because tests wait much for the programs they start."""
+    return (os.cpu_count() or 1) + 2
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

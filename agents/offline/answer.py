@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from agents.llm import Remembered
+from agents.llm import Remembered, Reminded
 from agents.offline.question import (
     AskedQuestion,
     Tokens,
@@ -87,6 +87,19 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
         if told.text:
             return told
     return _by_words(question, remembered, speech, tokens)
+
+
+def reminded(question: AskedQuestion, reminders: Sequence[Reminded], speech: Speech, tokens: Tokens) -> str:
+    """Returns the reminders that hold most words of a question, as they are said; empty if none does."""
+    if not question.words:
+        return ""
+    said = []
+    for one in reminders:
+        words = held(one.text, speech, tokens)
+        share = 1 - len(lacking(question.words, words, inflected=speech.inflected)) / len(question.words)
+        if question.musts <= words and share >= _ENOUGH:
+            said.append(one.said)
+    return "\n".join(said[:_MOST])
 
 
 def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:

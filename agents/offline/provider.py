@@ -7,13 +7,17 @@ day. It never offers a question as an answer. It needs no network and costs noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import NOTHING, Told, answer, nearest, sentence
+from agents.offline.answer import NOTHING, Told, answer, nearest, reminded, sentence
 from agents.offline.question import AskedQuestion, Tokens, asked, social
 from agents.offline.speech import OneForm, Speech, Split, speech
+
+#: Reminders that are told where somebody asks what they have planned.
+_COMING: Final = 5
 
 
 class OfflineProvider:
@@ -76,8 +80,11 @@ def _answered(
     found = answer(question, request.remembered, spoken, tokens)
     if not found.text and noted and question.asks is None and not question.about:
         return [], ()
-    if found.text:
-        return [found.text], found.grounds
+    coming = [one.said for one in request.reminders[:_COMING]] if question.asks and "plan" in question.asks.keys else []
+    if found.text or coming:
+        return [*filter(None, [found.text]), *coming], found.grounds
+    if told := reminded(question, request.reminders, spoken, tokens):
+        return [told], ()
     near = nearest(question, request.remembered, spoken, tokens) if not question.about else NOTHING
     return [near.text] if near.text else _unknown(question, request, texts), near.grounds
 

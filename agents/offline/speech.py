@@ -104,7 +104,7 @@ class Speech:
         return self.one_form(plain(text))
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Joins the lines of a folded pattern without blanks: a line that continues one begins with its bar."""
 
 

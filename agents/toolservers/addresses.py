@@ -13,17 +13,23 @@ import socket
 #: Where clouds keep a machine's keys, beside the link-local addresses.
 _METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")))
 
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def embedded(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Returns the IPv4 address that an IPv6 address leads to: a mapped or translated one, or 6to4. Otherwise None."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return None
+    if ip in _TRANSLATED:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip.ipv4_mapped or ip.sixtofour
+
 
 def forbidden(address: str) -> bool:
     """Returns whether nothing may be sent to this IP address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        # The same machine under an IPv6 name: mapped, 6to4, or through a translator.
-        inner = ip.ipv4_mapped or ip.sixtofour
-        if inner is None and ip in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
-        if inner is not None:
-            return forbidden(str(inner))
+    if (inner := embedded(ip)) is not None:
+        return forbidden(str(inner))
     return ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
 
 

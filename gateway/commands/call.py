@@ -49,7 +49,8 @@ class Call:
 
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
     person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
-    being made here, once the person is told; it returns False if there is none. `new_code` makes a code that nobody
+    being made here, once the person is told; it returns False if there is none. `unhear` drops what this person said to
+    others, which is kept in RAM only. `new_code` makes a code that nobody
     guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
     queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
     agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
@@ -68,6 +69,7 @@ class Call:
     admin: bool
     stop: Callable[[Callable[[], Awaitable[None]]], Awaitable[bool]]
     new_code: Callable[[], str]
+    unhear: Callable[[], None]
     is_admin: Callable[[str], bool]
     ids: IdFormat
     wake: Callable[[str], None]

@@ -53,6 +53,20 @@ async def forget(call: Call) -> None:
         await ask(call, preview)
 
 
+async def offered(call: Call, words: str) -> bool:
+    """Shows what would go for `words`, and asks how; returns False if there is nothing, or no memory near them."""
+    try:
+        preview = await call.memory.forgetting.preview(
+            call.context, Filters(words=words), limit=_SHOWN, may_all=_may_all(call)
+        )
+    except (NotFound, NotYours, Derived):
+        return False
+    if preview is None or preview.is_empty or (preview.selection.near and not preview.memories):
+        return False
+    await ask(call, preview)
+    return True
+
+
 async def _meant(call: Call, asked: Filters) -> int:
     """Returns the number of memories and messages that would be forgotten."""
     preview = await call.memory.forgetting.preview(call.context, asked, limit=0, may_all=_may_all(call))
@@ -80,6 +94,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
         await call.do(keep, in_place=_in_place(call))
         return
+    call.unhear()
     selection = Selection.from_json(question.payload)
     receipt = await call.memory.forgetting.forget(
         call.context, call.inbox_id, question, selection, how, may_all=_may_all(call)

@@ -11,12 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-import yaml
-
 from memory.service import RELATIONS, Context, Memory, Message
+from memory.text.shipped import shipped
 
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
@@ -26,8 +24,7 @@ _VALUE: Final = "{}"
 @cache
 def wording(language: Language) -> dict[str, Any]:
     """Returns the file of a language."""
-    text = (resources.files("gateway.commands") / "languages" / f"{language}.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
+    data: dict[str, Any] = shipped("gateway.commands", f"languages/{language}.yaml")
     return data
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands.call import Asking, Call
-from gateway.commands.forget import forget
+from gateway.commands.forget import forget, offered
 from memory.service import to_forget
 
 
@@ -57,6 +57,27 @@ _NOT_KEEP = (
     r")(?: please| pls| anywhere| bitte| por favor)?"
 )
 _UNKEPT: Final = re.compile(rf"(?s:.+[,.;:!、，。；！\n–—-]) ?{_NOT_KEEP}|{_NOT_KEEP} ?(?s:[,.;:!、，。；！\n–—-].+)")
+#: No more questions how plans went.
+_ENOUGH: Final = re.compile(
+    r"(?:please |ok,? |no,? )?(?:stop|quit) asking(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such things"
+    r"|questions))?(?: please)?"
+    r"|(?:please |ok,? |no,? )?(?:don't|do not|never) ask(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such"
+    r" things))?(?: again| any ?more| please){0,2}"
+    r"|(?:bitte )?(?:frag|frage) (?:mich )?(?:bitte )?(?:das |danach |sowas |so etwas |nach meinen plänen )?(?:bitte )?"
+    r"nicht (?:mehr|wieder)(?: danach| nach meinen plänen)?"
+    r"|höre? (?:bitte )?auf(?: mich)?(?: sowas| das)? zu fragen"
+    r"|(?:por favor,? )?(?:no me (?:lo )?preguntes|no preguntes|deja de preguntar(?:me)?)(?: (?:eso|esto|por eso"
+    r"|por mis planes))?(?: más| nunca| otra vez)?"
+    r"|(?:s'il te plaît,? )?(?:arrête de (?:me )?(?:demander|poser (?:cette question|ces questions))"
+    r"|ne (?:me )?(?:le )?demandes? plus)(?: (?:ça|cela))?"
+    r"|(?:请|拜托|以后|你)*(?:别|不要|不用)再?问(?:我)?(?:了|这个|这些|这件事|这种事|我的计划)*(?:了|吧|啦)?"
+    r"|(?:もう|そういうことは|それは|これは)*(?:聞かないで|聞くのをやめて|聞くのはやめて|尋ねないで)(?:ください|ね|よ)?"
+)
+
+
+def ends_questions(text: str) -> bool:
+    """Returns whether a message asks for nothing but not to be asked such things any more."""
+    return len(text) <= _LONGEST and _ENOUGH.fullmatch(_plainly(text)) is not None
 
 
 def requested(text: str, *, modelless: bool) -> PlainRequest | None:
@@ -66,15 +87,19 @@ def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     in, is read here: a model has a tool for the one and answers the rest of the other.
     """
     if len(text) <= _LONGEST:
-        said = " ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()
+        said = _plainly(text)
         if _FORGET.fullmatch(said):
             return PlainRequest("forget")
         if _WRONG.fullmatch(said):
             return PlainRequest("wrong")
-    if modelless and _UNKEPT.fullmatch(" ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()):
+    if modelless and _UNKEPT.fullmatch(_plainly(text)):
         return PlainRequest("unkept")
     what = to_forget(text) if modelless else None
     return None if what is None else PlainRequest("topic", what)
+
+
+def _plainly(text: str) -> str:
+    return " ".join(text.replace("’", "'").split()).strip(" .!。！~").lower()
 
 
 async def offer(call: Call, request: PlainRequest) -> bool:
@@ -111,3 +136,12 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     buttons: tuple[Button, ...] = tuple(one for one in pressed if one is not None)
     await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))
     return True
+
+
+async def guessed(call: Call) -> bool:
+    """Offers to forget what a message seems to ask for in words that no pattern knows.
+
+    Returns False if it does not seem to, or if memory holds nothing that it can mean: the words are ordinary talk.
+    """
+    what = await call.memory.turns.asks_to_forget(call.inbound.text)
+    return bool(what) and await offered(call, what)

@@ -17,13 +17,14 @@ from gateway.commands.call import Asking, Call
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.pipeline.questions import buttons, is_alone
-from memory.service import AuditEntry, Edits, Kept, Question, Receipt, Selection
+from memory.service import FOLLOW_UP_HOURS, AuditEntry, Edits, Kept, Question, Receipt, Selection
 
 #: Purpose of the question before all data of a person is erased.
 DELETE = "delete_me"
 #: Admins' looks on one page.
 _LOOKS = 10
 _NUMBER = re.compile("[1-9][0-9]{0,4}")
+_HOURS = re.compile(r"on (\d{1,2})\s*[-–]\s*(\d{1,2})")
 
 
 async def privacy(call: Call) -> None:
@@ -35,10 +36,14 @@ async def privacy(call: Call) -> None:
         ("about", "off"): partial(_opt_about, on=False),
         ("about", "on"): partial(_opt_about, on=True),
         ("delete", ""): _delete,
+        ("followups", "on"): partial(_follow_up, hours=FOLLOW_UP_HOURS),
+        ("followups", "off"): stop_follow_ups,
     }
     act = actions.get((action, rest.strip()))
     if action == "looks" and (not rest.strip() or _NUMBER.fullmatch(rest.strip())):
         await _list_looks(call, int(rest or 1))
+    elif action == "followups" and (hours := _HOURS.fullmatch(rest.strip())) and int(hours[1]) < int(hours[2]) <= 24:
+        await _follow_up(call, hours=f"{int(hours[1])}-{int(hours[2])}")
     elif act is None:
         await call.say(call.usage_line())
     else:
@@ -84,6 +89,19 @@ async def _opt(call: Call, *, on: bool) -> None:
 async def _opt_about(call: Call, *, on: bool) -> None:
     await call.memory.privacy.learn_about(call.context, on)
     await call.say(call.texts("privacy.about_on" if on else "privacy.about_off"))
+
+
+async def _follow_up(call: Call, *, hours: str) -> None:
+    """Has the person asked how their plans went; in their private chat alone, where they are asked."""
+    await call.memory.privacy.follow_up(call.context, hours)
+    begin, _, end = hours.partition("-")
+    await call.say(call.texts("followup.on", begin=begin, end=end))
+
+
+async def stop_follow_ups(call: Call) -> None:
+    """Asks the person about no plan any more."""
+    await call.memory.privacy.follow_up(call.context, "")
+    await call.say(call.texts("followup.off"))
 
 
 async def _delete(call: Call) -> None:
@@ -211,7 +229,13 @@ def _wishes(call: Call) -> list[str]:
         _here(call),
         call.texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
         call.texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
+        _asking(call, *speaker.follow_ups.split("-")),
     ]
+
+
+def _asking(call: Call, begin: str, end: str = "") -> str:
+    """Returns a line telling whether the person is asked how plans went, and between which hours."""
+    return call.texts("privacy.followups_on", begin=begin, end=end) if end else call.texts("privacy.followups_off")
 
 
 def _accounts(call: Call, kept: Kept) -> list[str]:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from channels.base import Button
 from gateway.commands.texts import Texts, spoken
-from memory.service import Firing, Reminder
+from memory.service import Firing, FollowUp, Reminder
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
 PRESS: Final = "remind:"
@@ -94,6 +94,13 @@ def shown(firing: Firing) -> str:
 def switched_off(task: Reminder) -> str:
     """Returns the message that a task was switched off."""
     return texts_of(task)("remind.task.off", n=task.number, text=task.text)
+
+
+def follow_up(due: FollowUp) -> tuple[str, str]:
+    """Returns the question of a follow-up or the wishes for a birthday, and the label of the button that ends them."""
+    texts = Texts(spoken(due.language or "en", "en"), due.timezone)
+    asked = texts("followup.plan", what=due.plan) if due.plan else texts("followup.birthday")
+    return asked, texts("followup.button")
 
 
 def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:

@@ -9,22 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.commands.call import Call
-from memory.service import Action, Order, Reading, Reminder, is_beside, reminder_orders
+from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside, reminder_orders, reworded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """An order about the reminder with a number, and its words of time; without a number it asks for the list."""
+    """An order about the reminder with a number, and its words of time; without a number it asks for the list.
+
+    `text` are the words that are to stand in it from now on.
+    """
 
     action: Action
     number: int | None = None
     time: str = ""
+    text: str = ""
 
 
 async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
     """Returns what is ordered; None if the words order nothing. `certain` words are known to be about reminders."""
     private, language = call.context.session.private, call.texts.language
     last = await call.memory.reminders.last_shown(call.context) if private else None
+    text = reworded(said, language=language) if last is not None and last.first else ""
+    if last is not None and text and call.memory.reminders.read_time(call.context, text, language=language) is None:
+        return Meant(action="reword", number=last.number, text=text)
     orders = list(reminder_orders(said, language=language))
     if orders:
         every = await call.memory.reminders.every(call.context)
@@ -33,7 +40,9 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
                 return found
     elif last is not None and last.first:
         time = call.memory.reminders.read_time(call.context, said, language=language)
-        if time is not None and is_beside(time.what, language=language):
+        # "When do I have to …?" asks for a time and names none.
+        asks = isinstance(time, Unclear) and said.rstrip().endswith(("?", "？"))
+        if time is not None and not asks and is_beside(time.what, language=language):
             return Meant(action="change", number=last.number, time=said)
     return None
 

@@ -65,6 +65,11 @@ EN: Final[dict[str, str]] = {
     "remind.button.done": "Done",
     "remind.button.minutes": "Snooze {n} min",
     "remind.button.hour": "Snooze 1 h",
+    "followup.plan": "Yesterday you had this planned: “{what}”. How did it go?",
+    "followup.birthday": "Happy birthday! 🎂",
+    "followup.button": "Stop asking",
+    "followup.on": "From now on I ask how something went that you had planned, once, the day after, and wish you a happy birthday: in our private chat, at most once a day, between {begin}:00 and {end}:00 your time. “Stop asking” or /privacy followups off ends it.",
+    "followup.off": "All right, I won't ask about your plans any more. /privacy followups on turns it back on.",
     "example.remind": "/remind call mum tomorrow at 9\n/remind every weekday at 8:30 take the pills\n/remind change 2 friday at noon\n/remind cron 0 9 * * 1-5 stand-up",
 }
 
@@ -129,5 +134,10 @@ ZH: Final[dict[str, str]] = {
     "remind.button.done": "完成",
     "remind.button.minutes": "{n} 分钟后",
     "remind.button.hour": "1 小时后",
+    "followup.plan": "昨天你有个安排：“{what}”。怎么样？",
+    "followup.birthday": "生日快乐！🎂",
+    "followup.button": "别再问了",
+    "followup.on": "从现在起，你计划的事情过后，我会在第二天问一次情况，并在生日时祝福你：只在我们的私聊里，每天最多一次，在你当地时间 {begin}:00 到 {end}:00 之间。说“别再问了”或用 /privacy followups off 关闭。",
+    "followup.off": "好的，我不再问你的计划了。用 /privacy followups on 重新开启。",
     "example.remind": "/remind 明天9点给妈妈打电话\n/remind 每个工作日8点半吃药\n/remind change 2 周五中午\n/remind cron 0 9 * * 1-5 站会",
 }

@@ -80,6 +80,8 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
         return False
     if meant.number is None:
         await _list(call, 1)
+    elif meant.text:
+        await _reword(call, meant.number, meant.text)
     else:
         await _change(call, meant.action, meant.number, meant.time)
     return True
@@ -303,6 +305,17 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         if action == "snooze":
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()
+
+    await call.do(act)
+
+
+async def _reword(call: Call, number: int, text: str) -> None:
+    def act(edits: Edits) -> str | Asking:
+        try:
+            meant = edits.reminding.numbered(number)
+        except NotFound:
+            return call.texts("remind.unknown", n=number)
+        return _set_back(call, edits, edits.reminding.reword(meant, text), "remind.moved")
 
     await call.do(act)
 

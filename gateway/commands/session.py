@@ -55,9 +55,11 @@ async def undo(call: Call) -> None:
         undone = edits.undo(meant)
         if undone is None:
             return call.texts("undo.nothing" if meant is None else "undo.over")
-        gone = "; ".join(call.phrase(memory) for memory in undone.memories)
-        taught = call.texts("undo.taught", list=gone) if gone else call.texts("undo.plain")
-        return call.texts("undo.done", date=call.texts.moment(undone.said_at), taught=taught)
+        gone, again = ("; ".join(map(call.phrase, some)) for some in (undone.memories, undone.again))
+        taught = call.texts("undo.taught", list=gone) if gone else ""
+        taught += call.texts("undo.again", list=again) if again else ""
+        date = call.texts.moment(undone.said_at)
+        return call.texts("undo.done", date=date, taught=taught or call.texts("undo.plain"))
 
     await call.do(act)
 

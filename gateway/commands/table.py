@@ -262,9 +262,10 @@ TABLE: tuple[Command, ...] = (
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
     Command(
-        name="privacy", usage="/privacy [out|in|about off|about on|looks [page]|delete]", run=privacy.privacy,
+        name="privacy", run=privacy.privacy,
+        usage="/privacy [out|in|about off|about on|followups on [hours]|followups off|looks [page]|delete]",
         discreet=True, options=(
-            _option("action", choices=("out", "in", "about", "looks", "delete")),
+            _option("action", choices=("out", "in", "about", "followups", "looks", "delete")),
             _option("state", choices=("on", "off")), _option("page"),
         ),
     ),

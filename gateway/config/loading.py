@@ -179,6 +179,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_names(agents)
     loader.check_routes(agents)
     loader.check_tools(agents, folder)
+    loader.check_tasks(agents)
     loader.check_bots(settings)
     loader.check_webhooks(settings)
     loader.check_search(settings, agents)
@@ -322,6 +323,20 @@ class _Loader:
                 if not _holds(Path.is_file, folder / "skills" / name / skills.FILE):
                     fix = f"write {folder / 'skills' / name / skills.FILE}, or remove it from skills"
                     self._report(agent.read, ("skills",), f"names {name}, which is not there", fix, show=False)
+
+    def check_tasks(self, agents: list[_Agent]) -> None:
+        """Reports standing tasks whose times can't be read."""
+        if not any(agent.spec is not None and agent.spec.tasks for agent in agents):
+            return  # memory takes long to load, and few files have tasks
+        from memory.service import reminder_rule
+
+        for agent in agents:
+            for number, task in enumerate(agent.spec.tasks if agent.spec is not None else ()):
+                try:
+                    reminder_rule(task.at)
+                except ValueError as exc:
+                    fix = 'write minute, hour, day, month and weekday, such as "0 8 * * 1-5"'
+                    self._report(agent.read, ("tasks", number, "at"), f"can't be read: {exc}", fix)
 
     def check_bots(self, settings: Settings) -> None:
         """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""

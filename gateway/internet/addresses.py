@@ -15,6 +15,8 @@ from typing import Final
 
 import httpx
 
+from agents.toolservers.addresses import embedded
+
 #: The longest address; servers refuse longer ones.
 _LONGEST: Final = 2_000
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
@@ -30,12 +32,6 @@ _NOT_PUBLIC_4: Final = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24",
 #: All that is given out to the public, and what in it is not.
 _PUBLIC_6: Final = IPv6Network("2000::/3")
 _NOT_PUBLIC_6: Final = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
-#: Addresses of IPv4 written into those of IPv6: mapped and translated ones, and 6to4, with the bits behind them.
-_EMBEDDING: Final = (
-    (IPv6Network("::ffff:0:0/96"), 0),
-    (IPv6Network("64:ff9b::/96"), 0),
-    (IPv6Network("2002::/16"), 80),
-)
 #: The beginning of an address: a scheme, or a host that does not go on from letters before it.
 _BEGIN: Final = re.compile(r"https?://|(?<![A-Za-z0-9._@/?=&%#+~:\u00c0-\u1fff-])(?=[\w-]+\.\w)", re.IGNORECASE)
 #: Beginnings that are tried in a run of characters without a blank.
@@ -79,9 +75,8 @@ def is_public(address: str) -> bool:
         return ip.is_global and not ip.is_multicast and not any(ip in network for network in _NOT_PUBLIC_4)
     if ip.scope_id is not None:
         return False
-    for network, behind in _EMBEDDING:
-        if ip in network:
-            return is_public(str(IPv4Address(int(ip) >> behind & 0xFFFFFFFF)))
+    if (inner := embedded(ip)) is not None:
+        return is_public(str(inner))
     return ip in _PUBLIC_6 and ip.is_global and not any(ip in network for network in _NOT_PUBLIC_6)
 
 

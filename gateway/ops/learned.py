@@ -8,7 +8,6 @@ refusal for each thing learned, and no start.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Final, TypeAlias, get_args
 import structlog
 
 from agents.providers.quirks import Learned, Quirk
+from memory.atomic import replace_file
 
 log = structlog.get_logger(__name__)
 
@@ -63,12 +63,9 @@ def _read(path: Path, now: int) -> _Times:
 
 
 def _write(path: Path, times: Mapping[str, Mapping[str, int]]) -> None:
-    new = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Only its owner reads it: an address may tell more than its owner wants known.
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(times, file, indent=1)
-        new.replace(path)
+        replace_file(path, json.dumps(times, indent=1).encode())
     except OSError as error:
         log.warning("models.unsaved", path=str(path), error=error.strerror, instead="they are learned anew")

@@ -1,4 +1,4 @@
-"""The clock of the reminders: one for each store, it sleeps until the next one is due and queues what is shown.
+"""The clock of reminders and follow-ups: one for each store, it sleeps until the next is due and queues what is shown.
 
 Invariants: the store alone decides what is due, so a wake too many, too late or missing changes only when a reminder is
 shown. It looks by itself every minute, because nothing wakes it after the machine slept or its clock was set. A person
@@ -14,12 +14,14 @@ from typing import Final
 
 import structlog
 
-from channels.base import Channel, Inbound, Place
+from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import reminder_lines
+from gateway.commands.call import RUN
+from gateway.ops.standing import StandingTask
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
 from memory.errors import StorageError
-from memory.service import TASK_BOT, Access, Firing, InboxRow, Part, Reminder
+from memory.service import TASK_BOT, Access, Account, Firing, FollowUp, InboxRow, Part, Reminder, Session
 
 log = structlog.get_logger(__name__)
 
@@ -42,10 +44,12 @@ class ReminderClock:
         answer: Callable[[Store, InboxRow], None],
         tokens_per_day: Mapping[str, int | None],
         now: Callable[[], int],
+        standing: Sequence[StandingTask] = (),
     ) -> None:
         """`access` knows who was shut out in chats; `answer` has a task answered; `now` gives milliseconds UTC.
 
-        A task is left out once its agent's work in the background has taken the agent's `tokens_per_day` on a day.
+        `standing` are the tasks of the agents' files. A task is left out once its agent's work in the background has
+        taken the agent's `tokens_per_day` on a day.
         """
         self._store = store
         self._reminders = store.memory.reminders
@@ -54,6 +58,8 @@ class ReminderClock:
         self._answer = answer
         self._tokens_per_day = tokens_per_day
         self._now = now
+        self._standing = standing
+        self._begun: dict[str, int] = {}
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Shows what is due whenever it becomes due. Never ends."""
@@ -67,7 +73,32 @@ class ReminderClock:
             await self._stirred_or(sleep(wait))
 
     async def work_off(self) -> float:
-        """Shows everything that is due by now. Returns the seconds until it has to look again."""
+        """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
+        for follow_up in await self._store.memory.follow_ups.due():
+            await self._follow_up(follow_up)
+        for task in self._standing:
+            at = self._reminders.reached(task.rule, task.agent.timezone)
+            if at is not None and self._begun.get(task.key) != at:
+                self._begun[task.key] = at
+                await self._begin_standing(task, at)
+        return await self._remind()
+
+    async def _follow_up(self, follow_up: FollowUp) -> None:
+        if not await self._may_be_told(follow_up.whose, follow_up.session):
+            return
+        channel_id = Place.from_session_key(follow_up.session.key).channel
+
+        def show(due: FollowUp) -> Sequence[Part]:
+            asked, label = reminder_lines.follow_up(due)
+            stop = Button(label=label, data=f"{RUN}/privacy followups off")
+            return pieces(self._channels.get(channel_id), asked, buttons=(stop,))
+
+        session_key = await self._store.memory.follow_ups.ask(follow_up, show)
+        if session_key is not None:
+            self._store.delivery.wake(session_key)
+
+    async def _remind(self) -> float:
+        """Shows the reminders that are due by now. Returns the seconds until it has to look again."""
         while (reminder := await self._reminders.next_due()) is not None:
             assert reminder.next_at is not None
             wait = (reminder.next_at - self._now()) / 1000
@@ -97,26 +128,18 @@ class ReminderClock:
         """Has a task answered. Where today's tokens are used up, it is put off."""
 
         def message(firing: Firing) -> str:
-            place = Place.from_session_key(firing.session.key)
-            return Inbound(
-                channel=place.channel,
-                platform=firing.whose.platform,
-                bot_id=TASK_BOT,
+            return _heard(
+                firing.whose,
+                firing.session,
+                firing.now,
                 update_key=f"{firing.reminder.id}:{firing.at}",
-                chat=place.chat,
-                chat_kind="private" if firing.session.private else "group",
-                author_id=firing.whose.user_id,
-                author_name=firing.whose.name,
-                message_id="",
                 text=_TASK.format(firing.reminder.text),
-                sent_at=firing.now,
-                thread=place.thread,
                 reply_to=firing.reminder.asked_ref,
                 language=firing.reminder.language,
                 task=firing.reminder.id,
-            ).to_json()
+            )
 
-        if not await self._reminders.may_spend(reminder, self._tokens_per_day):
+        if not await self._reminders.may_spend(reminder.agent_id, self._tokens_per_day):
             log.warning("task.put_off", reminder=reminder.id, because="today's tokens are used up")
             await self._reminders.put_off(reminder)
             return
@@ -124,9 +147,33 @@ class ReminderClock:
         if row is not None:
             self._answer(self._store, row)
 
+    async def _begin_standing(self, task: StandingTask, at: int) -> None:
+        """Has a standing task answered in its person's private chat, unless there is nothing to do."""
+        words, place = task.words(), await self._reminders.told_by(task.agent.name, *task.person)
+        if not words:
+            return
+        if place is None:
+            log.warning("task.nobody", task=task.key, because="this agent answers in no private chat of that person")
+            return
+        account, session = place
+        spends = await self._reminders.may_spend(session.agent_id, self._tokens_per_day)
+        if not spends or not await self._may_be_told(account, session):
+            log.warning("task.left_out", task=task.key, because="blocked" if spends else "today's tokens are used up")
+            return
+        update_key = f"standing:{task.key}:{at}"
+        text, language = _TASK.format(words), task.agent.language
+        payload = _heard(
+            account, session, self._now(), update_key=update_key, text=text, reply_to=None, language=language, task=0
+        )
+        row = await self._reminders.begin_standing(account, session, update_key, payload)
+        if row is not None:
+            self._answer(self._store, row)
+
     async def _may_read(self, reminder: Reminder) -> bool:
         """Returns whether nobody has shut out the reminder's person, or the group where it is to be shown."""
-        account, session = await self._reminders.whose(reminder)
+        return await self._may_be_told(*await self._reminders.whose(reminder))
+
+    async def _may_be_told(self, account: Account, session: Session) -> bool:
         place = Place.from_session_key(session.key)
         if await self._access.state(place.channel, "person", account.user_id) == "blocked":
             return False
@@ -141,6 +188,38 @@ class ReminderClock:
         finally:
             for one in waits:
                 one.cancel()
+
+
+def _heard(
+    whose: Account,
+    session: Session,
+    now: int,
+    *,
+    update_key: str,
+    text: str,
+    reply_to: str | None,
+    language: str,
+    task: int,
+) -> str:
+    """Returns a task as a message of its person, for the inbox."""
+    place = Place.from_session_key(session.key)
+    return Inbound(
+        channel=place.channel,
+        platform=whose.platform,
+        bot_id=TASK_BOT,
+        update_key=update_key,
+        chat=place.chat,
+        chat_kind="private" if session.private else "group",
+        author_id=whose.user_id,
+        author_name=whose.name,
+        message_id="",
+        text=text,
+        sent_at=now,
+        thread=place.thread,
+        reply_to=reply_to,
+        language=language,
+        task=task,
+    ).to_json()
 
 
 @asynccontextmanager

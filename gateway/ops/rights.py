@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -23,13 +24,21 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def close_to_others(config: Config, default: str) -> None:
     """Removes other users' rights to Remora's files. `default` is the database of agents that don't name one."""
-    for path in _kept(config, Stores.of(config, default)):
+    for path in open_to_others(config, default):
         try:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & _OTHERS:
-                path.chmod(mode & ~_OTHERS)
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
         except OSError as error:
             log.warning("file.open_to_others", path=str(path), error=error.strerror, fix="make Remora's user its owner")
+
+
+def open_to_others(config: Config, default: str) -> list[Path]:
+    """Returns those of Remora's files to which other users have rights."""
+    found = []
+    for path in _kept(config, Stores.of(config, default)):
+        with suppress(OSError):  # gone since it was listed
+            if path.stat().st_mode & _OTHERS:
+                found.append(path)
+    return found
 
 
 def _kept(config: Config, stores: Stores) -> Iterator[Path]:

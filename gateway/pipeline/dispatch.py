@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, reminders, table
+from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
 from gateway.commands.texts import Texts, spoken, told_by, written_in
@@ -69,14 +69,19 @@ class Dispatch:
         channels: Mapping[str, Channel],
         speakers: Speakers,
         stop: Callable[[Store, Inbound, Callable[[], Awaitable[None]]], Awaitable[bool]],
+        unhear: Callable[[Inbound], None],
     ) -> None:
-        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person."""
+        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
+
+        `unhear` drops what the author of a message said to others.
+        """
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
         self._policy = speakers.policy
         self._new_code = speakers.new_code
         self._stop = stop
+        self._unhear = unhear
 
     async def answered(self, waiting: Waiting) -> bool:
         """Handles a command, a press, or the person's answer to a question.
@@ -144,6 +149,11 @@ class Dispatch:
         Reminders are read here only for an agent without a model: a model has a tool for them.
         """
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
+        if inbound.chat_kind == "private" and plain.ends_questions(inbound.text):
+            call = _as_written(await self._call(waiting))
+            if call.context.speaker.follow_ups:
+                await privacy.stop_follow_ups(call)
+                return True
         asked = plain.requested(inbound.text, modelless=served.offline)
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
@@ -151,14 +161,14 @@ class Dispatch:
         orders = served.offline and (asked is None or asked.kind == "topic")
         if asked is None and not (replied or wished or orders):
             return False
-        call = await self._call(waiting)
-        # What is asked in plain words is answered in their language, as in a turn.
-        call = replace(call, texts=replace(call.texts, language=written_in(inbound.text, call.texts.language)))
+        call = _as_written(await self._call(waiting))
         if (replied and await reminders.replied(call)) or (orders and await reminders.ordered(call, inbound.text)):
             return True
         if wished and await reminders.wished(call):
             return True
-        return asked is not None and await plain.offer(call, asked)
+        if asked is not None:
+            return await plain.offer(call, asked)
+        return served.offline and await plain.guessed(call)
 
     async def _replies_to_reminder(self, inbound: Inbound, memory: Service) -> bool:
         reply_to, key = inbound.reply_to, inbound.place.session_key
@@ -237,6 +247,7 @@ class Dispatch:
             trusted=self._policy.is_privileged(inbound),
             observes=self._policy.observes(inbound),
             stop=partial(self._stop, store, inbound),
+            unhear=partial(self._unhear, inbound),
             new_code=self._new_code,
             is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
             ids=self._policy.ids(inbound.channel),
@@ -281,3 +292,9 @@ class Dispatch:
             earlier = await store.memory.turns.said_last(context)
             language = next((code for code in map(told_by, earlier) if code is not None), None)
         return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)
+
+
+def _as_written(call: Call) -> Call:
+    """Returns a call that answers in the language of the words: what is asked plainly is answered as in a turn."""
+    language = written_in(call.inbound.text, call.texts.language)
+    return replace(call, texts=replace(call.texts, language=language))

@@ -26,6 +26,7 @@ from agents.llm import (
     Picture,
     Provider,
     Remembered,
+    Reminded,
     Request,
     Role,
     ToolCall,
@@ -35,7 +36,7 @@ from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
 from channels.base import Inbound
-from gateway.commands import phrases
+from gateway.commands import phrases, reminder_lines
 from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
@@ -47,6 +48,7 @@ from memory.service import (
     Message,
     Recall,
     Recalled,
+    Reminder,
     Revision,
     Turn,
     TurnMaterial,
@@ -188,6 +190,7 @@ class TurnRequest:
     """All that a turn's requests are made of. `sent` is the prompt of the last one, `cut` tells if it lost words.
 
     `overheard` is what people said to others, with their identities, or negative numbers for those who have none.
+    `reminders` are the person's own to come, for an agent without a model: a model has a tool for them.
     `learned` is what the turn itself stores, `now` the time in milliseconds UTC, `fence` random. `on_aborted` is told
     what a call without an answer has cost.
     """
@@ -204,6 +207,7 @@ class TurnRequest:
     fence: str
     on_aborted: Callable[[Completion], None]
     overheard: Sequence[tuple[int, Overheard]] = ()
+    reminders: Sequence[Reminder] = ()
     sent: Prompt | None = None
     cut: bool = False
 
@@ -259,6 +263,9 @@ class TurnRequest:
                 if item.memory is not None
                 else _quoted(item, turn, texts, self.now)
                 for item in _told(self.view.recall)
+            ),
+            reminders=tuple(
+                Reminded(one.text, reminder_lines.set_back(texts, one, self.now)) for one in self.reminders
             ),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
-from gateway.commands import table
+from gateway.commands import plain, table
 from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
@@ -88,7 +88,9 @@ class Router:
         )
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
-        self._dispatch = Dispatch(roster=roster, channels=channels, speakers=speakers, stop=self._stop)
+        self._dispatch = Dispatch(
+            roster=roster, channels=channels, speakers=speakers, stop=self._stop, unhear=self._observed.forget
+        )
 
     @property
     def commands(self) -> Sequence[CommandSpec]:
@@ -266,8 +268,8 @@ class Router:
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
-        typed = table.given(inbound)
-        if typed is not None and typed[0] in _FORGETTING:
+        typed, plainly = table.given(inbound), plain.requested(inbound.text, modelless=True)
+        if (typed is not None and typed[0] in _FORGETTING) or (plainly is not None and plainly.kind != "wrong"):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):
             return heard

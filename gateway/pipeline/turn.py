@@ -42,6 +42,7 @@ from memory.service import (
     Budget,
     Message,
     Outcome,
+    Reminder,
     Revision,
     Runtime,
     Said,
@@ -195,12 +196,7 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        task = heard[-1].inbound.task
-        await self._finish(turn, view, outcome, channel, task=task)
-        if outcome.error is None and task is None and served.spec.memory.enabled:
-            # After the answer, in a message of its own: nothing of it is half shown if the process ends here.
-            if await doubts.ask(self._memory, turn.context, texts, channel):
-                self._wake(where.session_key)
+        await self._finish(served, turn, view, outcome, channel, texts, task=heard[-1].inbound.task)
         if course.shares is not None and served.compacts:
             self._compact(turn, served.bounds(course.shares), texts, channel)
 
@@ -214,19 +210,33 @@ class TurnRunner:
         )
 
     async def _finish(
-        self, turn: Turn, view: TurnMaterial | None, outcome: Outcome, channel: Channel | None, *, task: int | None
+        self,
+        served: Agent,
+        turn: Turn,
+        view: TurnMaterial | None,
+        outcome: Outcome,
+        channel: Channel | None,
+        texts: Texts,
+        *,
+        task: int | None,
     ) -> None:
-        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell."""
+        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell.
+
+        After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
+        """
         if task is None:
             await self._memory.turns.finish(turn, view, outcome)
+            may_ask = outcome.error is None and served.spec.memory.enabled
+            if may_ask and await doubts.ask(self._memory, turn.context, texts, channel):
+                self._wake(turn.context.session.key)
             return
         silent = outcome.error is not None or _is_nothing(outcome)
-        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome)
-        await self._memory.reminders.end_task(
+        ending = self._memory.reminders.task_ending(
             task,
             error=outcome.error,
             told=lambda reminder: pieces(channel, reminder_lines.switched_off(reminder)),
         )
+        await self._memory.turns.finish(turn, view, replace(outcome, pieces=()) if silent else outcome, ending=ending)
 
     async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
         """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.
@@ -382,6 +392,10 @@ class TurnRunner:
             *toolbox.foreign(foreign),
         )
 
+    async def _reminders(self, turn: Turn) -> list[Reminder]:
+        """Returns the person's reminders to come that can be reached from here."""
+        return [one for one in await self._memory.reminders.every(turn.context) if one.next_at is not None]
+
     def _shares(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> Allotment:
         _, tools = self._toolbox(served, turn, texts, foreign)
         return served.shares(served.gauge.room(), [tool.spec for tool in tools])
@@ -433,6 +447,7 @@ class TurnRunner:
             fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
             overheard=await self._overheard(turn, heard),
+            reminders=await self._reminders(turn) if served.offline else (),
         )
 
         async def keep_step(n: int, completion: Completion) -> None:

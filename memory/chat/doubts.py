@@ -17,7 +17,7 @@ from memory.context import Context, anew
 from memory.forgetting import choose
 from memory.scope import Scope
 from memory.store import comparisons, memories, questions
-from memory.store.comparisons import DoubtAnswer, Pair
+from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import Outgoing, Part
 from memory.store.memories import Memory
@@ -29,7 +29,7 @@ CHOICES: Final[tuple[DoubtAnswer, ...]] = get_args(DoubtAnswer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class FactDoubt:
     """Two facts that can't both hold, the one that was told first first."""
 
     older: Memory
@@ -44,7 +44,9 @@ class Doubts:
         self._mailbox = mailbox
         self._now = now
 
-    async def ask(self, context: Context, preset: str, compose: Callable[[Doubt, Question], Sequence[Part]]) -> bool:
+    async def ask(
+        self, context: Context, preset: str, compose: Callable[[FactDoubt, Question], Sequence[Part]]
+    ) -> bool:
         """Puts the next doubt that waits for the speaker here. Returns False if there is none.
 
         `compose` makes the question's message; a plain "yes" takes the choice `preset`. Another open question comes
@@ -58,7 +60,7 @@ class Doubts:
             doubt = _next(tx, context, now=self._now())
             if doubt is None:
                 return False
-            pair = Pair(older=doubt.older.id, newer=doubt.newer.id)
+            pair = FactPair(older=doubt.older.id, newer=doubt.newer.id)
             session, asker = context.session, context.speaker.id
             payload = {"older": pair.older, "newer": pair.newer}
             question = questions.ask(tx, self._now(), session.id, asker, DOUBT, payload, choices=CHOICES, preset=preset)
@@ -69,13 +71,13 @@ class Doubts:
         return await self._database.write(act)
 
 
-def of_question(reader: Reader, scope: Scope, question: Question) -> Doubt | None:
+def of_question(reader: Reader, scope: Scope, question: Question) -> FactDoubt | None:
     """Returns the facts that a question is about, if both still hold and the speaker may change them."""
     asked = json.loads(question.payload)
-    return _doubt(reader, scope, Pair(older=asked["older"], newer=asked["newer"]))
+    return _doubt(reader, scope, FactPair(older=asked["older"], newer=asked["newer"]))
 
 
-def _next(reader: Reader, context: Context, *, now: int) -> Doubt | None:
+def _next(reader: Reader, context: Context, *, now: int) -> FactDoubt | None:
     session, speaker = context.session, context.speaker
     if questions.open_to(reader, session_id=session.id, asker_id=speaker.id, now=now) is not None:
         return None
@@ -87,8 +89,8 @@ def _next(reader: Reader, context: Context, *, now: int) -> Doubt | None:
     return None
 
 
-def _doubt(reader: Reader, scope: Scope, pair: Pair) -> Doubt | None:
+def _doubt(reader: Reader, scope: Scope, pair: FactPair) -> FactDoubt | None:
     found = [one for one in memories.by_ids(reader, scope, [pair.older, pair.newer]) if one.live]
     if len(found) < 2 or not all(choose.may_change(one, scope) for one in found):
         return None
-    return Doubt(older=found[0], newer=found[1])
+    return FactDoubt(older=found[0], newer=found[1])

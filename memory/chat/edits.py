@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from memory import dates, keys
 from memory.chat import doubts, retry
-from memory.chat.doubts import Doubt
+from memory.chat.doubts import FactDoubt
 from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
@@ -39,7 +39,7 @@ from memory.store import (
 )
 from memory.store.attachments import Attached
 from memory.store.chats import Session
-from memory.store.comparisons import DoubtAnswer, Pair
+from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Transaction
 from memory.store.fading import half_life, left
 from memory.store.job_runs import Run
@@ -189,7 +189,7 @@ class Edits:
         self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
 
-    def decide(self, question: Question, taken: DoubtAnswer) -> tuple[Doubt, bool]:
+    def decide(self, question: Question, taken: DoubtAnswer) -> tuple[FactDoubt, bool]:
         """Keeps, as the person's word, which of two facts holds, or that both do. Closes the question.
 
         Returns both facts as they were, and False if the question was closed already. Raises `NotCurrent` if one of
@@ -202,7 +202,7 @@ class Edits:
             raise NotCurrent("One of these memories has changed since the question was put.")
         if not questions.settle(self._tx, question.id, taken):
             return doubt, False
-        pair = Pair(older=doubt.older.id, newer=doubt.newer.id)
+        pair = FactPair(older=doubt.older.id, newer=doubt.newer.id)
         comparisons.answered(self._tx, pair, taken)
         held = [one for one in (doubt.older, doubt.newer) if taken == "both" or one == getattr(doubt, taken)]
         for one in held:

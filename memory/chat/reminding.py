@@ -76,6 +76,10 @@ class Reminding:
         """Gives a reminder another time, in the place of the one it had."""
         return reminders.set_due(self._tx, reminder.id, due)
 
+    def reword(self, reminder: Reminder, text: str) -> Reminder:
+        """Gives a reminder another text."""
+        return reminders.set_text(self._tx, reminder.id, text[:LONGEST])
+
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
         """Has a reminder shown once more at a time, in milliseconds UTC; its rule goes on beside that."""
         return reminders.snooze(self._tx, reminder.id, to)

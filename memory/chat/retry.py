@@ -40,10 +40,14 @@ class AtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneTurn:
-    """A turn that was undone: when the person had said it (milliseconds UTC), and the memories that went."""
+    """A turn that was undone: when the person had said it (milliseconds UTC), and the memories that went.
+
+    `again` are the facts that the turn had ended and that hold again.
+    """
 
     said_at: int
     memories: tuple[Memory, ...]
+    again: tuple[Memory, ...] = ()
 
 
 def last_said(reader: Reader, session: Session, scope: Scope) -> list[Row]:
@@ -123,10 +127,16 @@ def undo(
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
+    # What a turn's words ended, ended at the time of the last of them.
+    again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
     ids = [row["id"] for row in found]
     erasure.note_said(tx, ids, now=now)
     blanking.blank(tx, ids, now=now)
     questions.withdraw(tx, found[0]["turn_id"])
     erasure.record(tx, None, erase.gone(ids, taught), "{}", now=now)
-    erase.show_change(tx, scope, taught, now=now, new_id=new_id)
-    return UndoneTurn(said_at=found[0]["said_at"], memories=tuple(taught))
+    erase.show_change(tx, scope, [*taught, *again], now=now, new_id=new_id)
+    return UndoneTurn(
+        said_at=found[0]["said_at"],
+        memories=tuple(taught),
+        again=tuple(memory for memory in again if memory.kind == "fact"),
+    )

@@ -23,6 +23,7 @@ from memory.errors import Withdrawn
 from memory.learn import keep, revise
 from memory.learn.agents import Agents
 from memory.learn.learner import Learner
+from memory.learn.offline.intents import guessed, named
 from memory.learn.revise import Revision
 from memory.recall.gate import should_search
 from memory.recall.recall import Budget, Recall
@@ -212,6 +213,10 @@ class Turns:
             lambda reader: retry.at_hand(reader, context.session, anew(reader, context).scope)
         )
 
+    async def asks_to_forget(self, text: str) -> str:
+        """Returns what a message that no pattern reads asks to have forgotten in all likelihood; "" if nothing."""
+        return named(text) if await guessed(text, self._search) == "forget" else ""
+
     async def look(
         self,
         turn: Turn,
@@ -255,11 +260,15 @@ class Turns:
         )
 
     async def understood(self, turn: Turn) -> Revision:
-        """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing."""
+        """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing.
+
+        A message that no pattern reads may say in other words that something is over.
+        """
+        ending = {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
         def read(reader: Reader) -> Revision:
             scope = anew(reader, turn.context).scope
-            return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone)
+            return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
 
         return await self._database.read(read)
 
@@ -294,8 +303,18 @@ class Turns:
         self._changed(turn.context.scope)
         return result
 
-    async def finish(self, turn: Turn, view: TurnMaterial | None, outcome: Outcome) -> None:
-        """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends."""
+    async def finish(
+        self,
+        turn: Turn,
+        view: TurnMaterial | None,
+        outcome: Outcome,
+        *,
+        ending: Callable[[Transaction], None] | None = None,
+    ) -> None:
+        """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
+
+        `ending` does in the same transaction what else ends with the turn.
+        """
         session = turn.context.session
 
         def act(tx: Transaction) -> Unread:
@@ -329,6 +348,8 @@ class Turns:
                 attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
             history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            if ending is not None:
+                ending(tx)
             return extractions.unread(tx, session.id)
 
         self._learner.heard(session.id, await self._database.write(act))

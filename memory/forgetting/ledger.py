@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from memory.atomic import replace_file
 from memory.forgetting import erase
 from memory.store import chats, erasure, history, mailbox, memories, people
 from memory.store.database import Reader, Transaction
@@ -111,13 +112,7 @@ def seal_list(path: Path, seal: Seal) -> None:
     made = [_sealed_line(line, seal) for line in lines]
     if made == lines:
         return
-    new = path.with_name(path.name + ".new")
-    new.touch(mode=0o600)
-    with new.open("wb") as file:
-        file.writelines(line + b"\n" for line in made)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    replace_file(path, b"".join(line + b"\n" for line in made))
 
 
 def _sealed_line(line: bytes, seal: Seal) -> bytes:

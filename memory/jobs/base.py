@@ -20,7 +20,8 @@ FIGURES: Final = frozenset(
     {
         "archived", "backups", "backups_dropped", "chats", "compared", "doubts", "ended", "events",
         "events_archived", "facts", "insights",
-        "known", "manners", "memories", "merged", "messages", "names", "no_model", "passed", "read", "refused", "replaced", "runs",
+        "known", "manners", "memories", "merged", "messages", "names", "no_model", "passed", "read", "refused",
+        "replaced", "runs",
     }
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store import comparisons, documents, memories, night_work, scopes, vectors
-from memory.store.comparisons import Pair, Why
+from memory.store.comparisons import FactPair, Why
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 from memory.text.likeness import said
@@ -117,8 +117,8 @@ def _age(memory: Memory) -> tuple[int, int]:
     return (memory.valid_from, memory.id)
 
 
-def _ids(pair: tuple[Memory, Memory]) -> Pair:
-    return Pair(older=pair[0].id, newer=pair[1].id)
+def _ids(pair: tuple[Memory, Memory]) -> FactPair:
+    return FactPair(older=pair[0].id, newer=pair[1].id)
 
 
 def _batches(pairs: Sequence[tuple[Memory, Memory]], size: int) -> Iterator[list[tuple[Memory, Memory]]]:
@@ -183,7 +183,7 @@ def _read(answer: str, count: int) -> dict[int, _Judged]:
 
 
 def _settle(
-    tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Sequence[Pair], done: Sequence[int]
+    tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Sequence[FactPair], done: Sequence[int]
 ) -> Mapping[str, int]:
     """Does what the answer says of each pair that still stands as it was shown; a pair it leaves out agrees."""
     verdicts = _read(answer, len(shown))

@@ -19,17 +19,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from math import exp
 from typing import Final, Literal, TypeAlias
-
-import yaml
 
 from memory import keys
 from memory.text import sentences
 from memory.text.language import language_of
 from memory.text.likeness import surface
+from memory.text.shipped import shipped
 from memory.text.words import fold, stop_tokens, tokens
 
 Verdict: TypeAlias = Literal["sure", "unsure", "refused"]
@@ -212,7 +210,7 @@ def _opens(kind: str, text: str) -> bool:
 @cache
 def _lists() -> dict[str, re.Pattern[str]]:
     """Returns the lists of words as expressions, by kind."""
-    data: dict[str, str] = yaml.safe_load((resources.files("memory.learn") / "grounding_words.yaml").read_text("utf-8"))
+    data: dict[str, str] = shipped("memory.learn", "grounding_words.yaml")
     return {kind: _expression(words) for kind, words in data.items()}
 
 

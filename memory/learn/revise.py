@@ -8,7 +8,7 @@ confirmed fact ends as any other: the person says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,8 +50,14 @@ class Revision:
     ended: tuple[Memory, ...] = ()
 
 
-def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone: str) -> Revision:
-    """Returns what messages of the scope's speaker say by patterns, and what they take back."""
+def read(
+    reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone: str, ending: Set[int] = frozenset()
+) -> Revision:
+    """Returns what messages of the scope's speaker say by patterns, and what they take back.
+
+    Of those messages whose ids are in `ending` it is guessed that they say what is over; this counts where no pattern
+    finds anything.
+    """
     proposals: list[Proposal] = []
     ended: dict[int, Memory] = {}
     for message in messages:
@@ -61,6 +67,8 @@ def read(reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone:
         back = changes(message.text)
         if not (back.ended or back.denied or back.corrects or back.now):
             proposals += found
+            if message.id in ending and not found:
+                ended |= {memory.id: memory for memory in _spoken_of(message.text, _own(reader, scope))}
             continue
         live = _own(reader, scope)
         if back.corrects and not back.sure and not _bears_on(message, live, _told_before(reader, scope, message)):
@@ -223,6 +231,22 @@ def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
         if named or not _is_kind(ended.what, kind):
             return named
     return kind if len(kind) <= 2 else kind[:1]
+
+
+def _spoken_of(text: str, live: Sequence[Memory]) -> list[Memory]:
+    """Returns the one fact that a message speaks of, or the two facts of one job; nothing if it may be of several.
+
+    A fact is spoken of by words of its value, the more the surer, or else by words that ask for its kind.
+    """
+    words = set(query_terms(text))
+    shares = []
+    for memory in live:
+        by_value = {word for word in words & set(tokens(memory.value)) if len(word) > 1 or not word.isascii()}
+        by_kind = words & set(tokens(f"{memory.key} {cues(memory.key)}"))
+        shares.append((len(by_value), len(by_kind), memory))
+    most = max((share[:2] for share in shares), default=(0, 0))
+    meant = [memory for *share, memory in shares if tuple(share) == most != (0, 0)]
+    return meant if len(meant) == 1 or {memory.key for memory in meant} == _WORK else []
 
 
 def _is_kind(what: str, kind: Sequence[Memory]) -> bool:

@@ -118,6 +118,10 @@ class Privacy:
         """Sets whether anything is learned about the speaker from what others say."""
         await self._database.write(lambda tx: people.learn_about(tx, anew(tx, context).speaker.person_id, about))
 
+    async def follow_up(self, context: Context, hours: str) -> None:
+        """Sets between which hours the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
+        await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
+
     async def maker(self, code: str) -> Party | None:
         """Returns the maker of an open code, or None.
 

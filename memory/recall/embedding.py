@@ -146,6 +146,11 @@ class Embedding:
         return self._vectors
 
     @property
+    def model(self) -> str:
+        """The name of the embedder that serves; empty until one does."""
+        return "" if self._embedder is None or self._vectors is None else self._embedder.name
+
+    @property
     def trouble(self) -> str:
         """Why memory is searched by words alone at the moment, for the operator; empty otherwise."""
         return self._trouble

@@ -240,6 +240,13 @@ class Search:
             return hits
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
 
+    async def vector(self, text: str, *, model: str) -> NDArray[np.float32] | None:
+        """Returns the vector of `text` by the embedder called `model`; None where that does not serve, or too late."""
+        if self._embedding is None or self._embedding.model != model:
+            return None
+        meaning = await self._meaning(text)
+        return None if meaning is None else meaning.vector
+
     async def _meaning(self, text: str) -> EmbeddedQuestion | None:
         """Returns the embedded question, or None if there is no embedder or it takes too long."""
         if self._embedding is None:

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from memory.reminders.phrases import is_request, languages
 from memory.reminders.tables import Table, fold, table
 
-Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change"]
+Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change", "reword"]
 
 _ACTIONS: Final[tuple[Action, ...]] = ("snooze", "done", "change", "cancel")
 #: Longer texts say something of their own.
@@ -58,6 +58,17 @@ def takes_back(text: str, *, language: str) -> bool:
     """Tells whether a text means nothing but "never mind"."""
     orders = (order for order in read(text, language=language) if order.action == "cancel")
     return any(not order.rest and order.number is None and order.place is None for order in orders)
+
+
+def reworded(text: str, *, language: str) -> str:
+    """Returns the words that a text puts in the place of those of a reminder: "actually, to ring her"; "" if none."""
+    said = text.replace("’", "'").strip(" .!。！")
+    if len(said) > _LONGEST or said.endswith(("?", "？")):
+        return ""
+    for code in languages(text, language):
+        if (found := table(code).text("order_text").fullmatch(fold(said))) is not None:
+            return said[slice(*found.span("what"))]
+    return ""
 
 
 def is_beside(text: str, *, language: str) -> bool:

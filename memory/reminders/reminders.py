@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 _LATE_MS: Final = 120_000
 #: Milliseconds after which a task without another time is tried again.
 _AGAIN_MS: Final = 3_600_000
+#: How late a standing task is still begun.
+_STANDING: Final = timedelta(minutes=15)
 #: Failures in a row after which a task is switched off.
 _FAILURES: Final = 3
 #: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
@@ -236,6 +238,47 @@ class Reminders:
 
         return await self._database.write(act)
 
+    def reached(self, rule: str, zone: str) -> int | None:
+        """Returns the latest time of a rule if it has come within the last minutes, in milliseconds UTC."""
+        now = datetime.fromtimestamp(self._now() / 1000, UTC).astimezone(ZoneInfo(zone))
+        first, at = now - timedelta(days=1), None
+        found = rules.following(rule, after=now - _STANDING, first=first)
+        while found is not None and found <= now:
+            at, found = _ms(found), rules.following(rule, after=found, first=first)
+        return at
+
+    async def told_by(self, agent: str, platform: str, user_id: str) -> tuple[Account, Session] | None:
+        """Returns the account of a person and their private chat, if that agent answers there; otherwise None."""
+
+        def act(reader: Reader) -> tuple[Account, Session] | None:
+            speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+            session = None if speaker is None else chats.private_session(reader, speaker.id)
+            if speaker is None or session is None or scopes.agent_name(reader, session.agent_id) != agent:
+                return None
+            account = people.account(reader, speaker.id)
+            assert account is not None
+            return account, session
+
+        return await self._database.read(act)
+
+    async def begin_standing(self, whose: Account, session: Session, update_key: str, payload: str) -> InboxRow | None:
+        """Takes in a standing task whose time has come, as a message. Returns None if it was taken in before."""
+
+        def act(tx: Transaction) -> InboxRow | None:
+            inbox_id = mailbox.receive(
+                tx,
+                platform=whose.platform,
+                bot_id=mailbox.TASK,
+                update_key=update_key,
+                session_key=session.key,
+                payload=payload,
+                now=self._now(),
+            )
+            key = session.key
+            return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
+
+        return await self._database.write(act)
+
     async def put_off(self, reminder: Reminder) -> None:
         """Leaves a task out until its next time; one that has none is tried again an hour later."""
 
@@ -249,10 +292,10 @@ class Reminders:
 
         await self._database.write(act)
 
-    async def end_task(
+    def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
-    ) -> None:
-        """Notes how a task's turn has ended: with an answer, or with this error.
+    ) -> Callable[[Transaction], None]:
+        """Returns what notes how a task's turn ends, with an answer or with this error, in the turn's transaction.
 
         A task that has no other time is tried again later, unless somebody has stopped it. One that fails too often in
         a row is switched off, and `told` is shown.
@@ -271,15 +314,15 @@ class Reminders:
             parts = [replace(part, reminder_id=task.id) for part in told(task)]
             self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts, kind="notice"))
 
-        await self._database.write(act)
+        return act
 
-    async def may_spend(self, reminder: Reminder, limits: Mapping[str, int | None]) -> bool:
-        """Returns whether the agent's work in the background has tokens left for this day, by the agents' `limits`."""
-        today = dates.midnight(self._now(), self._agents.timezone(reminder.agent_id))
+    async def may_spend(self, agent_id: int, limits: Mapping[str, int | None]) -> bool:
+        """Returns whether an agent's work in the background has tokens left for this day, by the agents' `limits`."""
+        today = dates.midnight(self._now(), self._agents.timezone(agent_id))
 
         def act(reader: Reader) -> bool:
-            limit = limits.get(scopes.agent_name(reader, reminder.agent_id))
-            return limit is None or extractions.spent_since(reader, reminder.agent_id, today) < limit
+            limit = limits.get(scopes.agent_name(reader, agent_id))
+            return limit is None or extractions.spent_since(reader, agent_id, today) < limit
 
         return await self._database.read(act)
 

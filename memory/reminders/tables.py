@@ -15,13 +15,11 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
-from importlib import resources
 from itertools import chain
 from typing import Any, Final
 
-import yaml
-
 from memory.dates import number_zh
+from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
@@ -245,5 +243,4 @@ def _folded(char: str) -> str:
 @cache
 def table(language: str) -> Table:
     """Returns the table of a language."""
-    text = (resources.files("memory.reminders") / "languages" / f"{language}.yaml").read_text("utf-8")
-    return Table(yaml.safe_load(text))
+    return Table(shipped("memory.reminders", f"languages/{language}.yaml"))

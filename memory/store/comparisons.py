@@ -26,14 +26,14 @@ _WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {L
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class FactPair:
     """The ids of two facts, the one that holds for longer first."""
 
     older: int
     newer: int
 
 
-def keep(tx: Transaction, pair: Pair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
+def keep(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
     """Notes the verdict on a pair."""
     tx.run(
         "insert or ignore into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)",
@@ -70,7 +70,7 @@ def count_waiting(reader: Reader, owner_id: int) -> int:
     )
 
 
-def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[Pair]:
+def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:
     """Returns the doubts about facts of these owners that may be asked about now, oldest first."""
     within = scope.predicate("m")
     rows: list[Row] = reader.all(
@@ -81,14 +81,14 @@ def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int)
         " order by c.compared_at, c.newer_id, c.older_id",
         (*within.parameters, owner_ids, now - _APART_MS),
     )
-    return [Pair(older=row["older_id"], newer=row["newer_id"]) for row in rows]
+    return [FactPair(older=row["older_id"], newer=row["newer_id"]) for row in rows]
 
 
-def asked(tx: Transaction, pair: Pair, *, now: int) -> None:
+def asked(tx: Transaction, pair: FactPair, *, now: int) -> None:
     """Notes that the person is asked about a doubt."""
     tx.run("update comparisons set asked_at = ? where older_id = ? and newer_id = ?", (now, pair.older, pair.newer))
 
 
-def answered(tx: Transaction, pair: Pair, answer: DoubtAnswer) -> None:
+def answered(tx: Transaction, pair: FactPair, answer: DoubtAnswer) -> None:
     """Notes a person's answer about a doubt."""
     tx.run("update comparisons set answer = ? where older_id = ? and newer_id = ?", (answer, pair.older, pair.newer))

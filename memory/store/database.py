@@ -196,6 +196,8 @@ class Database:
         #: Called when damage turns out to be only in tables that can be derived again.
         self.on_index_damage: Callable[[], None] = _nothing
         self._error: type[Exception] = driver.module.Error
+        # Wrong parameters are a fault of the program and no failure of the store: the same call never succeeds later.
+        self._faults: tuple[type[Exception], ...] = (driver.module.ProgrammingError, driver.module.InterfaceError)
         self._lock = lock
         self._writer = writer
         self._readers = readers
@@ -307,6 +309,8 @@ class Database:
         met = time.monotonic()
         try:
             return await self._writer.call(run)
+        except self._faults:
+            raise
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 
@@ -317,6 +321,8 @@ class Database:
             # A long read must not hold up the others.
             reader = min(self._readers, key=lambda connection: connection.waiting)
             return await reader.call(lambda connection: _consistent(connection, act, self.seal))
+        except self._faults:
+            raise
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 

@@ -53,7 +53,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
     "agents": ("name",),
-    "people": ("language", "timezone"),
+    "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),
     "chats": ("platform", "kind"),
     "chat_aliases": ("platform", "reference"),

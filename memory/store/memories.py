@@ -152,6 +152,17 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
     _changed(tx, memory_id)
 
 
+def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
+    """Makes the rows of the scope's speaker hold again that ended at `at` without a successor; returns these."""
+    ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
+    own = [one.id for one in ended if one.owner_id in scope.own or one.author_id in scope.speakers]
+    for memory_id in own:
+        tx.run("update memories set valid_until = null where id = ?", (memory_id,))
+        _changed(tx, memory_id)
+        _join(tx, memory_id)
+    return by_ids(tx, scope, own)
+
+
 def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
     """Counts a memory that was told again: it becomes fresh, as sure as it was told, and leaves the archive."""
     tx.run(

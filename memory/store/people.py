@@ -19,7 +19,8 @@ class Speaker:
     """The identity that speaks and the settings of its person.
 
     `learning` says whether anything is learned from what they say, `about` whether anything about them is learned from
-    what others say, and `manner` whether a manner of talking to them is learned.
+    what others say, and `manner` whether a manner of talking to them is learned. `follow_ups` are the hours between
+    which they want to be asked how their plans went, such as "10-20"; "" for never.
     """
 
     id: int
@@ -30,6 +31,7 @@ class Speaker:
     learning: bool
     about: bool = True
     manner: bool = True
+    follow_ups: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,8 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
     tx.run(
         "update people set language = coalesce(people.language, other.language),"
         " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning),"
-        " about = min(people.about, other.about), manner = min(people.manner, other.manner)"
+        " about = min(people.about, other.about), manner = min(people.manner, other.manner),"
+        " followed_up_on = max(people.followed_up_on, other.followed_up_on)"
         " from people as other where people.id = ? and other.id = ?",
         (person_id, other_person_id),
     )
@@ -143,8 +146,9 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     if len(together) < 2:
         return []
     alone_id = tx.insert(
-        "insert into people (language, timezone, learning, about, manner, created_at)"
-        " select language, timezone, learning, about, manner, created_at from people where id = ?",
+        "insert into people (language, timezone, learning, about, manner, follow_ups, followed_up_on, created_at)"
+        " select language, timezone, learning, about, manner, follow_ups, followed_up_on, created_at from people"
+        " where id = ?",
         (person_id,),
     )
     tx.run("update identities set person_id = ? where id = ?", (alone_id, identity_id))
@@ -154,14 +158,14 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
 
 
 def begin_anew(tx: Transaction, identity_id: int) -> None:
-    """Separates all identities of an erased person and resets their language and time zone.
+    """Separates all identities of an erased person and resets their language, their time zone and what they wanted.
 
     Opt-outs stay, or the next message would be learned from again.
     """
     for each in accounts(tx, identity_id):
         unlink(tx, each.id)
         tx.run(
-            "update people set language = null, timezone = null where id ="
+            "update people set language = null, timezone = null, follow_ups = '' where id ="
             " (select person_id from identities where id = ?)",
             (each.id,),
         )
@@ -190,6 +194,49 @@ def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
 def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
     """Sets whether anything is learned about a person from what others say."""
     tx.run("update people set about = ? where id = ?", (int(about), person_id))
+
+
+def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
+    """Sets between which hours a person wants to be asked how their plans went, such as "10-20"; "" for never."""
+    tx.run("update people set follow_ups = ? where id = ?", (hours, person_id))
+
+
+def followed_up(reader: Reader) -> list[int]:
+    """Returns an identity, the one that spoke last, of each person who wants to be asked how their plans went."""
+    rows = reader.all(
+        "select i.id, max(i.last_seen_at) from people p join identities i on i.person_id = p.id"
+        " where p.follow_ups <> '' group by p.id order by p.id"
+    )
+    return [row["id"] for row in rows]
+
+
+def asked_on(reader: Reader, person_id: int) -> str:
+    """Returns the date on which a person was asked something last; "" if they never were."""
+    row = reader.one("select followed_up_on from people where id = ?", (person_id,))
+    return "" if row is None else str(row["followed_up_on"])
+
+
+def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:
+    """Notes that a person was asked something on a day of theirs."""
+    tx.run("update people set followed_up_on = ? where id = ?", (day, person_id))
+
+
+def follow_ups_since(reader: Reader) -> list[Row]:
+    """Returns when people want to be asked something, and when they were, for `take_over_follow_ups`."""
+    return reader.all(
+        "select i.platform, i.user_id, p.follow_ups, p.followed_up_on from identities i"
+        " join people p on p.id = i.person_id"
+    )
+
+
+def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Has nobody asked who was asked or has declined since, by another copy of the store."""
+    for row in rows:
+        tx.run(
+            "update people set follow_ups = iif(? = '', '', follow_ups), followed_up_on = max(followed_up_on, ?)"
+            " where id = (select person_id from identities where platform = ? and user_id = ?)",
+            (row["follow_ups"], row["followed_up_on"], row["platform"], row["user_id"]),
+        )
 
 
 def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
@@ -289,7 +336,7 @@ def unname_imported(tx: Transaction, import_id: int, identity_id: int | None, *,
 _UNNAMED = erasure.emptied("identities")
 
 _SPEAKER = (
-    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner"
+    "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner, p.follow_ups"
     " from identities i join people p on p.id = i.person_id"
 )
 

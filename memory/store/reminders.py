@@ -120,6 +120,12 @@ def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
     return _of_id(tx, reminder_id)
 
 
+def set_text(tx: Transaction, reminder_id: int, text: str) -> Reminder:
+    """Sets what a reminder says, in the place of what it said before."""
+    tx.run("update reminders set text = ? where id = ?", (text, reminder_id))
+    return _of_id(tx, reminder_id)
+
+
 def snooze(tx: Transaction, reminder_id: int, to: int) -> Reminder:
     """Has a reminder shown once more at a time, beside those of its rule."""
     tx.run("update reminders set snoozed_to = ? where id = ?", (to, reminder_id))
@@ -201,11 +207,11 @@ def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
 
 def moved_on(reader: Reader) -> list[Row]:
     """Returns the times of all reminders, for a copy of the store that takes them over."""
-    return reader.all("select id, created_at, due_at, snoozed_to, shown_at from reminders")
+    return reader.all("select id, created_at, first, zone, rule, until, due_at, snoozed_to, shown_at from reminders")
 
 
 def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
-    """Moves the reminders of a restored store to where another copy of it has moved them since.
+    """Gives the reminders of a restored store the times and rules that another copy of it has given them since.
 
     Those that are gone there are deleted. Returns how many.
     """
@@ -217,9 +223,13 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
             gone.append(row["id"])
         else:
             tx.run(
-                "update reminders set due_at = ?, snoozed_to = ?, shown_at = ? where id = ?",
-                (since["due_at"], since["snoozed_to"], since["shown_at"], row["id"]),
-            )
+                "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = ?,"
+                " shown_at = ? where id = ?",
+                (
+                    since["first"], since["zone"], since["rule"], since["until"], since["due_at"],
+                    since["snoozed_to"], since["shown_at"], row["id"],
+                ),
+            )  # fmt: skip
     return drop(tx, gone)
 
 

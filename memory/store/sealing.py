@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from memory.atomic import replace_file
 from memory.errors import StoreUnwritable
 
 _KEY = re.compile("[0-9a-f]{64}")
@@ -72,20 +72,9 @@ def add(path: Path, keys: Sequence[bytes]) -> None:
     wanted = list(dict.fromkeys([*known, *keys]))
     if wanted == known:
         return
-    new = path.with_name(path.name + ".new")
     try:
-        new.unlink(missing_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.writelines(f"{key.hex()}\n" for key in wanted)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # what is committed next is sealed with it
-        finally:
-            os.close(folder)
+        # It must be on the disk: what is committed next is sealed with it.
+        replace_file(path, "".join(f"{key.hex()}\n" for key in wanted).encode("ascii"))
     except OSError as exc:
         raise _unusable("write", path, exc) from exc
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
-import yaml
+from memory.text.shipped import shipped
 
 #: Characters read: a language shows at once.
 _READ: Final = 2_000
@@ -52,7 +51,7 @@ def _scores(text: str) -> dict[str, int]:
 @cache
 def _lists() -> tuple[dict[str, dict[str, int]], dict[str, str]]:
     """Returns for each language what each of its words counts, and its letters."""
-    data: dict[str, Any] = yaml.safe_load((resources.files("memory.text") / "languages.yaml").read_text("utf-8"))
+    data: dict[str, Any] = shipped("memory.text", "languages.yaml")
     letters = data.pop("letters")
     words = {
         code: dict.fromkeys(_folded(lists["words"]), _COMMON) | dict.fromkeys(_folded(lists["alone"]), _ALONE)

@@ -25,12 +25,12 @@ from memory.store.files import Contents, Progress
 from memory.store.migrate import migrations
 from memory.transfer import backup
 from memory.transfer import restore as restoring
-from memory.transfer.backup import DAY_MS, Backup, store_of
+from memory.transfer.backup import DAY_MS, Backup, newest, store_of
 from memory.transfer.restore import Restored, Stage
 
 __all__ = [
-    "Backup", "Backups", "Contents", "Progress", "Restored", "Retention", "Stage", "copy", "drop_old",
-    "restore", "store_of",
+    "Backup", "Backups", "Contents", "Progress", "Restored", "Retention", "Stage", "copy", "drop_old", "examine",
+    "newest", "restore", "store_of",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -163,6 +163,15 @@ async def copy(
         )
 
     return await _in_thread(act)
+
+
+async def examine(store: Path, *, driver: Driver | None = None) -> Contents:
+    """Returns what stands in `store`, which another process may have open, once all of it was found sound.
+
+    Takes as long as reading the file does. Raises `StoreDamaged`, `SchemaTooNew` or another `StorageError`.
+    """
+    newest_schema = migrations()[-1].version
+    return await asyncio.to_thread(backup.check, store, of=store, driver=driver or drivers.best(), newest=newest_schema)
 
 
 async def drop_old(store: Path, retention: Retention, *, now: int) -> int:

@@ -89,6 +89,7 @@ class _Since:
     opted_out: tuple[Row, ...] = ()
     silent_chats: tuple[Row, ...] = ()
     reminders: tuple[Row, ...] = ()
+    follow_ups: tuple[Row, ...] = ()
     person_of: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -191,6 +192,7 @@ def _told(reader: Reader) -> _Since:
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
         reminders=tuple(reminders.moved_on(reader)),
+        follow_ups=tuple(people.follow_ups_since(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
 
@@ -217,6 +219,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
         people.take_over_opt_outs(tx, since.opted_out)
         chats.take_over_silence(tx, since.silent_chats)
         reminders.take_over(tx, since.reminders)
+        people.take_over_follow_ups(tx, since.follow_ups)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)
     return inbox, outbox, unlinked

@@ -59,6 +59,7 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         admin=False,
         stop=stop,
         new_code=lambda: "CDFG-2345",
+        unhear=lambda: None,
         is_admin=lambda _user_id: False,
         ids=NUMERIC,
         wake=lambda _key: None,

@@ -13,9 +13,9 @@ from gateway.pipeline.policy import Rules
 from memory.errors import NotCurrent
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import Context, Doubt, Draft, Part, Question, Service, Spent
+from memory.service import Context, Draft, FactDoubt, Part, Question, Service, Spent
 from memory.store import comparisons
-from memory.store.comparisons import Pair
+from memory.store.comparisons import FactPair
 from memory.store.database import Transaction
 from tests.kit import stores
 from tests.kit.fakes import Clock
@@ -99,11 +99,11 @@ async def live(memory: Service, context: Context) -> list[str]:
     return sorted(one.value for one in await memory.memories(context, limit=100))
 
 
-async def asked(memory: Service, context: Context) -> list[tuple[Doubt, Question]]:
+async def asked(memory: Service, context: Context) -> list[tuple[FactDoubt, Question]]:
     """Puts the next doubt; returns what was shown of it."""
-    seen: list[tuple[Doubt, Question]] = []
+    seen: list[tuple[FactDoubt, Question]] = []
 
-    def compose(doubt: Doubt, question: Question) -> Sequence[Part]:
+    def compose(doubt: FactDoubt, question: Question) -> Sequence[Part]:
         seen[:] = [(doubt, question)]
         return [Part(text="Which one?")]
 
@@ -191,7 +191,7 @@ async def test_a_doubt_waits_until_its_question_is_queued(tmp_path: Path, clock:
         ada = await told(memory, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
         await night(memory, clock)
 
-        def fails(_doubt: Doubt, _question: Question) -> Sequence[Part]:
+        def fails(_doubt: FactDoubt, _question: Question) -> Sequence[Part]:
             raise OSError("the process ends here")
 
         with pytest.raises(OSError, match="ends here"):
@@ -240,7 +240,7 @@ async def test_the_question_comes_after_an_answer_and_is_answered_by_word_number
         first, second = [row for (row,) in await world.rows("select id from memories where kind = 'fact' order by id")]
 
         def doubted(tx: Transaction) -> None:
-            comparisons.keep(tx, Pair(older=first, newer=second), "doubt", now=world.clock())
+            comparisons.keep(tx, FactPair(older=first, newer=second), "doubt", now=world.clock())
 
         await world.memory.database.write(doubted)
         heard = await world.hear(world.inbound("hello", author="7"))

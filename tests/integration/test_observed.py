@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import Rules
 from tests.kit.fakes import ScriptedModel
@@ -121,6 +123,31 @@ async def test_edits_deletions_and_forgetting_reach_it(tmp_path: Path) -> None:
         read = await asked(world, model)
     assert "Meet at seven." in read
     assert not any(words in read for words in ("six", "late as ever", "Forget that I"))
+
+
+@pytest.mark.parametrize(
+    "words", ["forget that", "please forget that I live in Xanadu", "vergiss, dass ich in Xanadu wohne", "忘掉这个"]
+)
+async def test_forgetting_in_plain_words_reaches_it(tmp_path: Path, words: str) -> None:
+    """Also where nothing is kept that could be forgotten; what others said stays."""
+    model = ScriptedModel()
+    async with watching(tmp_path, model) as world:
+        await aside(world, "I live in Xanadu.", "4")
+        await aside(world, "I live in Rome.", "2")
+        await world.say(words, author="4", chat=ROOM)
+        assert not model.requests or "I live in Xanadu." not in model.requests[-1].messages[-1].content
+        read = await asked(world, model)
+    assert "I live in Rome." in read and "I live in Xanadu." not in read
+
+
+async def test_what_is_said_between_the_request_to_forget_and_its_yes_goes_too(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    async with watching(tmp_path, model) as world:
+        await world.say("I live in Xanadu.", author="4", chat=ROOM)
+        await world.say("/forget Xanadu", author="4", chat=ROOM)
+        await aside(world, "Xanadu, they say.", "4")
+        await world.say("yes", author="4", chat=ROOM)
+        assert "Xanadu, they say." not in await asked(world, model)
 
 
 async def test_who_opted_out_is_not_read_and_neither_is_a_group_that_learns_nothing(tmp_path: Path) -> None:

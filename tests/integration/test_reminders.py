@@ -11,13 +11,24 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.errors import NotFound, TooManyReminders
-from memory.service import MOST_REMINDERS, Context, Firing, Part, Reminder, ReminderTimes, Selection, Service
+from memory.service import (
+    MOST_REMINDERS,
+    Context,
+    Firing,
+    Outcome,
+    Part,
+    Reminder,
+    ReminderTimes,
+    Said,
+    Selection,
+    Service,
+)
 from memory.store import reminders
 from memory.transfer import backups
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
 from tests.kit.stores import opened
-from tests.kit.talk import act, group, leave_chat, private
+from tests.kit.talk import act, group, leave_chat, private, received
 
 BERLIN = "Europe/Berlin"
 
@@ -195,6 +206,54 @@ async def test_a_restored_backup_repeats_no_reminder_and_brings_none_back(tmp_pa
         assert await fired(memory, clock) == []
         clock.set(ms("2026-11-23T09:00"))
         assert [text for text, _, _ in await fired(memory, clock)] == ["comes after"]
+
+
+async def test_the_answer_of_a_task_and_its_end_are_one(memory: Service, ada: Context) -> None:
+    """If the end can't be noted, nothing is shown, and the answer comes with the next attempt."""
+    where, who = private("ada")
+    inbox_id = await received(memory, where.session_key)
+    said = Said(inbox_id=inbox_id, text="plans?", tokens=1, said_at=NOON, platform_ref=None, reply_to=None, learn=True)
+    turn = await memory.turns.begin(where, who, [said])
+    task = await act(
+        memory, ada, lambda e: e.reminding.add("plans?", on("2026-11-22T09:00"), language="en", kind="task")
+    )
+
+    def told(_: Reminder) -> Sequence[Part]:
+        raise RuntimeError("the disk is gone")
+
+    for _ in range(2):
+        await memory.database.write(lambda tx: reminders.end_task(tx, task.id, failed=True))
+    outcome = Outcome(pieces=(Part(text="none"),), error="model")
+    with pytest.raises(RuntimeError):
+        await memory.turns.finish(
+            turn, None, outcome, ending=memory.reminders.task_ending(task.id, error="model", told=told)
+        )
+    waiting = "select (select count(*) from outbox), (select state from inbox), (select failures from reminders)"
+    assert [tuple(row) for row in await memory.database.read(lambda r: r.all(waiting))] == [(1, "claimed", 2)]
+    ending = memory.reminders.task_ending(task.id, error="model", told=lambda one: [Part(text=f"off: {one.text}")])
+    await memory.turns.finish(turn, None, outcome, ending=ending)
+    assert [tuple(row) for row in await memory.database.read(lambda r: r.all(waiting))] == [(3, "failed", 3)]
+
+
+async def test_a_restored_reminder_repeats_as_it_was_last_told(tmp_path: Path, clock: Clock) -> None:
+    """Another rule and zone since the backup hold for all times to come, and not only for the next."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await memory.context(*private("ada"))
+        daily = "RRULE:FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
+        pills = await asked(memory, ada, "pills", on("2026-11-22T09:00", daily))
+        made = await memory.backups.make()
+        weekly = on("2026-11-23T08:00", "RRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0", "Europe/London")
+        await act(memory, ada, lambda e: e.reminding.change(pills, weekly))
+    await backups.restore(made.path, path, now=clock(), keep=False, say=lambda _: None)
+    async with opened(path, clock) as memory:
+        times = []
+        for _ in range(2):
+            due = await memory.reminders.next_due()
+            assert due is not None and due.next_at is not None
+            clock.set(due.next_at)
+            times += [at for _, at, _ in await fired(memory, clock)]
+        assert times == ["2026-11-23 08:00", "2026-11-30 08:00"]
 
 
 async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, clock: Clock) -> None:

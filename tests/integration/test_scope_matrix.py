@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,9 +46,12 @@ NOT_READING = {
     "Service.chosen_agents": "names of agents, which the operator gave",
     "Service.question": "ids; to the one who was asked only (test below)",
     "Turns.keep_step": _OWN,
+    "Turns.asks_to_forget": "words of the text it is given",
     "Turns.said_last": "the speaker's own words in the session they speak in, to tell their language",
     "Turns.act": "gives what a Desk method gave, or what it gave the first time, in the same turn",
     "Turns.finish": _OWN,
+    "Doubts.ask": "a question about two facts that the speaker may change, in their own scope (test_compare)",
+    "Edits.decide": "two facts of the asker's own scope that their question has named",
     "OutsideCalls.begin": "the result of the same call in the same turn",
     "OutsideCalls.end": _OWN,
     "OutsideCalls.agree": _OWN,
@@ -76,6 +79,7 @@ NOT_READING = {
     "Privacy.accounts": "the asker's own accounts (test_links)",
     "Privacy.learn_from": _OWN,
     "Privacy.learn_about": _OWN,
+    "Privacy.follow_up": _OWN,
     "Privacy.maker": "who made the very code that is given; told only with that code (test_links)",
     "Privacy.is_code": "whether the very code that is given is one, to who may still try (test_links)",
     "Privacy.party": "the account that a question to the asker names",
@@ -137,6 +141,8 @@ NOT_READING = {
     "Transfer.imports": "counts and whose, for the operator",
     "Transfer.known": "people and groups by name, for the operator",
     "Transfer.undo": "counts and whose, for the operator",
+    "FollowUps.due": "for the clock, which asks their own person in private (test_follow_ups)",
+    "FollowUps.ask": "the key of the session in which their own person is asked",
     "Reminders.read": _OWN,
     "Reminders.read_bare": _OWN,
     "Reminders.read_time": _OWN,
@@ -151,8 +157,11 @@ NOT_READING = {
     "Reminders.next_due": "for the clock, which shows it to its own person (test_reminders)",
     "Reminders.whose": "the account and the session of that person, for the clock",
     "Reminders.begin_task": "the row of its own person's task, to be answered where they asked for it",
-    "Reminders.end_task": _OWN,
+    "Reminders.task_ending": _OWN,
     "Reminders.put_off": _OWN,
+    "Reminders.reached": _OWN,
+    "Reminders.told_by": "the account of a person of the configuration and their private chat, for the clock",
+    "Reminders.begin_standing": "the row of a task for that person alone, in their private chat",
     "Reminders.may_spend": "whether tokens are left",
     "Reminders.fire": "the key of the session in which its own person is shown it",
     "Access.allow": _OWN,
@@ -211,11 +220,11 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await made.close()
 
 
-async def leaks(world: World) -> list[str]:
-    """What somebody reads that is not for them, or misses that is. Searching without the index comes last."""
+async def leaks(world: World, agents: Sequence[str] = AGENTS) -> list[str]:
+    """What somebody reads through `agents` that is not for them, or misses that is. Searching without the index is last."""
     found = await leaks_into_open_windows(world)
     for name in sorted(WAYS, key=lambda name: name == "substring"):
-        for spot in SPOTS:
+        for spot in (spot for spot in SPOTS if spot.agent in agents):
             if name == "words":
                 found += await world.miscounts(spot)
             found += await faults(world, name, spot)
@@ -244,7 +253,7 @@ async def test_each_sees_what_is_theirs_and_nothing_else(world: World) -> None:
 async def test_linked_identities_read_each_others_private_memory_and_nobody_elses(world: World) -> None:
     """A link changes who reads, not whose a row is."""
     await world.link("ada", "ada's phone")
-    assert await leaks(world) == []
+    assert await leaks(world, ["assistant"]) == []
 
 
 async def test_unlinked_identities_are_strangers_again(world: World) -> None:
@@ -269,7 +278,7 @@ async def test_unlinked_identities_are_strangers_again(world: World) -> None:
     assert made_of_both not in world.canaries  # so that whoever still reads it reads what is nobody's
     single.current = False  # set aside, as what it went into stands
     assert made_of_one.current
-    assert await leaks(world) == []
+    assert await leaks(world, ["other"]) == []
 
 
 async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked(world: World) -> None:

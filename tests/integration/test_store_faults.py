@@ -172,6 +172,24 @@ async def test_a_failing_statement_anywhere_is_told_and_forgotten(tmp_path: Path
         await database.close()
 
 
+async def test_wrong_parameters_are_a_fault_of_the_program_and_no_failure_of_the_store(
+    tmp_path: Path, driver: drivers.Driver
+) -> None:
+    """Who tries again after a failure of the store would try for ever; nothing of the transaction stays."""
+    database = await Database.open(tmp_path / "remora.db", now=1, driver=driver)
+
+    def wrong(tx: Transaction) -> None:
+        _add(tx, "before")
+        tx.run("insert into agents (name, created_at) values (?, 1)", ("a", "b"))
+
+    with pytest.raises(driver.module.ProgrammingError):
+        await database.write(wrong)
+    with pytest.raises(driver.module.ProgrammingError):
+        await database.read(lambda reader: reader.all("select ?", (1, 2)))
+    assert await _names(database) == []
+    await database.close()
+
+
 async def test_a_transaction_that_can_not_even_be_rolled_back_locks_nobody_out(
     tmp_path: Path, driver: drivers.Driver
 ) -> None:

@@ -32,7 +32,7 @@ from memory.service import AgentMemory, Context, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
-from tests.kit.stores import rows
+from tests.kit.stores import migrated, rows
 from tests.kit.talk import group, private
 
 numbers = count(1)
@@ -98,7 +98,7 @@ class Bench:
         for database in dict.fromkeys(self.databases.values()):
             names = [name for name, own in self.databases.items() if own == database]
             memory = self.memories[database] = await Service.open(
-                self.folder / database,
+                await migrated(self.folder / database),
                 agents={name: AgentMemory() for name in names},
                 triggers=Triggers(quiet_seconds=3_600),
                 runtime=runtime(self.clock, lambda: f"{next(numbers):06d}"),

@@ -55,7 +55,7 @@ from memory.transfer.transfers import Material, OptedOut, Owner
 from tests.kit import stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
-from tests.kit.stores import AGENTS
+from tests.kit.stores import AGENTS, migrated
 from tests.kit.talk import group, private
 
 T = TypeVar("T")
@@ -240,7 +240,7 @@ class World:
 
         agent = AgentMemory(model=BackgroundModel(complete=self.model.complete))
         self.service = await Service.open(
-            self.path,
+            await migrated(self.path),
             agents=dict.fromkeys(AGENTS, agent),
             triggers=Triggers(quiet_seconds=3_600),
             runtime=runtime(self.clock, self._ids),

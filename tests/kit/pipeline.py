@@ -27,6 +27,7 @@ from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
+from tests.kit.stores import migrated
 
 _numbers = count(1)
 
@@ -115,7 +116,7 @@ async def pipeline(
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
     walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
-        folder / "remora.db",
+        await migrated(folder / "remora.db"),
         agents=dict.fromkeys(agents, AgentMemory()),
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),

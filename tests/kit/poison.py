@@ -43,6 +43,7 @@ from tests.kit.assembly import assembled_router, assembled_store
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.loopback import Answer, Asked, serving
 from tests.kit.pipeline import Wall, World
+from tests.kit.stores import migrated
 from tests.platforms.chat_model import is_extraction
 
 JSON: TypeAlias = dict[str, Any]
@@ -331,7 +332,7 @@ async def house(folder: Path) -> AsyncIterator[House]:
         model = app._background_model(spec, models)
         assert model is not None
         memory = await Service.open(
-            folder / "remora.db",
+            await migrated(folder / "remora.db"),
             agents={"assistant": AgentMemory(model=model)},
             triggers=Triggers(quiet_seconds=3_600, tokens=1_000_000, messages=100_000),
             runtime=runtime(clock, ids),

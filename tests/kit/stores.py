@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from memory.learn.agents import Agents
@@ -13,7 +14,7 @@ from memory.recall import index
 from memory.service import AgentMemory, Context, Draft, Service, Triggers
 from memory.store import driver as drivers
 from memory.store import memories, people
-from memory.store.database import Transaction
+from memory.store.database import Database, Transaction
 from tests.kit.fakes import Clock, counting_ids, runtime
 
 AGENTS = ("assistant", "other")
@@ -21,7 +22,22 @@ AGENTS = ("assistant", "other")
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
 #: Ids that no two stores of a process share.
 counting = counting_ids()
+#: The file of an empty store once one was made; migrating takes longer than most tests.
+_EMPTY: list[bytes] = []
 _MEMORIES = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
+
+
+async def migrated(path: Path) -> Path:
+    """Puts an empty store at `path` unless one is there, and returns `path`."""
+    if not path.exists():
+        if not _EMPTY:
+            with TemporaryDirectory() as folder:
+                made = Path(folder) / "remora.db"
+                await (await Database.open(made, now=1)).close()
+                _EMPTY.append(made.read_bytes())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_EMPTY[0])
+    return path
 
 
 @asynccontextmanager
@@ -38,6 +54,8 @@ async def opened(
     if not isinstance(agents, Mapping):
         agents = dict.fromkeys(agents, AgentMemory(model=model))
     plain: dict[str, Any] = {"triggers": Triggers(quiet_seconds=3_600), "runtime": runtime(clock, new_id)}
+    if "driver" not in options:
+        await migrated(path)
     memory = await Service.open(path, agents=agents, **(plain | options))
     try:
         yield memory

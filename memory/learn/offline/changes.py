@@ -12,11 +12,10 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-import yaml
-
 from memory.learn.offline import requests, substitution
 from memory.text.language import language_of
 from memory.text.sentences import parts
+from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
@@ -93,6 +92,7 @@ class _Language:
     now: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
+    spared: re.Pattern[str]
     empty: frozenset[str]
 
     def named(self, words: str | None) -> str:
@@ -108,6 +108,9 @@ def to_forget(text: str) -> str | None:
     """
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
+        # "Don't forget the milk" and "I forgot the milk" hold the words and ask for the opposite, or for nothing.
+        if any(language.spared.search(one) for one in said):
+            continue
         what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
         what = what or _by_part(said, language)
         if what is not None:
@@ -280,7 +283,7 @@ def _file(code: str) -> Any:
 
 @cache
 def _read(code: str) -> _Language:
-    data = yaml.safe_load(_file(code).read_text("utf-8"))
+    data = shipped("memory.learn.offline", f"languages/{code}.yaml")
 
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source, re.IGNORECASE)
@@ -305,5 +308,6 @@ def _read(code: str) -> _Language:
         now=pattern(data.get("now", _NEVER)),
         erase=pattern(data.get("erase", _NEVER)),
         beside=pattern(data.get("beside", _NEVER)),
+        spared=pattern(data.get("spared", _NEVER)),
         empty=frozenset(data.get("empty", "").split()),
     )

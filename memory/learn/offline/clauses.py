@@ -13,12 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Final, Literal, TypeAlias
 
-import yaml
-
 from memory.learn.offline.rules import Pair, strip_signs
+from memory.text.shipped import shipped
 
 Code: TypeAlias = Literal["de", "es", "fr", "ja"]
 
@@ -125,9 +123,7 @@ def _values(rule: _Rule, match: re.Match[str], patterns: _Patterns) -> list[str]
 
 @cache
 def _patterns(code: Code) -> _Patterns:
-    data: dict[str, Any] = yaml.safe_load(
-        (resources.files("memory.learn.offline") / "languages" / f"{code}.yaml").read_text("utf-8")
-    )
+    data: dict[str, Any] = shipped("memory.learn.offline", f"languages/{code}.yaml")
     relatives = {word: key for key, words in data["relatives"].items() for word in words.split()}
     lists = {
         "RELATIVE": f"(?P<who>{_either(relatives)})",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
-import yaml
-
 from memory.text.secrets.folding import folded
+from memory.text.shipped import shipped
 
 
 def data(name: str) -> dict[str, Any]:
     """Returns what a file beside this one holds."""
-    held: dict[str, Any] = yaml.safe_load((resources.files("memory.text.secrets") / name).read_text("utf-8"))
+    held: dict[str, Any] = shipped("memory.text.secrets", name)
     return held
 
 

@@ -113,14 +113,15 @@ def test_example_models_of_the_shipped_agent_load_when_uncommented(tmp_path: Pat
     assert (second.key, second.base_url) == (None, "http://localhost:11434/v1")
 
 
-def test_example_servers_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
-    """But for the package that they need."""
+def test_example_servers_and_tasks_of_the_shipped_agent_load_when_uncommented(tmp_path: Path) -> None:
+    """But for the package that servers need."""
     head, tools, rest = SHIPPED_AGENT.read_text().partition("\ntools:")
-    rest = re.sub(r"(?m)^# (mcp:|  )", r"\1", rest.replace("mcp: []\n", ""))
+    rest = re.sub(r"(?m)^# (mcp:|tasks:|  )", r"\1", rest.replace("mcp: []\n", "").replace("tasks: []\n", ""))
     path = write(tmp_path, assistant=head + tools + rest)
     if installed():
-        servers = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"].mcp
-        assert [server.name for server in servers] == ["files", "search"]
+        agent = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"]
+        assert [server.name for server in agent.mcp] == ["files", "search"]
+        assert [task.heartbeat for task in agent.tasks] == [False, True]
     else:
         assert "needs a package" in problem(path, SEARCH_KEY="s", FILES_KEY="f")
 
@@ -1062,6 +1063,24 @@ def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> 
     (tmp_path / "skills" / "letters").mkdir(parents=True)
     (tmp_path / "skills" / "letters" / "SKILL.md").write_text("---\nname: letters\n---\n")
     assert load(path, {}, NOBODY).agents["assistant"].own_tools == ("weather",)
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ('{at: "0 8 * * 1-5", person: "telegram:1"}', "needs either a text or heartbeat: true"),
+        ('{at: "0 8 * * 1-5", person: "telegram:1", text: x, heartbeat: true}', "needs either a text or heartbeat"),
+        ('{at: "0 8 * * 1-5", person: ada, text: x}', "platform:user_id"),
+        ('{at: "at eight", person: "telegram:1", text: x}', "can't be read"),
+        ('{at: "61 8 * * *", person: "telegram:1", text: x}', "can't be read"),
+    ],
+)
+def test_a_standing_task_that_could_never_run_is_told(tmp_path: Path, task: str, told: str) -> None:
+    path = write(tmp_path, assistant=f"name: assistant\ntasks: [{task}]\n")
+    assert told in problem(path)
+    good = '{at: "0 8 * * 1-5", person: "telegram:1", heartbeat: true}'
+    path = write(tmp_path, assistant=f"name: assistant\ntasks: [{good}]\n")
+    assert load(path, {}, NOBODY).agents["assistant"].tasks[0].heartbeat
 
 
 @pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")

@@ -43,6 +43,15 @@ def read(text: str) -> Filters:
         ("主题：屋顶 漏水", "漏水", [("topic", "屋顶")]),
         ("分类:health 自从:三月", "", [("category", "health"), ("since", "三月")]),
         ("since:last week roof", "roof", [("since", "last week")]),
+        (
+            "Kategorie:Gesundheit seit:letzte Woche Dach",
+            "Dach",
+            [("category", "Gesundheit"), ("since", "letzte Woche")],
+        ),
+        ("tejado tema:casa el:lunes", "tejado", [("topic", "casa"), ("on", "lunes")]),
+        ("toit sujet:maison le:mardi lieu:Nantes", "toit", [("topic", "maison"), ("on", "mardi"), ("place", "Nantes")]),
+        ("屋根 話題:家 場所：京都", "屋根", [("topic", "家"), ("place", "京都")]),
+        ("seit:gestern Abend am See", "Abend am See", [("since", "gestern")]),
         ('"re:invent the wheel"', "re:invent the wheel", []),
         ('say "topic:roof" twice', 'say "topic:roof" twice', []),
         ("note: buy milk at 10:30 on https://a.example", "note: buy milk at 10:30 on https://a.example", []),
@@ -66,6 +75,26 @@ def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tup
         ("on:2026-05-01..2026-05-07", date(2026, 5, 1), date(2026, 5, 7)),
         ("until:昨天", date.min, date(2026, 11, 22)),
         ("日期:三月", date(2026, 3, 1), date(2026, 3, 31)),
+        ("since:gestern", date(2026, 11, 22), date.max),
+        ("seit:vorgestern", date(2026, 11, 21), date.max),
+        ("ab:letzte Woche", date(2026, 11, 16), date.max),
+        ("am:3. Mai", date(2026, 5, 3), date(2026, 5, 3)),
+        ("bis:12.11.2026", date.min, date(2026, 11, 12)),
+        ("on:im März", date(2026, 3, 1), date(2026, 3, 31)),
+        ("on:letzten Sommer", date(2026, 6, 1), date(2026, 8, 31)),
+        ("on:ayer", date(2026, 11, 22), date(2026, 11, 22)),
+        ("desde:la semana pasada", date(2026, 11, 16), date.max),
+        ("hasta:mayo de 2025", date.min, date(2025, 5, 31)),
+        ("el:3 de mayo", date(2026, 5, 3), date(2026, 5, 3)),
+        ("on:hier", date(2026, 11, 22), date(2026, 11, 22)),
+        ("depuis:l’année dernière", date(2025, 1, 1), date.max),
+        ("jusqu'à:fin mars", date.min, date(2026, 3, 31)),
+        ("le:1er mai", date(2026, 5, 1), date(2026, 5, 1)),
+        ("on:おととい", date(2026, 11, 21), date(2026, 11, 21)),
+        ("から:先週", date(2026, 11, 16), date.max),
+        ("まで：5月3日", date.min, date(2026, 5, 3)),
+        ("日付:月曜日", date(2026, 11, 16), date(2026, 11, 16)),
+        ("日付:先週の金曜日", date(2026, 11, 20), date(2026, 11, 20)),
     ],
 )
 def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
@@ -74,7 +103,19 @@ def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
     assert one.period is not None and (one.period.first, one.period.last) == (first, last)
 
 
-@pytest.mark.parametrize("text", ["since:banana", "on:recently", "until:soon", "category:roof", "since:2026-13-45"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "since:banana",
+        "on:recently",
+        "until:soon",
+        "category:roof",
+        "since:2026-13-45",
+        "since:la",
+        "on:nächste",
+        "until:先",
+    ],
+)
 def test_a_value_that_means_nothing_is_refused(text: str) -> None:
     """If it were passed over, more would be forgotten than was meant."""
     with pytest.raises(UnreadFilter) as raised:

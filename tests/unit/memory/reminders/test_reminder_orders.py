@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.reminders.orders import Order, is_beside, read, takes_back
+from memory.reminders.orders import Order, is_beside, read, reworded, takes_back
 from memory.reminders.tables import LANGUAGES
 
 
@@ -67,7 +67,7 @@ def test_talk_of_something_takes_nothing_back(text: str) -> None:
     ("language", "text", "reminder"),
     [
         ("en", "cancel the reminder to call mum", "Call Mum"),
-        ("de", "lösche die Erinnerung an den Müll", "den Müll"),
+        ("de", "lösche die Erinnerung an den Müll", "Müll"),
         ("zh", "取消交房租的提醒", "交房租"),
     ],
 )
@@ -79,6 +79,27 @@ def test_a_reminder_is_named_by_its_words(language: str, text: str, reminder: st
 
 def test_a_request_is_no_order() -> None:
     assert first("remind me to cancel the reminder", "en") is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("en", "actually to ring her", "ring her"),
+        ("en", "No, I meant: write to Paul!", "write to Paul"),
+        ("de", "nein, ich meinte das Altpapier", "das Altpapier"),
+        ("es", "en realidad llamar al casero", "llamar al casero"),
+        ("fr", "non, je voulais dire tailler la haie", "tailler la haie"),
+        ("zh", "不对，我是说交水费", "交水费"),
+        ("ja", "ごめん、正しくは瓶を出す", "瓶を出す"),
+        ("en", "actually I am tired", ""),
+        ("en", "I want to ring her", ""),
+        ("es", "en realidad estoy cansada", ""),
+        ("fr", "en fait je suis fatigué", ""),
+        ("zh", "其实我累了", ""),
+    ],
+)
+def test_words_take_the_place_of_those_of_a_reminder(language: str, text: str, words: str) -> None:
+    assert reworded(text, language=language) == words
 
 
 def test_words_beside_a_time_are_small() -> None:

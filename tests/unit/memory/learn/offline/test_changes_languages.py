@@ -28,8 +28,14 @@ def test_a_request_to_forget_names_what_is_meant(text: str, what: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Ich vergesse ständig meinen Schirm", "Se me olvidó el paraguas", "J'oublie toujours mon parapluie", "傘を忘れた"],
-)
+    [
+        "Ich vergesse ständig meinen Schirm", "Se me olvidó el paraguas", "J'oublie toujours mon parapluie", "傘を忘れた",
+        "Vergiss bitte nicht, den Müll rauszubringen", "Ich habe schon wieder meinen Schirm vergessen",
+        "Diesen Sommer werde ich nie vergessen", "Vergiss es, lass uns von was anderem reden", "Der Film war zum Vergessen",
+        "No te olvides del pan", "no olvides que mañana hay clase", "Olvídalo, cambiemos de tema",
+        "N'oublie pas le pain", "J'ai encore oublié mon parapluie", "Laisse tomber, on parle d'autre chose",
+    ],
+)  # fmt: skip
 def test_to_be_forgetful_is_no_request(text: str) -> None:
     """People talk about forgetting."""
     assert to_forget(text) is None

@@ -1,0 +1,115 @@
+"""`remora doctor`: examines the installation and says of each thing that it is well, or what to do.
+
+Invariants: nothing is changed but the history of the golden set, which is only added to. Exits with 0 when green or
+yellow, 1 when red, 78 when the configuration can't be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.exits import EX_DATAERR, EX_RED, fail, storage_code
+from gateway.cli.start import CONFIG, loaded
+from gateway.config.loading import Config
+from memory.errors import StorageError
+
+if TYPE_CHECKING:
+    from gateway.cli.examination import Diagnosis
+
+_MARKS = {"ok": "ok", "warning": "!!", "trouble": "XX"}
+#: Earlier results of the golden set that are shown.
+_SHOWN = 5
+
+
+@click.command()
+@CONFIG
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--no-network", is_flag=True, help="Ask no model and no platform.")
+@click.option(
+    "--golden", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Ask these questions of memory."
+)
+def doctor(config_path: Path | None, as_json: bool, no_network: bool, golden: Path | None) -> None:
+    """Examine this installation: each line is ok, or says what to do. Exits with 1 if something is in trouble."""
+    config = loaded(config_path)
+    try:
+        asyncio.run(_examined(config, as_json=as_json, outside=not no_network, golden=golden))
+    except KeyboardInterrupt:
+        click.echo("Stopped. Nothing was changed.", err=True)
+        sys.exit(130)
+
+
+async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Path | None) -> None:
+    from gateway.cli import examination
+
+    findings: list[Diagnosis] = []
+
+    def found(finding: Diagnosis) -> None:
+        findings.append(finding)
+        if not as_json:
+            _tell(finding)
+
+    async for finding in examination.examine(config, outside=outside):
+        found(finding)
+    found(await examination.probe())
+    if golden is not None:
+        found(await _golden(config, golden))
+    status = examination.status(findings)
+    if as_json:
+        click.echo(json.dumps({"status": status, "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+    else:
+        click.echo(f"\n{_SUMMARY[status]}")
+    if status == "red":
+        sys.exit(EX_RED)
+
+
+_SUMMARY = {
+    "green": "All is well.",
+    "yellow": "It works; look at the lines with !!.",
+    "red": "Something is in trouble: do what the lines with XX say.",
+}
+
+
+def _tell(finding: Diagnosis) -> None:
+    click.echo(f"{_MARKS[finding.state]}  {finding.about}: {finding.text}")
+    if finding.fix:
+        click.echo(f"      {finding.fix}")
+
+
+async def _golden(config: Config, file: Path) -> Diagnosis:
+    """Returns the result of the golden set beside those before; a file that can't be used ends the command."""
+    from gateway import app
+    from gateway.cli import golden
+    from gateway.cli.examination import Diagnosis
+    from gateway.cli.importing import Unusable
+
+    try:
+        scored = await golden.score(config, golden.read(file))
+    except Unusable as error:
+        fail(str(error), EX_DATAERR)
+    except StorageError as error:
+        fail(str(error), storage_code(error))
+    *before, _ = golden.keep(config, scored, now=app.now())
+    text = f"recall@5 {scored.recall:.2f} of {scored.asked} questions"
+    if before:
+        earlier = ", ".join(
+            f"{recall:.2f} on {datetime.fromtimestamp(at / 1000).astimezone():%Y-%m-%d}"
+            for at, recall in before[-_SHOWN:]
+        )
+        text += f"; before: {earlier}"
+    if not scored.missed:
+        return Diagnosis(about="golden set", state="ok", text=text)
+    missed = "; ".join(scored.missed[:_SHOWN])
+    return Diagnosis(
+        about="golden set",
+        state="warning",
+        text=f"{text}. Not found: {missed}",
+        fix="`/memory search` in the chat shows what comes first.",
+    )

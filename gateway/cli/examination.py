@@ -1,0 +1,279 @@
+"""Examines an installation: one finding for each thing that can be wrong with it, and what to do.
+
+Invariants: nothing of the installation is changed, so it may run beside the bot. Models and platforms are asked one
+real request each, all else stays on this machine. No finding holds a key, a token or a remembered text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from agents.spec import ModelSpec
+from channels.base import ChannelError
+from gateway import app
+from gateway.cli import offer
+from gateway.cli.backup_files import Stores
+from gateway.commands.jobs import outcome
+from gateway.commands.texts import Texts
+from gateway.config.loading import Config, misplaced
+from gateway.config.settings import BotSettings
+from gateway.ops import http
+from gateway.ops.rights import open_to_others
+from memory.errors import StorageError
+from memory.jobs.runner import latest_in
+from memory.transfer import backups
+
+State = Literal["ok", "warning", "trouble"]
+
+#: Bytes of free disk below which a warning is due, and below which the store may fail to write tomorrow.
+_LITTLE: Final = 1_000_000_000
+_NO_ROOM: Final = 200_000_000
+_HOUR_MS: Final = 3_600_000
+#: A daily backup older than this was missed.
+_BACKUP_MS: Final = 48 * _HOUR_MS
+#: Seconds for the whole of the memory probe, with the start of its process.
+_PROBE_SECONDS: Final = 120.0
+#: The word that is planted, found and forgotten; no text holds it by chance.
+_PLANTED: Final = "quibbleroot"
+_REPORT: Final = "Please report this with the output of `remora doctor --json`."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The state of one thing. `fix` says what to do, and is empty where nothing is to be done."""
+
+    about: str
+    state: State
+    text: str
+    fix: str = ""
+
+
+def status(findings: list[Diagnosis]) -> Literal["green", "yellow", "red"]:
+    """Returns the state of all: red where one is in trouble, yellow where one has a warning."""
+    states = {one.state for one in findings}
+    return "red" if "trouble" in states else "yellow" if "warning" in states else "green"
+
+
+async def examine(
+    config: Config, *, outside: bool = True, now: Callable[[], int] = app.now
+) -> AsyncIterator[Diagnosis]:
+    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked."""
+    yield _configuration(config)
+    for sentence in misplaced(config, Path.cwd(), Path.home()):
+        yield Diagnosis(about="configuration", state="warning", text=sentence)
+    yield disk(config.data_dir, _free(config.data_dir))
+    yield _permissions(config)
+    yield await _process(config)
+    for store in Stores.of(config, app.DEFAULT_DATABASE).names:
+        async for finding in _store(config, store, now()):
+            yield finding
+    if outside:
+        async for finding in _platforms(config):
+            yield finding
+        async for finding in _models(config):
+            yield finding
+
+
+def _configuration(config: Config) -> Diagnosis:
+    bots = ", ".join(bot.id for bot in config.settings.channels.bots) or "no platform, the terminal alone"
+    agents = ", ".join(config.agents)
+    where = config.source or "no config.yaml, so all defaults apply"
+    return Diagnosis(about="configuration", state="ok", text=f"{where}; agents: {agents}; channels: {bots}")
+
+
+def _free(folder: Path) -> int:
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def disk(folder: Path, free: int) -> Diagnosis:
+    """Judges the bytes that are free for the files in `folder`."""
+    text = f"{free / 1e9:.1f} GB free for {folder}"
+    if free < _NO_ROOM:
+        fix = "Free some space now: what can't be written can't be remembered."
+        return Diagnosis(about="disk", state="trouble", text=text, fix=fix)
+    if free < _LITTLE:
+        return Diagnosis(
+            about="disk", state="warning", text=text, fix="Free some space, or move data_dir to another disk."
+        )
+    return Diagnosis(about="disk", state="ok", text=text)
+
+
+def _permissions(config: Config) -> Diagnosis:
+    folder = config.data_dir
+    if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        fix = "Run Remora as the user who owns the folder, or give it to this one with chown."
+        return Diagnosis(about="permissions", state="trouble", text=f"{folder} can't be written by this user", fix=fix)
+    shared = [path.name for path in open_to_others(config, app.DEFAULT_DATABASE)]
+    if shared:
+        text = f"other users of this machine can read {', '.join(sorted(shared)[:5])}"
+        return Diagnosis(about="permissions", state="warning", text=text, fix="The next start closes them to others.")
+    return Diagnosis(about="permissions", state="ok", text="databases, backups and keys are this user's alone")
+
+
+async def _process(config: Config) -> Diagnosis:
+    page = config.settings.http
+    if not page.enabled:
+        text = "http.enabled is false, so the running bot can't be asked"
+        return Diagnosis(
+            about="process", state="warning", text=text, fix="Write http: {enabled: true} into config.yaml."
+        )
+    found = await asyncio.to_thread(http.ask, page.host, page.port)
+    if found is None:
+        text = f"no Remora answers at {http.address(page.host, page.port)}"
+        return Diagnosis(about="process", state="warning", text=text, fix="Start it with `remora serve`.")
+    reasons = [str(reason) for reason in found.get("reasons", ())]
+    reasons += [one["words_only"] for one in found["stores"] if one.get("words_only")]
+    if found["status"] != "green":
+        fix = "`remora status` shows more, and the log says what happened."
+        return Diagnosis(about="process", state="trouble", text=" ".join(reasons), fix=fix)
+    if reasons:
+        return Diagnosis(about="process", state="warning", text=" ".join(reasons))
+    return Diagnosis(about="process", state="ok", text=f"version {found['version']} runs and is well")
+
+
+async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
+    """Yields what is found about a database: itself, its clock, its backups and its jobs."""
+    path = config.data_dir / name
+    if not path.exists():
+        yield Diagnosis(about=name, state="ok", text="not made yet; the first message makes it")
+        return
+    try:
+        held = await backups.examine(path)
+        runs = await latest_in(path)
+    except StorageError as error:
+        fix = "Restore a backup with `remora restore`; until then, don't delete anything."
+        yield Diagnosis(about=name, state="trouble", text=str(error), fix=fix)
+        return
+    rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
+    yield Diagnosis(about=name, state="ok", text=f"sound, {rows}")
+    newest = backups.newest(path, config.settings.backup.within(config.data_dir))
+    last = max([newest or 0, *(one.run.started_at for one in runs)])
+    if last > now + _HOUR_MS:
+        text = f"the clock stands {(last - now) / _HOUR_MS:.0f} hours before the newest backup or job"
+        fix = "Set this machine's clock; reminders and nightly jobs follow it."
+        yield Diagnosis(about=f"{name}: clock", state="trouble", text=text, fix=fix)
+    yield _backup(config, name, newest, now)
+    for one in runs:
+        if one.run.state == "failed":
+            zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"
+            text = f"{one.run.job} of {one.run.agent}: {outcome(Texts('en', zone), one)}"
+            yield Diagnosis(about=f"{name}: jobs", state="warning", text=text)
+    if all(one.run.state != "failed" for one in runs):
+        yield Diagnosis(about=f"{name}: jobs", state="ok", text="none has failed" if runs else "none has run yet")
+
+
+def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosis:
+    about = f"{name}: backups"
+    if newest is None:
+        fix = "`remora backup` makes one now; the nightly jobs make one a day."
+        return Diagnosis(about=about, state="warning", text="none yet", fix=fix)
+    hours = max(0, now - newest) // _HOUR_MS
+    if config.settings.backup.daily and now - newest > _BACKUP_MS:
+        fix = "Look at `remora jobs list`, and make one with `remora backup`."
+        return Diagnosis(about=about, state="warning", text=f"the newest is {hours // 24} days old", fix=fix)
+    return Diagnosis(about=about, state="ok", text=f"the newest is {hours} hours old")
+
+
+async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
+    for bot in config.settings.channels.bots:
+        about = f"channel {bot.id}"
+        try:
+            name = await _met(bot)
+        except ChannelError as error:
+            fix = f"Check the token of {bot.id}; `remora channels add {bot.platform}` takes a new one."
+            yield Diagnosis(about=about, state="trouble", text=str(error), fix=fix)
+        else:
+            yield Diagnosis(about=about, state="ok", text=f"{bot.platform.capitalize()} knows it as {name}")
+
+
+async def _met(bot: BotSettings) -> str:
+    """Returns the name of a bot as its platform tells it. Raises `ChannelError`."""
+    token = bot.token.get_secret_value()
+    if bot.platform == "telegram":
+        from channels import telegram
+
+        return f"@{(await telegram.probe(token, bot.base_url)).username}"
+    from channels import discord
+
+    return (await discord.probe(token, bot.base_url)).name
+
+
+async def _models(config: Config) -> AsyncIterator[Diagnosis]:
+    """Yields a finding for each model of the agents, asked for one word."""
+    models: list[ModelSpec] = []
+    for spec in config.agents.values():
+        models += [model for model in (*spec.models, *spec.background.models) if model not in models]
+    for model in models:
+        about = f"model {model.provider}/{model.model}"
+        agents = [name for name, spec in config.agents.items() if model in (*spec.models, *spec.background.models)]
+        if why := await offer.trouble(model):
+            fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
+            yield Diagnosis(about=about, state="trouble", text=why, fix=fix)
+        else:
+            yield Diagnosis(about=about, state="ok", text="answers")
+    if not models:
+        text = "no agent has one; they answer from memory alone"
+        yield Diagnosis(about="models", state="ok", text=text)
+
+
+async def probe() -> Diagnosis:
+    """Plants a memory in a store of its own, finds it, forgets it, and looks for its bytes in every file left."""
+    with tempfile.TemporaryDirectory(prefix="remora-doctor-") as folder:
+        home = Path(folder)
+        (home / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nhttp: {enabled: false}\n")
+        said = await _chat(home, f"I like {_PLANTED}.", "What do I like?", "/memory list", f"/forget {_PLANTED}", "yes")
+        after = await _chat(home, "What do I like?")
+        if isinstance(said, Diagnosis):
+            return said
+        if isinstance(after, Diagnosis):
+            return after
+        if said.count(_PLANTED) < 2:
+            return Diagnosis(
+                about="memory", state="trouble", text="a memory that was told was not found again", fix=_REPORT
+            )
+        if _PLANTED in after:
+            return Diagnosis(about="memory", state="trouble", text="a forgotten memory came back", fix=_REPORT)
+        if left := _holding(home, _PLANTED.encode()):
+            text = f"a forgotten memory still stands in {', '.join(left)}"
+            return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
+    text = "a memory was told, found, forgotten, and left no byte behind (in a store of its own)"
+    return Diagnosis(about="memory", state="ok", text=text)
+
+
+def _holding(folder: Path, words: bytes) -> list[str]:
+    """Returns the names of the files below `folder` that hold `words`."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and words in path.read_bytes())
+
+
+async def _chat(home: Path, *lines: str) -> str | Diagnosis:
+    """Returns what a chat in the folder `home` answers to these lines, or why it could not be held."""
+    environment: dict[str, str] = {**os.environ, "HOME": str(home), "LANG": "en_US.UTF-8", "LC_ALL": ""}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "chat", "--config", str(home / "config.yaml")),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environment,
+    )
+    try:
+        async with asyncio.timeout(_PROBE_SECONDS):
+            out, _ = await process.communicate("".join(f"{line}\n" for line in lines).encode())
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        text = f"a chat of {len(lines)} lines took longer than {_PROBE_SECONDS:.0f} seconds"
+        return Diagnosis(about="memory", state="trouble", text=text, fix="Look at what else this machine is doing.")
+    if process.returncode:
+        text = f"a chat ended with code {process.returncode}: {out.decode('utf-8', 'replace').strip()[-300:]}"
+        return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
+    return out.decode("utf-8", "replace")

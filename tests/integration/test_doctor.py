@@ -1,0 +1,252 @@
+"""`remora doctor`: what it finds in broken installations, and that it finds nothing in a sound one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gateway.__main__ import main
+from gateway.cli import examination, golden
+from gateway.cli.examination import Diagnosis
+from gateway.cli.importing import Unusable
+from gateway.config.loading import Config, load
+from gateway.ops import http
+from gateway.ops.http import Report
+from memory.store import job_runs
+from memory.store.database import Transaction
+from tests.kit import ollama
+from tests.kit.fakes import NOON, Clock
+from tests.kit.stores import opened, planted, wrote
+from tests.kit.talk import private
+from tests.platforms.telegram import serving as telegram_serving
+
+DAY = 86_400_000
+TOKEN, REVOKED = ("123456789:" + "Aa0_-" * 7, "223456789:" + "Aa0_-" * 7)
+
+
+def configured(folder: Path, more: str = "", agent: str = "") -> Config:
+    """An installation of one agent in `folder`, without vectors."""
+    file = folder / "config.yaml"
+    file.write_text(f"embedding: {{provider: none}}\n{more}" + ("" if "http:" in more else "http: {enabled: false}\n"))
+    (folder / "agents").mkdir(exist_ok=True)
+    (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\n{agent}")
+    return load(file, {}, folder)
+
+
+async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
+    """What the examination finds, by what it is about."""
+    return {one.about: one async for one in examination.examine(config, outside=outside, now=lambda: now)}
+
+
+@asynccontextmanager
+async def store(config: Config) -> AsyncIterator[Path]:
+    """A store in which Ada has a memory; at the end nobody has it open."""
+    path = config.data_dir / "remora.db"
+    async with opened(path, Clock(), agents=("assistant",)) as memory:
+        await planted(memory, await memory.context(*private("ada")), "lives in Porto")
+        yield path
+
+
+async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
+    """A first look must not frighten anybody."""
+    findings = await found(configured(tmp_path))
+    assert examination.status([*findings.values()]) == "yellow"  # the running bot can't be asked
+    assert findings["remora.db"].text == "not made yet; the first message makes it"
+    assert findings["configuration"].state == findings["permissions"].state == "ok"
+
+
+async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None:
+    """Nobody has to stop the bot to look."""
+    config = configured(tmp_path)
+    async with store(config):
+        findings = await found(config)
+    assert (findings["remora.db"].state, findings["remora.db"].text) == (
+        "ok",
+        "sound, 1 people, 0 messages, 1 memories",
+    )
+    assert findings["remora.db: backups"].fix.startswith("`remora backup`")
+
+
+async def test_a_damaged_store_is_trouble_and_says_how_to_restore(tmp_path: Path) -> None:
+    """The first thing to know is what not to do."""
+    config = configured(tmp_path)
+    async with store(config) as path:
+        pass
+    pages = bytearray(path.read_bytes())
+    pages[4096:] = b"\xff" * (len(pages) - 4096)
+    path.write_bytes(pages)
+    damage = (await found(config))["remora.db"]
+    assert damage.state == "trouble" and "remora restore" in damage.fix
+
+
+async def test_a_file_that_is_no_store_is_trouble(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    config.data_dir.mkdir()
+    (config.data_dir / "remora.db").write_text("these are my notes")
+    assert (await found(config))["remora.db"].state == "trouble"
+
+
+async def test_a_store_of_a_later_version_is_trouble(tmp_path: Path) -> None:
+    """It is not damaged, and the text says so."""
+    config = configured(tmp_path)
+    async with opened(config.data_dir / "remora.db", Clock()) as memory:
+        await wrote(memory, lambda tx: tx.run("insert into migrations values (9999, 'later', 1)"))
+    trouble = (await found(config))["remora.db"]
+    assert trouble.state == "trouble" and "newer Remora" in trouble.text
+
+
+async def test_an_old_backup_is_a_warning(tmp_path: Path) -> None:
+    """A bot that is off at night makes none, and nobody notices."""
+    config = configured(tmp_path)
+    async with store(config):
+        pass
+    (config.data_dir / "backups").mkdir()
+    (config.data_dir / "backups" / "remora-20261110T030000Z.db").touch()
+    backup = (await found(config))["remora.db: backups"]
+    assert backup.state == "warning" and "days old" in backup.text
+
+
+async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    async with opened(config.data_dir / "remora.db", Clock(), agents=("assistant",)) as memory:
+        ids = memory.agents.ids
+
+        def fail(tx: Transaction) -> None:
+            run = job_runs.begin(tx, "merge", ids["assistant"], "2026-11-20", now=NOON)
+            assert run is not None
+            job_runs.finish(tx, run.id, "failed", error="model_failed", now=NOON)
+
+        await wrote(memory, fail)
+    jobs = (await found(config))["remora.db: jobs"]
+    assert jobs.state == "warning" and "merge of assistant" in jobs.text
+
+
+async def test_a_clock_that_was_put_back_is_trouble(tmp_path: Path) -> None:
+    """Reminders would come days late."""
+    config = configured(tmp_path)
+    async with store(config):
+        pass
+    (config.data_dir / "backups").mkdir()
+    (config.data_dir / "backups" / "remora-20261201T030000Z.db").touch()
+    clock = (await found(config))["remora.db: clock"]
+    assert clock.state == "trouble" and "Set this machine's clock" in clock.fix
+
+
+async def test_files_that_others_can_read_are_a_warning(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    async with store(config) as path:
+        path.chmod(0o644)
+        permissions = (await found(config))["permissions"]
+    assert permissions.state == "warning" and "remora.db" in permissions.text
+
+
+@pytest.mark.parametrize(("free", "state"), [(50_000_000, "trouble"), (500_000_000, "warning"), (5_000_000_000, "ok")])
+def test_a_disk_is_judged_by_what_is_free(tmp_path: Path, free: int, state: str) -> None:
+    assert examination.disk(tmp_path, free).state == state
+
+
+async def test_a_running_bot_in_trouble_is_trouble_in_its_words(tmp_path: Path) -> None:
+    async def report() -> Report:
+        return Report(reasons=("telegram: no contact.",), channels={}, stores=(), version="1", uptime_seconds=9)
+
+    async with http.serving(report, host="127.0.0.1", port=0) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        process = (await found(configured(tmp_path, f"http: {{port: {port}}}\n")))["process"]
+    assert (process.state, process.text) == ("trouble", "telegram: no contact.")
+
+
+async def test_a_bot_that_does_not_run_is_a_warning(tmp_path: Path) -> None:
+    process = (await found(configured(tmp_path, "http: {port: 1}\n")))["process"]
+    assert process.state == "warning" and "remora serve" in process.fix
+
+
+async def test_each_model_is_asked_one_real_request(tmp_path: Path) -> None:
+    """One that lacks memory says so in its server's words; the key's line and the file are named."""
+    async with ollama.running(ollama.FakeOllama(broken=frozenset({"llama3.2:3b"}))) as server:
+        models = "\n".join(
+            f"  - {{provider: openai, model: '{name}', base_url: 'http://{server.address}/v1'}}"
+            for name in server.models
+        )
+        config = configured(tmp_path, agent=f"models:\n{models}\n")
+        findings = await found(config, outside=True)
+        assert len(server.asked) >= 2
+    assert findings["model openai/qwen3:8b"].state == "ok"
+    broken = findings["model openai/llama3.2:3b"]
+    assert broken.state == "trouble" and "assistant" in broken.fix
+
+
+async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:
+    """A revoked token is found before people wait in vain."""
+    async with telegram_serving((TOKEN,)) as telegram:
+        bots = (
+            f"channels:\n  telegram:\n    - {{id: telegram, token: '{TOKEN}', base_url: '{telegram.url}'}}\n"
+            f"    - {{id: other, token: '{REVOKED}', base_url: '{telegram.url}'}}\n"
+        )
+        findings = await found(configured(tmp_path, bots), outside=True)
+    assert findings["channel telegram"].state == "ok"
+    assert findings["channel other"].state == "trouble" and "remora channels add" in findings["channel other"].fix
+    assert REVOKED not in repr(findings)
+
+
+def test_the_command_prints_json_and_probes_a_memory(tmp_path: Path) -> None:
+    """The probe holds a real chat of this very installation."""
+    configured(tmp_path)
+    done = CliRunner().invoke(main, ["doctor", "--no-network", "--json", "--config", str(tmp_path / "config.yaml")])
+    told = json.loads(done.stdout)
+    (memory,) = [one for one in told["findings"] if one["about"] == "memory"]
+    assert memory["state"] == "ok", memory
+    assert (done.exit_code, told["status"]) == (0, "yellow")
+
+
+def test_a_broken_configuration_is_told_with_code_78(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("data_dirr: x\n")
+    done = CliRunner().invoke(main, ["doctor", "--config", str(tmp_path / "config.yaml")])
+    assert done.exit_code == 78 and "data_dirr" in done.stderr
+
+
+async def test_a_golden_set_is_scored_beside_the_open_store(tmp_path: Path) -> None:
+    """Results are kept as figures, and no question is answered from the store itself."""
+    config = configured(tmp_path)
+    file = tmp_path / "golden.yaml"
+    file.write_text(
+        "- {ask: where does Ada live, find: [porto], person: 'console:ada'}\n"
+        "- {ask: which car does Ada drive, find: [fiat], person: 'console:ada'}\n"
+    )
+    async with store(config):
+        scored = await golden.score(config, golden.read(file))
+    assert (scored.asked, scored.recall, scored.missed) == (2, 0.5, ("which car does Ada drive",))
+    golden.keep(config, scored, now=NOON - DAY)
+    assert golden.keep(config, scored, now=NOON) == [(NOON - DAY, 0.5), (NOON, 0.5)]
+    assert "Ada" not in (config.data_dir / golden.HISTORY).read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- {ask: x, find: [y]}", "person: PLATFORM:USER or chat"),
+        ("- {ask: x, find: [], person: 'console:ada'}", "at least one text"),
+        ("- {asks: x}", "0.ask"),
+        ("[]", "no question"),
+        ("- [", "Can't read"),
+    ],
+)
+def test_a_golden_set_that_can_not_be_used_says_where(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "golden.yaml"
+    file.write_text(text)
+    with pytest.raises(Unusable, match=told):
+        golden.read(file)
+
+
+async def test_a_golden_set_of_a_stranger_is_refused(tmp_path: Path) -> None:
+    config = configured(tmp_path)
+    file = tmp_path / "golden.yaml"
+    file.write_text("- {ask: where does he live, find: [porto], person: 'console:nobody'}\n")
+    async with store(config):
+        with pytest.raises(Unusable, match="console:nobody has never talked"):
+            await asyncio.wait_for(golden.score(config, golden.read(file)), 30)
