@@ -50,6 +50,7 @@ types:
 # The page of commands, made from the table; the conversation in README.md, made by holding it.
 docs:
 	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m gateway.api.document > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 
 # The pictures in README.md, drawn from the program at a terminal.

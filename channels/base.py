@@ -155,6 +155,7 @@ class Inbound:
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
     this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
+    `instructions` are what the author's program wants for this answer alone.
     """
 
     channel: str
@@ -180,6 +181,7 @@ class Inbound:
     ticket: str = ""
     language: str = ""
     task: int | None = None
+    instructions: str = ""
 
     @property
     def place(self) -> Place:
@@ -337,7 +339,9 @@ class Capabilities:
     `burst_seconds` is how long to wait for more lines of the same author; None takes the configured value.
     `introduces` is True if the first answer may be followed by a word about the bot. `hidden` is True if the answer
     to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
-    chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can.
+    chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
+    after `shows_after` seconds; None takes the configured value. `comes_and_goes` is True if nothing is wrong when a
+    row waits, because it is shown only while somebody looks.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -349,6 +353,8 @@ class Capabilities:
     hidden: bool = False
     direct: bool = False
     file_bytes: int = 0
+    shows_after: float | None = None
+    comes_and_goes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

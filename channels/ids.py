@@ -32,4 +32,5 @@ FORMATS: Final[Mapping[str, IdFormat]] = {
     "console": IdFormat(person=re.compile(r"[^:\n]{1,200}"), chat=re.compile(r"[^:\n]{1,200}")),
     "telegram": NUMERIC,
     "discord": NUMERIC,
+    "api": IdFormat(person=re.compile(r"[a-z0-9._-]{1,80}"), chat=re.compile(r"[a-z0-9._-]{1,80}")),
 }

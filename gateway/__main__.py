@@ -14,7 +14,7 @@ if foreign := intact.foreign():
 
 import click
 
-from gateway.cli import backups, channels, chat, doctor, init, jobs, status, transfers
+from gateway.cli import backups, channels, chat, doctor, init, jobs, keys, mcp, status, transfers
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,6 +34,8 @@ main.add_command(status.check)
 main.add_command(doctor.doctor)
 main.add_command(channels.channels)
 main.add_command(jobs.jobs)
+main.add_command(keys.keys)
+main.add_command(mcp.mcp)
 main.add_command(backups.backup)
 main.add_command(backups.restore)
 main.add_command(transfers.import_)

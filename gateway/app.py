@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import partial
-from typing import TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import httpx
 
@@ -32,8 +32,10 @@ from agents.spec import AgentSpec, ModelSpec, SessionSpec, WebToolName
 from agents.tokens import count_tokens
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
+from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
+from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
 from gateway.config.loading import Config, ConfigError, Problem
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
@@ -71,6 +73,9 @@ from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
 from memory.transfer.backups import Retention
+
+if TYPE_CHECKING:
+    from gateway.api.doors import Doors
 
 #: The database of every agent that does not name its own.
 DEFAULT_DATABASE = "remora.db"
@@ -188,7 +193,9 @@ async def opened(
             )
             stores |= dict.fromkeys(served, store)
         agents = {name: made[name] for name in config.agents}
-        roster = Roster(agents=agents, stores=stores, route=routing(config), default=config.default_agent)
+        roster = Roster(
+            agents=agents, stores=stores, route=routing(config), default=config.default_agent, api=api_address(config)
+        )
         yield Opened(roster=roster, attachments=_attachments(config, client))
 
 
@@ -261,7 +268,10 @@ async def answering(
 
 def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
-    return {"console": Rules(open_to_all=True, ids=FORMATS["console"])} | {
+    return {
+        "console": Rules(open_to_all=True, ids=FORMATS["console"]),
+        **({API: Rules(vouched=True, ids=FORMATS[API])} if config.settings.api.enabled else {}),
+    } | {
         bot.id: Rules(
             allow=frozenset(bot.allow),
             admins=frozenset(bot.admins),
@@ -282,7 +292,7 @@ def everybody(names: Iterable[str]) -> dict[str, Rules]:
 
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
     """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
-    made: dict[str, Channel] = {}
+    made: dict[str, Channel] = {API: ApiChannel(now=now)} if config.settings.api.enabled else {}
     # Imported here, so that the terminal chat does not pay for loading them.
     if config.settings.channels.telegram:
         from channels.telegram import TelegramChannel, Webhook
@@ -312,6 +322,35 @@ def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Chann
     return made
 
 
+def doors(
+    config: Config, channels: Mapping[str, Channel], parts: Opened, *, version: str, now: Callable[[], int] = now
+) -> Doors | None:
+    """Returns the doors for programs; None if they are closed."""
+    channel = channels.get(API)
+    if not isinstance(channel, ApiChannel):
+        return None
+    # Imported here, so that the terminal chat does not pay for loading the server.
+    from gateway.api.callers import Callers
+    from gateway.api.completions import Completions
+    from gateway.api.doors import Doors
+    from gateway.api.operations import Operations
+    from gateway.api.tools import ToolDoor
+
+    settings, policy = config.settings, Policy(rules(config), monotonic=time.monotonic)
+    completions = Completions(
+        parts.roster,
+        channel,
+        defang=lambda text, growing: defang(text, growing=growing),
+        seconds=settings.limits.turn_seconds,
+        now=now,
+        new_id=lambda: secrets.token_hex(12),
+    )
+    callers = Callers(parts.roster, settings.api.front_ends, policy, now=now)
+    operations = Operations(parts.roster, channels, mask=MASK, now=now, new_id=lambda: secrets.token_hex(12))
+    tools = ToolDoor(operations, version=version, body_bytes=settings.api.body_bytes)
+    return Doors(settings.api, callers, completions, operations, tools, monotonic=time.monotonic, now=now)
+
+
 def replaying(config: Config, parts: Opened) -> Setup:
     """Returns the setup of a replay. Each text is masked as in the pipeline."""
     return Setup(
@@ -320,6 +359,17 @@ def replaying(config: Config, parts: Opened) -> Setup:
         count_tokens=count_tokens,
         quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
     )
+
+
+def api_address(config: Config) -> str:
+    """Returns the address at which programs reach the agents; "" if they can't."""
+    # Imported here, so that the terminal chat does not pay for loading the server.
+    from gateway.ops.http import near_url
+
+    settings = config.settings
+    if not settings.api.enabled:
+        return ""
+    return settings.api.url or near_url(settings.http.host, settings.http.port)
 
 
 def routing(config: Config) -> Callable[[Inbound], str]:
@@ -334,6 +384,8 @@ def routing(config: Config) -> Callable[[Inbound], str]:
             rules |= {(kind, rule): name for rule in getattr(spec.routing, kind)}
 
     def route(inbound: Inbound) -> str:
+        if inbound.channel == API and (named := agent_in(inbound.thread)) in config.agents:
+            return named
         chat = Place(channel=inbound.channel, chat=inbound.chat).session_key.removesuffix(":-")
         claims = (("threads", inbound.place.session_key), ("chats", chat), ("channels", inbound.channel))
         placed = next((rules[claim] for claim in claims if claim in rules), config.default_agent)

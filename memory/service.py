@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -20,6 +21,9 @@ from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.doubts import DOUBT, Doubts, FactDoubt
 from memory.chat.edits import Compose, Edits, Shown, retract
 from memory.chat.identities import Identities, Where, Who
+from memory.chat.keyring import MOST_KEYS, ApiKeys, KeyHolder
+from memory.chat.keyring import PLATFORM as KEY_PLATFORM
+from memory.chat.keyring import SCOPES as KEY_SCOPES
 from memory.chat.mailbox import Mailbox
 from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
@@ -82,6 +86,7 @@ from memory.store import (
     sealing,
     usage,
 )
+from memory.store.api_keys import ApiKey, KeyScope
 from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
@@ -108,19 +113,20 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "DOUBT", "FOLLOW_UP_HOURS", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST", "MANNER_LIMIT",
-    "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access",
-    "Account", "Action", "AgentMemory", "AgreedCall", "Attached", "AttachedState", "AuditEntry", "Bounds",
-    "Budget", "Compacted", "Context", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entity", "Erased",
-    "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group",
-    "Hit", "How", "InboxRow", "Keeping", "Kept", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message",
-    "Note", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question",
-    "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes",
-    "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session",
-    "Shown", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
-    "Unclear", "Used", "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded",
-    "shares", "takes_back", "to_forget",
+    "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
+    "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys",
+    "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "DoubtAnswer", "Doubts",
+    "Draft", "Edits", "Embedders", "Entity", "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName",
+    "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept",
+    "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "Order",
+    "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
+    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "Source",
+    "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used",
+    "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt",
+    "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -128,6 +134,7 @@ log = structlog.get_logger(__name__)
 #: How long a message that came too late waits for somebody to ask for its answer.
 _HELD_MS = 7 * 24 * 3_600_000
 _DAY_MS = 24 * 3_600_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +207,7 @@ class Service:
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
+        self.keys = ApiKeys(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
         self.reminders = Reminders(database, self.mailbox, agents, now=now)
         self.follow_ups = FollowUps(database, self.mailbox, agents, now=now, count_tokens=self._count_tokens)
@@ -399,6 +407,42 @@ class Service:
         self._changed(context.scope)
         # Removed memories must not stay in the index until the next search.
         await index.keep_up(self.database)
+
+    async def request(
+        self,
+        context: Context,
+        act: Callable[[Edits], T],
+        *,
+        said: str = "",
+        author: str = "",
+        tell: Callable[[T], Sequence[Part]] | None = None,
+    ) -> T:
+        """Runs `act` for a person who asked outside of any message, as one transaction. Returns what it returns.
+
+        What the person `said` is kept in this session, under the name `author`, as the source of what is written. What
+        `tell` makes of the result is posted in the session.
+        """
+
+        def requested(tx: Transaction) -> T:
+            now, fresh = self.now(), anew(tx, context)
+            sources: list[int] = []
+            if said:
+                utterance = Utterance(
+                    role="user", text=said, tokens=self._count_tokens(said), said_at=now, recall=False,
+                    author_id=fresh.speaker.id, author_name=author,
+                )  # fmt: skip
+                session, owner = chats.session_by_id(tx, fresh.session.id), fresh.scope.writes_to
+                sources = history.record(tx, session, None, [utterance], owner_id=owner, now=now)
+            result = act(Edits(tx, fresh, now=now, new_id=self.new_id, source_ids=sources))
+            if tell is not None:
+                self.mailbox.post(tx, Outgoing(session_key=context.session.key, pieces=tell(result)))
+            return result
+
+        result = await self.database.write(requested)
+        self._changed(context.scope)
+        # Removed memories must not stay in the index until the next search.
+        await index.keep_up(self.database)
+        return result
 
     def _changed(self, scope: Scope) -> None:
         """Has the manner updated, and the clock of the reminders look: either may have been changed in this scope."""

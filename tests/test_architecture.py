@@ -35,7 +35,7 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
+    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.ids", "channels.slots", "channels.supervision",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
@@ -73,17 +73,17 @@ VENDORS = {
     },
     "discord": {"channels/discord/gateway.py"},
     "pypdf": {"gateway/pipeline/pdf.py"},
-    "aiohttp": {"channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/http.py"},
+    "aiohttp": {"channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/http.py", "gateway/api/doors.py", "gateway/api/tools.py"},
     "markdown_it": {"channels/markup.py", "memory/transfer/formats/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
     "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
         "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
-    "mcp": {"agents/toolservers/session.py"},
+    "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/store/database.py"},
     "sqlite_vec": {"memory/store/driver.py"},

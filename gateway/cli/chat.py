@@ -64,7 +64,7 @@ def serve(config_path: Path | None) -> None:
     from gateway.ops import http
 
     config = loaded(config_path)
-    if not config.settings.channels.bots:
+    if not (config.settings.channels.bots or config.settings.api.enabled):
         fail(
             "No chat platform is set up. `remora channels add telegram` takes two minutes, `remora channels add "
             "discord` five. To chat here in the terminal, run `remora chat`.",

@@ -14,6 +14,7 @@ from gateway.commands import (
     forget_texts,
     help_texts,
     jobs_texts,
+    keys_texts,
     memory_texts,
     night_texts,
     people_texts,
@@ -39,6 +40,7 @@ PARTS: Final = (
     night_texts,
     reminder_texts,
     tools_texts,
+    keys_texts,
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}

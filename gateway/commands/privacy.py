@@ -13,7 +13,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.commands import pages
-from gateway.commands.call import Asking, Call
+from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.pipeline.questions import buttons, is_alone
@@ -59,6 +59,7 @@ async def _show(call: Call) -> None:
             *await _where(call),
             _model(call),
             *_tools(call),
+            *await _keys(call),
             *_wishes(call),
             *_accounts(call, kept),
         ]
@@ -215,6 +216,13 @@ def _tools(call: Call) -> list[str]:
     places = [f"{one.name} ({one.where})" for one in call.agent.sources if one.where]
     places += [name for name in call.agent.spec.tools if name in WEB_TOOLS]
     return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []
+
+
+async def _keys(call: Call) -> list[str]:
+    """Returns a line naming the programs that have a key of this person's; none if there are none."""
+    made = await call.memory.keys.of(call.context)
+    labels = ", ".join(excerpt(key.label) for key in made)
+    return [call.texts("privacy.keys", keys=labels)] if made else []
 
 
 def _here(call: Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.commands import jobs, learning
+from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
@@ -182,6 +182,8 @@ async def usage(call: Call) -> None:
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
             calls = [_used(call.texts, one) for one in used if one.model != NO_MODEL]
             lines += [call.texts(f"usage.{where}.{days}"), *calls] if calls else []
+    if call.inbound.chat_kind == "private" and (made := await call.memory.keys.of(call.context)):
+        lines += [call.texts("usage.keys"), *(keys.told(call.texts, key) for key in made)]
     await call.say("\n".join(lines) or call.texts("usage.nothing"))
 
 

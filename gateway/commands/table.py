@@ -17,6 +17,7 @@ from gateway.commands import (
     explain,
     forget,
     jobs,
+    keys,
     listing,
     memory,
     oversight,
@@ -261,6 +262,10 @@ TABLE: tuple[Command, ...] = (
     ),
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
+    Command(
+        name="keys", usage="/keys [make|revoke] …", run=keys.keys, private=True,
+        options=(_option("action", choices=("make", "revoke")), _option("name")),
+    ),
     Command(
         name="privacy", run=privacy.privacy,
         usage="/privacy [out|in|about off|about on|followups on [hours]|followups off|looks [page]|delete]",

@@ -28,7 +28,7 @@ from agents.spec import (
     AgentSpec,
 )
 from channels.base import Place
-from gateway.config.settings import BotSettings, Settings, TelegramSettings
+from gateway.config.settings import BotSettings, Settings, TelegramSettings, is_loopback
 from gateway.config.strict_yaml import (
     MAX_BYTES,
     MAX_PROBLEMS,
@@ -182,6 +182,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_tasks(agents)
     loader.check_bots(settings)
     loader.check_webhooks(settings)
+    loader.check_api(settings)
     loader.check_search(settings, agents)
     loader.check_targets(data_dir, log_file)
     default_agent = loader.default_agent(settings, agents)
@@ -340,7 +341,7 @@ class _Loader:
 
     def check_bots(self, settings: Settings) -> None:
         """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""
-        ids: dict[str, str] = {"console": "the terminal's"}
+        ids: dict[str, str] = {"console": "the terminal's", "api": "that of programs"}
         tokens: dict[str, str] = {}
         for bot, here in _bots(settings):
             if bot.id in ids:
@@ -361,6 +362,25 @@ class _Loader:
                 message = "needs the HTTP server, which http.enabled: false turns off"
                 fix = "write http: {enabled: true}, or remove the webhook so that the bot polls Telegram for messages"
                 self._report(self._main, (*here, "webhook"), message, fix, show=False)
+
+    def check_api(self, settings: Settings) -> None:
+        """Reports an API without a server, one that others reach by a name it does not know, and keys given twice."""
+        api, http = settings.api, settings.http
+        if not api.enabled or not (self._sound("api") and self._sound("http")):
+            return
+        if not http.enabled:
+            message, fix = "needs the HTTP server, which http.enabled: false turns off", "write http: {enabled: true}"
+            self._report(self._main, ("api",), message, fix, show=False)
+        elif api.url is None and not is_loopback(http.host):
+            message = f"would be reached from other machines, because http.host is {http.host}, and api.url is missing"
+            fix = "add url: https://bot.example.org, the address others use, or write http: {host: 127.0.0.1}"
+            self._report(self._main, ("api",), message, fix, show=False)
+        seen: set[str] = set()
+        for n, one in enumerate(api.front_ends):
+            if seen & {one.name, one.key.get_secret_value()}:
+                fix = "give each front end its own name and key"
+                self._report(self._main, ("api", "front_ends", n), "has a name or key of another", fix, show=False)
+            seen |= {one.name, one.key.get_secret_value()}
 
     def check_search(self, settings: Settings, agents: list[_Agent]) -> None:
         """Reports agents that may search the web where no server is named that could."""

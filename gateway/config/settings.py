@@ -27,6 +27,8 @@ TELEGRAM_URL = "https://api.telegram.org"
 DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0-9_-]{10,128}")
 DISCORD_URL = "https://discord.com/api/v10"
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
+#: The fewest characters of a secret that a program shows.
+_LEAST_SECRET = 24
 _URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
@@ -119,7 +121,7 @@ class WebhookSettings(Section):
         if not _URL.fullmatch(url):
             raise refused("is not a plain address with at most a path of letters, digits, -, . and _", example)
         parts = urlsplit(url)
-        if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise refused("is not https, so others on the network could read the messages", example)
         return url
 
@@ -261,6 +263,61 @@ class HttpSettings(Section):
     )
     port: Whole = whole(8765, "port", 1, 65_535)
     exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
+
+
+class FrontEndSettings(Section):
+    """A front end for many people, such as Open WebUI, that says in each request who asks.
+
+    With `jwt_secret` it signs that (HS256, as `issuer`). With `shared` whatever name it gives is believed.
+    """
+
+    name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["open-webui"])
+    key: SecretStr = Field(description="the key that the front end shows", examples=["${FRONT_END_KEY}"])
+    jwt_secret: SecretStr | None = Field(default=None, max_length=1000)
+    issuer: str = Field(default="open-webui", min_length=1, max_length=200, description="the issuer it signs as")
+    shared: bool = False
+
+    @field_validator("key", "jwt_secret")
+    @classmethod
+    def _is_long(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and len(secret.get_secret_value()) < _LEAST_SECRET:
+            make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))" prints one'
+            raise refused(f"has fewer than {_LEAST_SECRET} characters, so it could be guessed", make)
+        return secret
+
+    @model_validator(mode="after")
+    def _people_are_told_apart(self) -> FrontEndSettings:
+        if (self.jwt_secret is None) != self.shared:
+            raise refused(
+                "must say how people are told apart, in one way",
+                "add the front end's jwt_secret, or shared: true if whoever has the key may name anybody",
+            )
+        return self
+
+
+class ApiSettings(Section):
+    """The doors for programs: an OpenAI endpoint, a memory API and a server of tools (MCP), on the HTTP server.
+
+    `url` is the address at which others reach that server. A key may make `requests_per_minute` requests, `concurrent`
+    of them at the same time, with bodies of at most `body_bytes` bytes.
+    """
+
+    enabled: bool = False
+    url: str | None = Field(
+        default=None,
+        max_length=1000,
+        pattern=r"^https?://[^\s/?#@]+$",
+        description="an address without a path",
+        examples=["https://bot.example.org"],
+    )
+    front_ends: tuple[FrontEndSettings, ...] = Field(default_factory=tuple, max_length=20)
+    requests_per_minute: Whole = whole(60, "requests", 1, 100_000)
+    concurrent: Whole = whole(4, "requests", 1, 100)
+    body_bytes: Whole = whole(1_000_000, "bytes", 1_000, 20_000_000)
+
+    def host(self) -> str:
+        """Returns the host in `url`, without its port; "" without a `url`."""
+        return (urlsplit(self.url).hostname or "") if self.url else ""
 
 
 class LimitSettings(Section):
@@ -427,6 +484,7 @@ class Settings(Section):
     log: LogSettings = Field(default_factory=LogSettings)
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    api: ApiSettings = Field(default_factory=ApiSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
     transcriber: TranscriberSettings | None = None
@@ -438,7 +496,8 @@ class Settings(Section):
     backup: BackupSettings = Field(default_factory=BackupSettings)
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
+    """Returns whether a host name or address means this machine alone."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

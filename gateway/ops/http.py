@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import structlog
 from aiohttp import web
@@ -87,6 +87,35 @@ class Report:
         return "red" if self.reasons else "green"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerBounds:
+    """The bounds of the server.
+
+    The head of a request must arrive in `head_seconds`, then its body in `body_seconds`. At most `most` connections are
+    open.
+    """
+
+    head_seconds: float = _HEAD_SECONDS
+    body_seconds: float = _BODY_SECONDS
+    most: int = _MOST
+
+
+class Door(Protocol):
+    """Answers the requests to some paths, with bodies of at most `body_bytes` bytes."""
+
+    @property
+    def body_bytes(self) -> int: ...
+
+    def takes(self, path: str) -> bool:
+        """Returns whether a path is behind this door."""
+
+    def refused(self, request: web.BaseRequest) -> web.Response | None:
+        """Returns the answer to a request that is refused before its body is read; None if it may go on."""
+
+    async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+        """Answers a request whose body was read."""
+
+
 @asynccontextmanager
 async def serving(
     report: Callable[[], Awaitable[Report]],
@@ -95,9 +124,8 @@ async def serving(
     port: int,
     hooks: Sequence[Hook] = (),
     hearing: Callable[[], bool] = lambda: True,
-    head_seconds: float = _HEAD_SECONDS,
-    body_seconds: float = _BODY_SECONDS,
-    most: int = _MOST,
+    doors: Door | None = None,
+    bounds: ServerBounds | None = None,
 ) -> AsyncIterator[str]:
     """Serves the page at `host` and `port` while the block runs, and gives its address. Port 0 takes any free port.
 
@@ -105,9 +133,10 @@ async def serving(
     that hook and answered with its status: 413 when the body is too large, 408 when it takes longer than
     `body_seconds`, 503 while `hearing` says that nothing is taken, 500 when the hook raises. A head that takes longer
     than `head_seconds` gets no answer. Beyond `most` connections the one that has been sending its request longest is
-    closed, so that slow senders keep nobody out. Addresses are not told apart, since behind a proxy all requests come
-    from one. Raises `AddressUnusable`.
+    closed, so that slow senders keep nobody out. Requests to the paths that `doors` takes are answered there while
+    `hearing`. Addresses are not told apart, since behind a proxy all requests come from one. Raises `AddressUnusable`.
     """
+    bounds = bounds or ServerBounds()
     local = _loopback(host)
     taking = {hook.path: hook for hook in hooks}
 
@@ -123,20 +152,23 @@ async def serving(
             headers={"Cache-Control": "no-store"},
         )
 
-    async def answer(request: web.BaseRequest) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if doors is not None and doors.takes(request.path):
+            return await _behind(doors, request, server, bounds.body_seconds, hearing)
         hook = taking.get(request.path)
         if hook is None:
             server.came(request)
             return await health(request) if request.path == PATH else web.Response(status=404)
         if request.method != "POST":
             return web.Response(status=405, headers={"Allow": "POST"})
-        body = await _body(request, hook.limit, body_seconds)
+        body = await _body(request, hook.limit, bounds.body_seconds)
         if isinstance(body, int):
             return web.Response(status=body)
         server.came(request)
         return web.Response(status=await _taken(hook, request.headers, body) if hearing() else 503)
 
-    async def once(request: web.BaseRequest) -> web.Response:
+    async def once(request: web.BaseRequest) -> web.StreamResponse:
+        response: web.StreamResponse
         try:
             response = await answer(request)
         # A boundary: the server would log the error's text, which may hold words of a person.
@@ -149,7 +181,7 @@ async def serving(
         response.force_close()
         return response
 
-    server = _Server(once, head_seconds, most)
+    server = _Server(once, bounds.head_seconds, bounds.most)
     runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -168,8 +200,13 @@ async def serving(
 
 def address(host: str, port: int) -> str:
     """Returns the page's address for a person on this machine."""
+    return near_url(host, port) + PATH
+
+
+def near_url(host: str, port: int) -> str:
+    """Returns the address of the server for a program on this machine."""
     near = _near(host)
-    return f"http://{f'[{near}]' if ':' in near else near}:{port}{PATH}"
+    return f"http://{f'[{near}]' if ':' in near else near}:{port}"
 
 
 def ask(host: str, port: int) -> dict[str, Any] | None:
@@ -259,6 +296,20 @@ async def _body(request: web.BaseRequest, limit: int, seconds: float) -> bytes |
     except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError):
         return 400
     return bytes(body)
+
+
+async def _behind(
+    door: Door, request: web.BaseRequest, server: _Server, seconds: float, hearing: Callable[[], bool]
+) -> web.StreamResponse:
+    """Returns the answer of a door to a request whose body has come."""
+    refused = door.refused(request)
+    if refused is not None:
+        return refused
+    body = await _body(request, door.body_bytes, seconds)
+    if isinstance(body, int):
+        return web.Response(status=body)
+    server.came(request)
+    return await door.answer(request, body) if hearing() else web.Response(status=503)
 
 
 async def _taken(hook: Hook, headers: Mapping[str, str], body: bytes) -> int:

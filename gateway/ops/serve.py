@@ -88,7 +88,9 @@ async def serve(
                 version=running,
             )
 
-        page = None
+        page, doors = None, app.doors(config, channels, parts, version=running, now=now)
+        if doors is not None:
+            stack.push_async_callback(doors.close)
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
                 http.serving(
@@ -97,6 +99,7 @@ async def serve(
                     port=config.settings.http.port,
                     hooks=tuple(hooks.values()),
                     hearing=hearing.is_set,
+                    doors=doors,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
@@ -268,7 +271,8 @@ def _felt(channel: Channel) -> Health:
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
-            return await memory.stats.health(list(channels))
+            lasting = [name for name, channel in channels.items() if not channel.capabilities.comes_and_goes]
+            return await memory.stats.health(lasting)
     except TimeoutError:
         return f"the database did not answer within {_STORE_PATIENCE:g} s."
     except StorageError as error:
@@ -340,6 +344,8 @@ def _greeting(
         f"  data:   {config.data_dir}",
         f"  health: {page or 'not served (http.enabled is false)'}",
     ]
+    if config.settings.api.enabled:
+        lines.append(f"  api:    {app.api_address(config)}/v1, MCP at {app.api_address(config)}/mcp")
     if hooks:
         at = f"{config.settings.http.host}:{config.settings.http.port}"
         lines.append(f"  hooks:  {', '.join(f'{name} at {path}' for name, path in hooks.items())}, taken at {at}")

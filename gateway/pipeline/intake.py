@@ -192,6 +192,7 @@ class Intake:
                 for one in inbound.attachments
             ),
             chat_title=self._mask(inbound.chat_title),
+            instructions=self._mask(inbound.instructions),
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
 

@@ -34,7 +34,8 @@ class Rules:
     `allow` and `admins` are user ids, `groups` chat ids. `servers` are larger places; every group of a server counts as
     listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are let
     in. With `observe`, what people who may speak in a group say to each other is context. `open_to_all` is for the
-    terminal: whoever sits at the machine may speak, for they could as well read the files.
+    terminal: whoever sits at the machine may speak, for they could as well read the files. With `vouched` the channel
+    itself knows people by their keys: they may speak in private unless they are blocked.
 
     Raises `ValueError` for anything but sets of ids as the platform writes them.
     """
@@ -46,6 +47,7 @@ class Rules:
     group_members: Literal["everyone", "allowed"] = "everyone"
     observe: bool = False
     open_to_all: bool = False
+    vouched: bool = False
     ids: IdFormat = NUMERIC
 
     def __post_init__(self) -> None:
@@ -157,7 +159,7 @@ class Policy:
         state = await access(inbound.channel, "person", author)
         if state == "blocked":
             return "ignore"
-        if state == "allowed" or author in rules.allow:
+        if state == "allowed" or author in rules.allow or rules.vouched:
             return "take"
         if inbound.edited:
             return "ignore"
@@ -195,7 +197,7 @@ def warnings(rules: Mapping[str, Rules]) -> list[str]:
     """Returns warnings for the operator at the start: channels that nobody can use or look after."""
     said = []
     for channel, own in rules.items():
-        if own.open_to_all or own.admins:
+        if own.open_to_all or own.vouched or own.admins:
             continue
         if not (own.allow or own.groups or own.servers):
             said.append(

@@ -320,7 +320,7 @@ class TurnRequest:
 
     def _steering(self, shares: Allotment) -> list[str]:
         """Returns wishes for this answer, which are never stored."""
-        wishes = []
+        wishes = [one.inbound.instructions for one in self.heard if one.inbound.instructions]
         language = self.turn.context.speaker.language
         if language in _LANGUAGES:
             wishes.append(f"answer in {_LANGUAGES[language]}")

@@ -262,6 +262,8 @@ class Router:
             await self._taken(self._with_overheard(taken), store, texts)
         elif taken == "repeated":
             self._uncount(inbound)
+            # Its answer may have waited for somebody to be there.
+            store.delivery.wake(inbound.place.session_key)
 
     def _with_overheard(self, heard: Heard) -> Heard:
         """Returns a message with what was said to others before it, and without what its author wants forgotten."""

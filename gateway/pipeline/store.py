@@ -35,13 +35,15 @@ class Roster:
 
     `route` returns the name of the agent that the rules give a message: `default`, unless one says otherwise. `chosen`
     holds the agents that people chose instead, by session key; a choice counts only within the store that the rules
-    give, because memory must not cross stores.
+    give, because memory must not cross stores. `api` is the address at which programs reach the
+    agents; "" if they can't.
     """
 
     agents: Mapping[str, Agent]
     stores: Mapping[str, Store]
     route: Callable[[Inbound], str]
     default: str
+    api: str = ""
     chosen: dict[str, str] = field(default_factory=dict)
 
     def name_for(self, inbound: Inbound) -> str:

@@ -295,7 +295,9 @@ class TurnRunner:
                 place,
                 turn_id=turn.id,
                 reply_to=_reply_to(heard),
-                after_seconds=self._limits.placeholder_seconds,
+                after_seconds=self._limits.placeholder_seconds
+                if channel.capabilities.shows_after is None
+                else channel.capabilities.shows_after,
                 safe=lambda text: self._defang(self._mask(heard)(text), True),
             ) as progress:
                 yield progress.on_text if channel.capabilities.stream == "edit" and not secret else None

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from memory import dates, keys
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
+from memory.chat.keyring import Keyring
 from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
@@ -342,6 +343,11 @@ class Edits:
     def reminding(self) -> Reminding:
         """The person's reminders, as far as they can be reached from here."""
         return Reminding(self._tx, self._context, now=self._now)
+
+    @property
+    def keys(self) -> Keyring:
+        """The person's keys for programs."""
+        return Keyring(self._tx, self._context, now=self._now)
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
         """Puts a question to this person. `payload` holds ids and figures, and must not hold text."""

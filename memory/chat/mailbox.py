@@ -25,6 +25,7 @@ class Mailbox:
         self.run_id = run_id
         self._noted: set[str] = set()
 
+    told_before = reads(mailbox.told_before)
     unanswered = reads(mailbox.unanswered)
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, sees
+from memory.context import Context, anew, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
 from memory.store import extractions, history, mailbox, memories, passages, people, usage
-from memory.store.database import Database, Reader
+from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
-from memory.store.usage import Taken, Used
+from memory.store.usage import Spent, Taken, Used
 
 _DAY_MS = 24 * 3_600_000
 
@@ -112,6 +112,24 @@ class Stats:
         self._now = now
 
     stats = sees(_stats)
+    of_turn = reads(usage.of_turn)
+
+    async def book(self, context: Context, spent: Spent) -> None:
+        """Books a model call for the speaker that no turn was made for."""
+        session, speaker = context.session, context.speaker
+
+        def act(tx: Transaction) -> None:
+            usage.add(
+                tx,
+                spent,
+                agent_id=session.agent_id,
+                session_id=session.id,
+                identity_id=speaker.id,
+                purpose="chat",
+                now=self._now(),
+            )
+
+        await self._database.write(act)
 
     async def health(self, channels: Collection[str]) -> StoreHealth:
         """Returns the state of the store, and what waits in it for these channels, named as in session keys."""

@@ -20,6 +20,7 @@ from memory.forgetting.plan import Plan
 from memory.forgetting.quotes import Quotes
 from memory.scope import Scope
 from memory.store import (
+    api_keys,
     attachments,
     audit,
     chats,
@@ -287,6 +288,7 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     mailbox.unname(tx, identity_ids)
     questions.drop_unanswered(tx, identity_ids)
     links.drop_codes_of(tx, identity_ids)
+    api_keys.drop_of(tx, identity_ids)
     audit.drop_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)

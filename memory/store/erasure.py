@@ -35,6 +35,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "entities": ("name", "norm"),
     "entity_aliases": ("alias",),
     "reminders": ("text",),
+    "api_keys": ("label",),
 }
 
 #: Columns of bytes that hold what somebody sent.
@@ -84,6 +85,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "job_items": ("state", "counts", "undo"),
     "comparisons": ("verdict", "why", "answer"),
     "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
+    "api_keys": ("channel", "scopes"),
 }
 
 

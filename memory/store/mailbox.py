@@ -94,6 +94,19 @@ class OutboxRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldBefore:
+    """A message that was taken before. `answer` is its answer as history holds it; "" if there is none.
+
+    `is_last` is True if nothing was said in its session since.
+    """
+
+    update_key: str
+    received_at: int
+    answer: str
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """An outbox row that could not be delivered, or may not have been."""
 
@@ -125,6 +138,20 @@ def receive(
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
     return None if row is None else int(row["id"])
+
+
+def told_before(reader: Reader, platform: str, bot_id: str, prefix: str) -> ToldBefore | None:
+    """Returns the last update of this bot whose key begins with `prefix`, or None."""
+    row = reader.one(
+        "select i.update_key, i.received_at, ifnull((select m.text from messages m where m.turn_id = i.turn_id"
+        " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1), '') as answer,"
+        " i.turn_id is (select m.turn_id from messages m join sessions s on s.id = m.session_id"
+        " where s.key = i.session_key order by m.id desc limit 1) as is_last"
+        " from inbox i where i.platform = ? and i.bot_id = ? and i.update_key >= ? and i.update_key < ?"
+        " order by i.id desc limit 1",
+        (platform, bot_id, prefix, f"{prefix}~"),
+    )
+    return None if row is None else ToldBefore(**{**dict(row), "is_last": bool(row["is_last"])})
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:

@@ -26,6 +26,7 @@ from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.recall import index
 from memory.store import (
     access,
+    api_keys,
     channel_state,
     chats,
     erasure,
@@ -210,6 +211,8 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
     links.drop_codes(tx)
+    # A key that was revoked since must not come back.
+    api_keys.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are of no use now: what was said meanwhile would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)

@@ -13,7 +13,17 @@ from structlog import reset_defaults
 from structlog.testing import capture_logs
 
 from channels.base import Hook, NotTaken
-from gateway.ops.http import AddressUnusable, ChannelReport, Report, StoreReport, address, ask, serving, told
+from gateway.ops.http import (
+    AddressUnusable,
+    ChannelReport,
+    Report,
+    ServerBounds,
+    StoreReport,
+    address,
+    ask,
+    serving,
+    told,
+)
 from gateway.ops.telemetry import configure
 from tests.kit.loopback import Answer, Asked
 from tests.kit.loopback import serving as answering
@@ -176,7 +186,7 @@ async def test_asking_where_nobody_listens_finds_nothing() -> None:
 
 async def test_a_head_that_trickles_in_is_given_up() -> None:
     """Anybody could hold lines open for ever, a byte a minute each."""
-    async with serving(Page().now, host="127.0.0.1", port=0, head_seconds=0.2) as url:
+    async with serving(Page().now, host="127.0.0.1", port=0, bounds=ServerBounds(head_seconds=0.2)) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(url).port)
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
 
@@ -196,7 +206,10 @@ async def test_who_has_been_sending_longest_makes_room() -> None:
     """However many hold lines open, a request that comes whole is answered; by address nobody can be told apart, for
     behind a proxy all come from one."""
     page = Page()
-    async with serving(page.now, host="127.0.0.1", port=0, most=3) as page.url, asyncio.timeout(20):
+    async with (
+        serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url,
+        asyncio.timeout(20),
+    ):
         lines = []
         for number in range(10):
             lines.append(await asyncio.open_connection("127.0.0.1", page.port))
@@ -285,7 +298,7 @@ async def receiver() -> AsyncIterator[Receiver]:
         port=0,
         hooks=[receiver.hook],
         hearing=lambda: receiver.hearing,
-        body_seconds=0.2,
+        bounds=ServerBounds(body_seconds=0.2),
     ) as page:
         receiver.url = page.replace("/healthz", "/wire/in")
         yield receiver
@@ -345,7 +358,7 @@ async def test_a_body_on_its_way_makes_room_and_a_delivery_in_hand_does_not() ->
     receiver = Receiver()
     receiver.goes_on.clear()
     async with (
-        serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook], most=2) as page,
+        serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook], bounds=ServerBounds(most=2)) as page,
         asyncio.timeout(20),
     ):
         receiver.url = page.replace("/healthz", "/wire/in")

@@ -31,6 +31,14 @@ _OPERATOR = "the operator's own file, for the owner they name; what came of it i
 _ROOM = "states and times of the mailbox, no words"
 _RUNS = "names, times and figures of runs"
 NOT_READING = {
+    "ApiKeys.of": "the asker's own keys (test_keys)",
+    "ApiKeys.make": _OWN,
+    "ApiKeys.revoke": "whether the asker had such a key (test_keys)",
+    "ApiKeys.holder": "whose the very key is that is shown (test_keys)",
+    "Mailbox.told_before": "the answer to the very message that is sent again, in the same place",
+    "Stats.of_turn": "what models took for one turn: figures",
+    "Stats.book": _OWN,
+    "Service.request": "gives what a Desk method gave",
     "Service.open": _OWN,
     "Service.close": _OWN,
     "Service.amend": "whether the speaker's own message was changed",

@@ -86,11 +86,12 @@ def assembled_router(
     attachments: Attachments | None = None,
     queue: int = 5,
     retry_seconds: float = 0.05,
+    api: str = "",
 ) -> Router:
     """A router, not started. The first agent answers unless `route` says otherwise; nobody says too much by default."""
     first = next(iter(agents))
     return Router(
-        roster=Roster(agents=agents, stores=stores, route=route or (lambda _: first), default=first),
+        roster=Roster(agents=agents, stores=stores, route=route or (lambda _: first), default=first, api=api),
         channels=channels,
         speakers=Speakers(
             access=stores[first].memory.access,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from agents.spec import AgentSpec
 from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
 from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.request import Agent
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Keeping, Service, Triggers
@@ -61,6 +62,7 @@ class World:
     memory: Service
     walls: Mapping[str, Wall]
     clock: Clock
+    agents: Mapping[str, Agent] = field(default_factory=dict)
 
     def inbound(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> Inbound:
         """What `author` says in private, or in the group `chat` where that is given."""
@@ -110,7 +112,10 @@ async def pipeline(
     admins_read: bool = True,
     agents: Sequence[str] = ("assistant",),
     model: Provider | None = None,
-    walls: Mapping[str, Wall] | None = None,
+    walls: Mapping[str, Any] | None = None,
+    api: str = "",
+    a_minute: int = 1_000_000,
+    burst: int = 1_000_000,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
@@ -130,15 +135,19 @@ async def pipeline(
         limits=replace(LIMITS, seconds=5),
         nights=Worker(memory, timetables({name: AgentSpec(name=name) for name in agents}), now=clock),
     )
+    served = {name: agent(model, name) for name in agents}
     router = assembled_router(
-        {name: agent(model, name) for name in agents},
+        served,
         dict.fromkeys(agents, store),
         walls,
         clock,
         rules=rules,
+        api=api,
+        a_minute=a_minute,
+        burst=burst,
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
-    yield World(router=router, store=store, memory=memory, walls=walls, clock=clock)
+    yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
     await router.drain(seconds=5)
     await memory.close(seconds=5)

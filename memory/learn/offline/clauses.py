@@ -115,9 +115,9 @@ def _values(rule: _Rule, match: re.Match[str], patterns: _Patterns) -> list[str]
     if rule.many:
         trimmed = [part for part in trimmed if len(part) <= _PART and len(part.split()) <= _PART_WORDS]
     values = [part for part in trimmed if part and not patterns.vague.fullmatch(part)]
-    if groups.get("a"):
+    if before := groups.get("a") or groups.get("a2"):
         # "a dog called Rex" is kept as "dog Rex", a dog without a name as "dog".
-        return [f"{groups['a']} {value}" for value in values] or [groups["a"]]
+        return [f"{before} {value}" for value in values] or [before]
     return values
 
 

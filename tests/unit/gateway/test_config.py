@@ -1095,3 +1095,39 @@ def test_a_cost_is_limited_only_where_it_is_known(tmp_path: Path) -> None:
     model = "{provider: ollama, model: qwen3}"
     path = write(tmp_path, assistant=f"name: assistant\nmodels: [{model}]\nturn: {{cost: 0.1}}\n")
     assert "turn.cost" in problem(path) and "qwen3 has no price" in problem(path)
+
+
+# --- the doors for programs ---
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("http: {enabled: false}\napi: {enabled: true}\n", "api: needs the HTTP server"),
+        ("http: {host: 0.0.0.0}\napi: {enabled: true}\n", "api: would be reached from other machines"),
+        ("api: {enabled: true, url: 'https://bot.example.org/v1'}\n", "api.url"),
+        ("api: {enabled: true, front_ends: [{name: a, key: short, shared: true}]}\n", "fewer than 24 characters"),
+        (f"api: {{enabled: true, front_ends: [{{name: a, key: {'k' * 24}}}]}}\n", "must say how people are told apart"),
+        (
+            f"api: {{enabled: true, front_ends: [{{name: a, key: {'k' * 24}, shared: true, jwt_secret: {'j' * 24}}}]}}\n",
+            "must say how people are told apart",
+        ),
+        (
+            "api: {enabled: true, front_ends: ["
+            + ", ".join(f"{{name: {name}, key: {'k' * 24}, shared: true}}" for name in "ab")
+            + "]}\n",
+            "has a name or key of another",
+        ),
+        ("channels: {telegram: [{id: api, token: '${TELEGRAM_TOKEN}'}]}\n", "already that of programs"),
+    ],
+)
+def test_doors_that_would_let_in_anybody_are_mistakes(tmp_path: Path, config: str, told: str) -> None:
+    """Each is told with what to do, and no secret is printed."""
+    (found,) = problems(write(tmp_path, config), TELEGRAM_TOKEN="123456789:" + "Aa0_-" * 7)
+    assert told in found and "Fix: " in found and "kkkk" not in found and "jjjj" not in found
+
+
+def test_doors_open_beyond_this_machine_with_an_address_that_is_named(tmp_path: Path) -> None:
+    """Requests by that name are let in, by any other they are not."""
+    config = "http: {host: 0.0.0.0}\napi: {enabled: true, url: 'https://bot.example.org:8443'}\n"
+    assert load(write(tmp_path, config), {}, NOBODY).settings.api.host() == "bot.example.org"

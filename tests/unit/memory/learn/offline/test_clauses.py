@@ -74,3 +74,35 @@ def test_english_is_not_read_by_the_patterns_of_other_languages(text: str) -> No
 def test_a_sentence_that_never_ends_is_left_alone(code: Code) -> None:
     """Time stays bounded whatever is pasted."""
     assert list(pairs("ich wohne in " + "a " * 5_000, code)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Ich bin allergisch gegen Pollen und mein Hund heißt Bodo.", "allergy=Pollen; pet=Hund Bodo"),
+        ("Ich mag Jazz, Rock und mein Bruder mag Metal.", "likes=Jazz; likes=Rock"),
+        ("Ich mag meine Oma und meinen Hund.", "likes=meine Oma; likes=meinen Hund"),
+        ("Me gusta el té y mi perro se llama Rufo.", "likes=té; pet=perro Rufo"),
+        ("Soy alérgica al polen y mi hermana vive en Lugo.", "allergy=polen"),
+        ("J'aime le jazz et mon chien s'appelle Nino.", "likes=jazz; pet=chien Nino"),
+        ("Je suis allergique aux noix et ma sœur habite à Lille.", "allergy=noix"),
+    ],
+)
+def test_a_list_ends_where_another_clause_begins(text: str, facts: str) -> None:
+    """Nobody is allergic to a dog's name."""
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Ich habe morgen um 10 einen Zahnarzttermin.", "plan=morgen um 10 Zahnarzttermin"),
+        ("Am Freitag hab ich meine Fahrprüfung.", "plan=Am Freitag Fahrprüfung"),
+        ("Tengo una entrevista el viernes a las 9.", "plan=entrevista el viernes a las 9"),
+        ("Mañana tengo cita con el dentista.", "plan=Mañana cita con el dentista"),
+        ("J'ai rendez-vous chez le dentiste jeudi à 15h.", "plan=rendez-vous chez le dentiste jeudi à 15h"),
+        ("Demain j'ai un entretien d'embauche.", "plan=Demain entretien d'embauche"),
+    ],
+)
+def test_an_appointment_is_a_plan_with_its_time(text: str, facts: str) -> None:
+    assert told(text) == facts

@@ -1,0 +1,195 @@
+"""Programs as a channel: each request waits for its answer, and nobody hears anything without having asked.
+
+Invariants: a request is known by its key, however often it is sent: its repetitions wait for the same answer. An answer
+for which nobody waits any more is kept for a short while in RAM, until somebody who repeats the request has it. What is
+to be shown without a request waits in the outbox for the next one in its place, and comes after its answer. In one
+place one request is answered at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+from weakref import WeakValueDictionary
+
+from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Host, Inbound, NotTaken, Outbound, Place
+
+#: The channel's id, which is also the name of its platform.
+API: Final = "api"
+#: The most answers that are kept for a repetition, and the most requests that are known to have been answered.
+_KEPT: Final = 200
+_KNOWN: Final = 5_000
+
+
+class ApiReply:
+    """The answer to one request while it grows. Any number of requests may read it."""
+
+    def __init__(self) -> None:
+        self.over = False
+        #: The id of the turn that made it, once that is known.
+        self.turn: int | None = None
+        #: The reason why the request was not taken; "" if it was.
+        self.refused = ""
+        self.unsaved = False
+        self._rows: list[str] = []
+        self._growing = ""
+        self._beside: list[str] = []
+        self._changed = asyncio.Event()
+
+    @property
+    def text(self) -> str:
+        beside = self._beside if self.over else []
+        return "\n\n".join([*self._rows, *([self._growing] if self._growing else []), *beside])
+
+    def grow(self, text: str) -> None:
+        """Takes the whole answer so far."""
+        self._growing = text
+        self._tell()
+
+    def add(self, text: str) -> None:
+        """Takes a complete message of the answer, in place of what has grown."""
+        self._growing = ""
+        self._rows.append(text)
+        self._tell()
+
+    def add_beside(self, text: str) -> None:
+        """Takes a message that answers something else. It is shown when the answer is complete."""
+        self._beside.append(text)
+
+    def close(self) -> None:
+        self.over = True
+        self._tell()
+
+    async def done(self) -> None:
+        """Waits until the answer is complete."""
+        while not self.over:
+            await self._changed.wait()
+
+    async def pieces(self, quiet: float) -> AsyncIterator[str]:
+        """Yields the answer piece by piece, and "" whenever nothing has come for `quiet` seconds.
+
+        While it grows, its last word is held back: an address may turn out to be one that is not shown as it is.
+        """
+        shown = ""
+        while True:
+            changed = self._changed
+            whole = self.text
+            upto = len(whole) if self.over else max(whole.rfind(" "), whole.rfind("\n")) + 1
+            if whole.startswith(shown) and upto > len(shown):
+                piece, shown = whole[len(shown) : upto], whole[:upto]
+                yield piece
+            elif self.over and not whole.startswith(shown):
+                yield f"\n\n{whole}"  # what was shown became something else, and can't be taken back
+            if self.over:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), quiet)
+            except TimeoutError:
+                yield ""
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class ApiChannel(Channel):
+    """The channel of all programs."""
+
+    id = API
+    platform = API
+    capabilities = Capabilities(
+        stream="edit", resend="mark", burst_seconds=0, revise_seconds=0.02, shows_after=0.0, comes_and_goes=True
+    )
+
+    def __init__(self, *, now: Callable[[], int]) -> None:
+        """`now` gives milliseconds UTC."""
+        self._now = now
+        self._host: Host | None = None
+        self._replies: dict[str, ApiReply] = {}
+        self._current: dict[str, ApiReply] = {}
+        self._answered: dict[str, None] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def ask(self, inbound: Inbound) -> ApiReply:
+        """Takes a request and returns its answer, which begins to grow. Its `ticket` is what it is known by.
+
+        Raises `ChannelUnavailable` while nobody is there to answer.
+        """
+        reply = self._replies.get(inbound.ticket)
+        if reply is None:
+            if self._host is None:
+                raise ChannelUnavailable("Nobody is there to answer yet. Try again in a few seconds.")
+            reply = self._replies[inbound.ticket] = ApiReply()
+            if len(self._replies) > _KEPT:
+                oldest = next((ticket for ticket, one in self._replies.items() if one.over), None)
+                self._replies.pop(oldest or "", None)
+            task = asyncio.create_task(self._answer(self._host, inbound, reply))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return reply
+
+    def delivered(self, ticket: str) -> None:
+        """Notes that the answer to a request has reached whoever asked. It is not kept any longer."""
+        self._replies.pop(ticket, None)
+        self._answered[ticket] = None
+        if len(self._answered) > _KNOWN:
+            del self._answered[next(iter(self._answered))]
+
+    def was_delivered(self, ticket: str) -> bool:
+        """Returns whether an answer surely reached whoever asked, as far as this run of the process knows."""
+        return ticket in self._answered
+
+    async def _answer(self, host: Host, inbound: Inbound, reply: ApiReply) -> None:
+        key = inbound.place.session_key
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            self._current[key] = reply
+            try:
+                await host.on_inbound(inbound)
+                await host.settled(inbound.place)
+            except NotTaken as exc:
+                reply.refused, reply.unsaved = str(exc), True
+                self._replies.pop(inbound.ticket, None)
+            finally:
+                del self._current[key]
+                reply.close()
+
+    def reachable(self, place: Place) -> bool:
+        return place.channel == self.id and place.session_key in self._current
+
+    def health(self) -> Health:
+        return Health(contact=self._now())
+
+    async def run(self, host: Host) -> None:
+        self._host = host
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._host = None
+
+    def drafts(self, place: Place) -> bool:
+        return True
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        reply = self._current.get(place.session_key)
+        if reply is not None:
+            reply.turn = int(reference)
+            reply.grow(text)
+
+    async def send(self, outbound: Outbound) -> str:
+        current = self._current.get(outbound.place.session_key)
+        if outbound.ticket:
+            # An answer that nobody waits for: the next request that repeats the question finds it in history.
+            reply = self._replies.get(outbound.ticket)
+            if reply is not None and not outbound.id:
+                reply.refused = outbound.text
+            elif reply is not None:
+                reply.turn = outbound.turn or reply.turn
+                reply.add(outbound.text)
+        elif current is not None:
+            current.add_beside(outbound.text)
+        else:
+            raise ChannelUnavailable("Nobody waits for an answer there.")
+        return f"api-{outbound.id}"

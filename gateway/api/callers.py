@@ -1,0 +1,197 @@
+"""Who asks: the person whom a key stands for, or whom a front end names.
+
+Invariants: a person's own key is that person, whatever else the request says. A front end with a secret is believed
+only what it has signed. One that is marked as shared names people within a room of its own, so that nobody outside can
+be named. Each request asks the policy anew, so a block or a revoked key holds from the next request on.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from channels.api import API
+from channels.base import Inbound
+from gateway.api.places import digest
+from gateway.config.settings import FrontEndSettings
+from gateway.pipeline.policy import Policy
+from gateway.pipeline.store import Roster, Store
+from memory.service import KEY_SCOPES, KeyHolder, KeyScope, Who
+
+#: Seconds by which the clock of a front end may differ.
+_CLOCKS: Final = 60
+_LONGEST_NAME: Final = 200
+_JWT_HEADER: Final = "x-openwebui-user-jwt"
+#: Headers in which front ends name a person, in plain words.
+_NAMES: Final = ("x-openwebui-user-id", "x-librechat-user-id", "x-user-id")
+_CONVERSATIONS: Final = ("x-openwebui-chat-id", "x-librechat-conversation-id", "x-conversation-id")
+
+
+class ApiRefusal(Exception):
+    """Raised when a request is refused. `str()` is for whoever wrote the program; `code` is for the program."""
+
+    def __init__(self, status: int, code: str, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The person for whom a program asks.
+
+    `user_id` and `name` are those of the account of their programs. `through` is what they call the program, `key`
+    names what was shown to get in, `home` is the conversation of requests that name none. `store` is the only one this
+    key opens; None opens all. `holder` is None where a front end names the person.
+    """
+
+    user_id: str
+    name: str
+    scopes: tuple[KeyScope, ...]
+    through: str
+    key: str
+    home: str
+    store: Store | None
+    holder: KeyHolder | None = None
+
+    @property
+    def who(self) -> Who:
+        return Who(platform=API, user_id=self.user_id, name=self.name)
+
+    def needs(self, scope: KeyScope) -> None:
+        """Raises `ApiRefusal` unless the key may do this."""
+        if scope not in self.scopes:
+            raise ApiRefusal(403, "missing_scope", f"This key may not do that: it lacks the permission {scope!r}.")
+
+
+class Callers:
+    """Finds out who asks."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        front_ends: Sequence[FrontEndSettings],
+        policy: Policy,
+        *,
+        now: Callable[[], int],
+    ) -> None:
+        self._roster = roster
+        self._front_ends = front_ends
+        self._policy = policy
+        self._access = roster.stores[roster.default].memory.access
+        self._now = now
+
+    async def who(self, headers: Mapping[str, str], user: str = "") -> Caller:
+        """Returns whom a request is for. `user` is the person that its body names. Raises `ApiRefusal`."""
+        kind, _, secret = headers.get("authorization", "").partition(" ")
+        secret = secret.strip()
+        if kind.lower() != "bearer" or not secret:
+            raise _unknown("No key was given. Send it as the header Authorization: Bearer rk_…")
+        caller = await self._holder(secret) or self._through_front_end(secret, headers, user)
+        if not await self._policy.may_speak(_private(API, API, caller.user_id), self._access.state):
+            raise _unknown()
+        return caller
+
+    async def _holder(self, secret: str) -> Caller | None:
+        for n, store in enumerate(self._roster.each_store):
+            holder = await store.memory.keys.holder(secret)
+            if holder is None:
+                continue
+            account = holder.account
+            said = _private(holder.key.channel, account.platform, account.user_id)
+            if not await self._policy.may_speak(said, self._access.state):
+                raise _unknown()
+            return Caller(
+                user_id=holder.user_id,
+                name=account.name,
+                scopes=holder.key.scopes,
+                through=holder.key.label,
+                key=f"key {n}.{holder.key.id}",
+                home=f"key{holder.key.id}",
+                store=store,
+                holder=holder,
+            )
+        return None
+
+    def _through_front_end(self, secret: str, headers: Mapping[str, str], user: str) -> Caller:
+        shown = secret.encode("utf-8", "surrogateescape")
+        found = None
+        for one in self._front_ends:
+            if hmac.compare_digest(one.key.get_secret_value().encode(), shown):
+                found = one
+        if found is None:
+            raise _unknown()
+        if found.jwt_secret is not None:
+            claims = self._signed(headers.get(_JWT_HEADER, ""), found)
+            named, name = claims["sub"], str(claims.get("name") or "")
+        else:
+            named = next((headers[header] for header in _NAMES if headers.get(header)), user)
+            name = ""
+        if not isinstance(named, str) or not named.strip() or len(named) > _LONGEST_NAME:
+            raise ApiRefusal(400, "no_user", "This key is shared, so each request must name its person.", param="user")
+        resolved(named)
+        return Caller(
+            user_id=f"{found.name}.{digest(named)[:32]}",
+            name=name[:_LONGEST_NAME] or found.name,
+            scopes=KEY_SCOPES,
+            through=found.name,
+            key=f"{found.name}.{digest(named)[:32]}",
+            home="main",
+            store=None,
+        )
+
+    def _signed(self, token: str, front_end: FrontEndSettings) -> dict[str, Any]:
+        """Returns the claims of a signed header. Raises `ApiRefusal` unless they are this front end's, and current."""
+        assert front_end.jwt_secret is not None
+        try:
+            signed, _, signature = token.rpartition(".")
+            head, body = (json.loads(_decoded(part)) for part in signed.split("."))
+            own = hmac.digest(front_end.jwt_secret.get_secret_value().encode(), signed.encode(), "sha256")
+            fits = head.get("alg") == "HS256" and hmac.compare_digest(own, _decoded(signature))
+            expires = float(body["exp"]) if fits else 0.0
+            current = fits and body.get("iss") == front_end.issuer and expires + _CLOCKS > self._now() / 1000
+            if not current or not isinstance(body.get("sub"), str):
+                raise ValueError
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise _unknown(f"The header {_JWT_HEADER} is missing, not signed with jwt_secret, or expired.") from None
+        claims: dict[str, Any] = body
+        return claims
+
+
+def conversation_named(headers: Mapping[str, str]) -> str:
+    """Returns the conversation that a request's headers name; "" if they name none. Raises `ApiRefusal`."""
+    return next((resolved(headers[header]) for header in _CONVERSATIONS if headers.get(header)), "")
+
+
+def resolved(value: str) -> str:
+    """Returns a value that a front end was to put in. Raises `ApiRefusal` if it put in nothing."""
+    if "{{" in value:
+        raise ApiRefusal(
+            400,
+            "unresolved_placeholder",
+            f"The front end sent {value[:80]!r} as it stands in its settings. Correct it.",
+        )
+    return value
+
+
+def _private(channel: str, platform: str, user_id: str) -> Inbound:
+    """Returns a private message by which the policy can judge an account."""
+    return Inbound(
+        channel=channel, platform=platform, bot_id="", update_key="", chat=user_id, chat_kind="private",
+        author_id=user_id, author_name="", message_id="", text="", sent_at=0,
+    )  # fmt: skip
+
+
+def _unknown(
+    message: str = "This key is not known, was revoked, or its person may not talk to this bot.",
+) -> ApiRefusal:
+    return ApiRefusal(401, "invalid_api_key", message)
+
+
+def _decoded(part: str) -> bytes:
+    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)

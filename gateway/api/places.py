@@ -1,0 +1,32 @@
+"""Where a program talks: its person's one private chat on the channel of programs, with a thread per conversation.
+
+Invariant: the thread names the agent, so that a conversation never moves to another agent's memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+_CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
+
+
+def thread_of(agent: str, conversation: str) -> str:
+    """Returns the thread of a conversation with an agent."""
+    return f"{agent}.{conversation}"
+
+
+def agent_in(thread: str | None) -> str:
+    """Returns the name of the agent that a thread belongs to."""
+    return (thread or "").partition(".")[0]
+
+
+def conversation(named: str) -> str:
+    """Returns what a conversation is called here, whatever a program calls it."""
+    return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]
+
+
+def digest(*parts: str) -> str:
+    """Returns the digest of some texts, in 64 letters and digits."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,367 @@
+"""Requests and answers as OpenAI's API has them: chat completions and responses.
+
+Invariants: what is not understood is refused by name, never left out. Both forms become one `Asked`, and one
+`ApiAnswer` becomes either form, so that no rule is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from agents.llm import ChatMessage, Role, ToolCall, ToolSpec
+from gateway.api.callers import ApiRefusal
+from memory.service import Spent
+
+JSON: TypeAlias = dict[str, Any]
+Form: TypeAlias = Literal["chat", "response"]
+
+_PLAIN: Final = ("text", "input_text", "output_text")
+_MOST_MESSAGES: Final = 2_000
+_ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"developer": "system"}
+#: The beginnings of prompts by which front ends have titles, tags and questions made, and phrases only they have.
+_TASKS: Final = (
+    "### task:",
+    "create a concise, 3-5 word title",
+    "generate a concise, 3-5 word title",
+    "provide a concise, 5-word-or-less title",
+    "please generate a concise, 5-word-or-less title",
+    "write a concise title for the conversation",
+    "analyze the chat history to determine the necessity of generating search queries",
+)
+_TASK_HEADERS: Final = ("x-openwebui-task", "x-remora-task")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none."""
+
+    form: Form
+    model: str
+    messages: tuple[ChatMessage, ...]
+    stream: bool
+    usage: bool
+    user: str
+    conversation: str
+    tools: tuple[ToolSpec, ...] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def instructions(self) -> str:
+        """What the program itself wants of this answer."""
+        return "\n".join(one.content for one in self.messages if one.role == "system" and one.content.strip())
+
+    @property
+    def said(self) -> str:
+        """The person's newest words. Raises `ApiRefusal` if the last message is no person's."""
+        if not self.messages or self.messages[-1].role != "user" or not self.messages[-1].content.strip():
+            raise ApiRefusal(400, "no_message", "The last message must be the person's, with text.", param="messages")
+        return self.messages[-1].content
+
+    @property
+    def has_history(self) -> bool:
+        return sum(one.role != "system" for one in self.messages) > 1
+
+    def is_task(self, headers: Mapping[str, str]) -> bool:
+        """Returns whether the front end asks for itself: a title, tags, what may be asked next."""
+        if any(headers.get(name) for name in _TASK_HEADERS):
+            return True
+        last = self.messages[-1].content.lstrip().casefold() if self.messages else ""
+        return last.startswith(_TASKS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiAnswer:
+    """A complete answer."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    spent: Spent | None = None
+    cut: bool = False
+
+
+def asked(body: JSON, form: Form) -> Asked:
+    """Returns the request in a body. Raises `ApiRefusal`."""
+    given = body.get("messages" if form == "chat" else "input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) and form == "response" else given
+    param = "messages" if form == "chat" else "input"
+    if not isinstance(items, list) or not items or len(items) > _MOST_MESSAGES:
+        raise ApiRefusal(400, "invalid_request", f"{param} must be a list of messages.", param=param)
+    messages = [_message(item, param) for item in items]
+    if isinstance(own := body.get("instructions"), str) and own:
+        messages.insert(0, ChatMessage(role="system", content=own))
+    for name, only in (("n", 1), ("background", False), ("logprobs", False)):
+        if body.get(name, only) not in (only, None):
+            raise ApiRefusal(400, "unsupported", f"{name} can only be {json.dumps(only)} here.", param=name)
+    options = body.get("stream_options") or {}
+    most = body.get("max_completion_tokens") or body.get("max_tokens") or body.get("max_output_tokens")
+    return Asked(
+        form=form,
+        model=_text(body, "model"),
+        messages=tuple(messages),
+        stream=bool(body.get("stream")),
+        usage=bool(isinstance(options, dict) and options.get("include_usage")),
+        user=_text(body, "user", ""),
+        conversation=_conversation(body),
+        tools=tuple(_tool(one) for one in body.get("tools") or ()),
+        temperature=_number(body, "temperature"),
+        max_tokens=int(most) if isinstance(most, int) and most > 0 else None,
+    )
+
+
+def failed(refusal: ApiRefusal) -> JSON:
+    """Returns a refusal as OpenAI's clients read it."""
+    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    kind = kinds.get(refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error")
+    return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": refusal.code}}
+
+
+class Answering:
+    """One answer in the form in which it was asked for, whole or as a stream of events."""
+
+    def __init__(self, request: Asked, answer_id: str, at: int) -> None:
+        """`at` is in seconds UTC."""
+        self._request = request
+        self._id = answer_id
+        self._at = at
+        self._n = 0
+
+    def whole(self, said: ApiAnswer) -> JSON:
+        """Returns the complete answer."""
+        if self._request.form == "response":
+            return self._response("completed", said)
+        message: JSON = {"role": "assistant", "content": said.text or None, "refusal": None}
+        if said.calls:
+            message["tool_calls"] = [_call(one) for one in said.calls]
+        choice = {"index": 0, "message": message, "finish_reason": _finish(said), "logprobs": None}
+        return self._chat("chat.completion", [choice], usage=_usage(said.spent))
+
+    def begin(self) -> Iterator[bytes]:
+        """Yields the first events of a stream."""
+        if self._request.form == "chat":
+            yield self._chunk({"role": "assistant", "content": ""})
+            return
+        yield self._event("response.created", response=self._response("in_progress"))
+        yield self._event("response.in_progress", response=self._response("in_progress"))
+        yield self._event("response.output_item.added", output_index=0, item=self._item("in_progress", None))
+        yield self._event("response.content_part.added", **self._at_part(), part=_part(""))
+
+    def piece(self, text: str) -> bytes:
+        """Returns the event for a piece of the text; "" only keeps the connection open."""
+        if not text:
+            return b": keep-alive\n\n"
+        if self._request.form == "chat":
+            return self._chunk({"content": text})
+        return self._event("response.output_text.delta", **self._at_part(), delta=text, logprobs=[])
+
+    def end(self, said: ApiAnswer) -> Iterator[bytes]:
+        """Yields the last events of a stream."""
+        if self._request.form == "chat":
+            if said.calls:
+                yield self._chunk({"tool_calls": [{"index": n, **_call(one)} for n, one in enumerate(said.calls)]})
+            yield self._chunk({}, finish=_finish(said))
+            if self._request.usage:
+                yield _data(self._chat("chat.completion.chunk", [], usage=_usage(said.spent)))
+            yield b"data: [DONE]\n\n"
+            return
+        yield self._event("response.output_text.done", **self._at_part(), text=said.text, logprobs=[])
+        yield self._event("response.content_part.done", **self._at_part(), part=_part(said.text))
+        yield self._event("response.output_item.done", output_index=0, item=self._item("completed", said.text))
+        for n, one in enumerate(said.calls, 1):
+            item = _called(one)
+            yield self._event("response.output_item.added", output_index=n, item=item | {"arguments": ""})
+            at: JSON = {"item_id": item["id"], "output_index": n}
+            yield self._event("response.function_call_arguments.delta", **at, delta=one.arguments)
+            yield self._event("response.function_call_arguments.done", **at, arguments=one.arguments, name=one.name)
+            yield self._event("response.output_item.done", output_index=n, item=item)
+        yield self._event("response.completed", response=self._response("completed", said))
+
+    def broken(self, refusal: ApiRefusal) -> bytes:
+        """Returns the event that ends a stream which can't go on."""
+        if self._request.form == "chat":
+            return _data(failed(refusal))
+        return self._event("error", code=refusal.code, message=str(refusal), param=None)
+
+    def _chunk(self, delta: JSON, *, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return _data(self._chat("chat.completion.chunk", [choice]))
+
+    def _chat(self, kind: str, choices: list[JSON], **more: Any) -> JSON:
+        head = {"id": self._id, "object": kind, "created": self._at, "model": self._request.model}
+        return {**head, "choices": choices, **more}
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        event = {"type": kind, "sequence_number": self._n, **fields}
+        self._n += 1
+        return b"event: " + kind.encode() + b"\n" + _data(event)
+
+    def _at_part(self) -> JSON:
+        return {"item_id": f"msg_{self._id}", "output_index": 0, "content_index": 0}
+
+    def _item(self, status: str, text: str | None) -> JSON:
+        content = [] if text is None else [_part(text)]
+        return {
+            "id": f"msg_{self._id}",
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": content,
+        }
+
+    def _response(self, status: str, said: ApiAnswer | None = None) -> JSON:
+        output = [] if said is None else [self._item("completed", said.text), *(_called(one) for one in said.calls)]
+        usage = None if said is None else _usage(said.spent, form="response")
+        return {
+            "id": self._id, "object": "response", "created_at": self._at, "status": status,
+            "model": self._request.model, "output": output, "usage": usage, "error": None,
+            "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
+            "previous_response_id": None, "temperature": self._request.temperature, "tool_choice": "auto",
+            "tools": [], "top_p": None,
+        }  # fmt: skip
+
+
+def _message(item: object, param: str) -> ChatMessage:
+    if not isinstance(item, dict):
+        raise ApiRefusal(400, "invalid_request", f"{param} must hold objects.", param=param)
+    match item.get("type", "message"):
+        case "function_call":
+            wanted = ToolCall(id=_text(item, "call_id"), name=_text(item, "name"), arguments=_text(item, "arguments"))
+            return ChatMessage(role="assistant", content="", tool_calls=(wanted,))
+        case "function_call_output":
+            return ChatMessage(role="tool", content=_words(item.get("output")), tool_call_id=_text(item, "call_id"))
+        case "message":
+            pass
+        case other:
+            raise ApiRefusal(400, "unsupported", f"Items of type {other!r} can't be read here.", param=param)
+    role = _ROLES.get(_text(item, "role"))
+    if role is None:
+        raise ApiRefusal(400, "invalid_request", f"{item['role']!r} is no role of a message.", param=param)
+    return ChatMessage(
+        role=role,
+        content=_words(item.get("content")),
+        tool_calls=tuple(_wanted(one) for one in item.get("tool_calls") or ()),
+        tool_call_id=item.get("tool_call_id") if role == "tool" else None,
+    )
+
+
+def _words(content: object) -> str:
+    """Returns the text of a message. Raises `ApiRefusal` for a picture or a file, which would be lost."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise ApiRefusal(400, "invalid_request", "A message's content must be text or a list of parts.")
+    found = []
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind not in _PLAIN:
+            raise ApiRefusal(400, "unsupported", f"Only text can be read here, and this message has a part {kind!r}.")
+        found.append(_text(part, "text"))
+    return "\n".join(found)
+
+
+def _wanted(call: object) -> ToolCall:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict):
+        raise ApiRefusal(400, "invalid_request", "tool_calls must hold calls of functions.", param="messages")
+    return ToolCall(id=_text(call, "id"), name=_text(function, "name"), arguments=_text(function, "arguments"))
+
+
+def _tool(tool: object) -> ToolSpec:
+    if not isinstance(tool, dict) or tool.get("type") != "function":
+        raise ApiRefusal(400, "unsupported", "Only tools of the type function can be passed on.", param="tools")
+    spec = tool.get("function", tool)
+    if not isinstance(spec, dict) or not isinstance(spec.get("parameters", {}), dict):
+        raise ApiRefusal(400, "invalid_request", "A tool must have a name and a schema.", param="tools")
+    return ToolSpec(
+        name=_text(spec, "name"),
+        description=str(spec.get("description") or ""),
+        parameters=spec.get("parameters") or {},
+    )
+
+
+def _conversation(body: JSON) -> str:
+    named = body.get("conversation")
+    if isinstance(named, dict):
+        named = named.get("id")
+    if isinstance(named, str) and named:
+        return named
+    before = body.get("previous_response_id")
+    if not before:
+        return ""
+    head, _, rest = str(before).partition("_")
+    own = rest.partition("_")[0]
+    if head != "resp" or not own:
+        message = "This is not the id of an answer from here."
+        raise ApiRefusal(400, "invalid_request", message, param="previous_response_id")
+    return own
+
+
+def _text(body: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = body.get(name, default)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise ApiRefusal(400, "invalid_request", f"{name} must be a text.", param=name)
+    return value
+
+
+def _number(body: JSON, name: str) -> float | None:
+    value = body.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _finish(said: ApiAnswer) -> str:
+    return "tool_calls" if said.calls else "length" if said.cut else "stop"
+
+
+def _call(call: ToolCall) -> JSON:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _called(call: ToolCall) -> JSON:
+    return {
+        "id": f"fc_{call.id}", "type": "function_call", "status": "completed",
+        "call_id": call.id, "name": call.name, "arguments": call.arguments,
+    }  # fmt: skip
+
+
+def _part(text: str) -> JSON:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _usage(spent: Spent | None, form: Form = "chat") -> JSON:
+    read, written, cached = (
+        (0, 0, 0) if spent is None else (spent.input_tokens, spent.output_tokens, spent.cached_tokens)
+    )
+    if form == "response":
+        return {
+            "input_tokens": read, "input_tokens_details": {"cached_tokens": cached},
+            "output_tokens": written, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": read + written,
+        }  # fmt: skip
+    return {
+        "prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }  # fmt: skip
+
+
+def _data(fields: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
+
+
+def total(spent: Sequence[Spent]) -> Spent | None:
+    """Returns the sum of an answer's model calls; None without any."""
+    if not spent:
+        return None
+    return Spent(
+        model=spent[-1].model,
+        input_tokens=sum(one.input_tokens for one in spent),
+        output_tokens=sum(one.output_tokens for one in spent),
+        cached_tokens=sum(one.cached_tokens for one in spent),
+        estimated=any(one.estimated for one in spent),
+    )

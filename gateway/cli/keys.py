@@ -1,0 +1,123 @@
+"""`remora keys`: the keys of a person's programs, for the operator at the machine; in a chat it is /keys.
+
+Invariant: a key is printed once, when it is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.exits import EX_DATAERR, fail, storage_code
+from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.config.loading import Config
+from memory.errors import StorageError, StoreInUse
+
+if TYPE_CHECKING:
+    from memory.service import ApiKeys, Context
+
+_PERSON = click.option("--person", metavar="PLATFORM:USER", required=True, help="The person, as telegram:123456.")
+_AGENT = click.option(
+    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
+)
+
+
+@click.group()
+def keys() -> None:
+    """List, make and revoke the keys of a person's programs. While `remora serve` is running, use /keys in a chat."""
+
+
+@keys.command("list")
+@CONFIG
+@_PERSON
+@_AGENT
+def list_(config_path: Path | None, person: str, agent: str | None) -> None:
+    """Show a person's keys."""
+
+    async def act(made: ApiKeys, context: Context) -> None:
+        from gateway.commands.keys import told
+        from gateway.commands.texts import Texts
+
+        for key in await made.of(context):
+            click.echo(told(Texts("en", context.timezone), key))
+
+    _at_store(config_path, person, agent, act)
+
+
+@keys.command()
+@CONFIG
+@click.argument("label")
+@_PERSON
+@_AGENT
+def make(config_path: Path | None, label: str, person: str, agent: str | None) -> None:
+    """Make a key and print it, once. Begin the LABEL with chat, read or write to allow only that."""
+
+    async def act(made: ApiKeys, context: Context) -> None:
+        from gateway.commands.keys import asked_for
+        from memory.service import MOST_KEYS
+
+        fresh = await made.make(context, *asked_for(label))
+        if fresh is None:
+            fail(f"This person has {MOST_KEYS} keys already. Revoke one first.", EX_DATAERR)
+        click.echo(fresh[1])
+
+    _at_store(config_path, person, agent, act)
+
+
+@keys.command()
+@CONFIG
+@click.argument("number", type=int)
+@_PERSON
+@_AGENT
+def revoke(config_path: Path | None, number: int, person: str, agent: str | None) -> None:
+    """End a key for ever. `keys list` shows the numbers."""
+
+    async def act(made: ApiKeys, context: Context) -> None:
+        if not await made.revoke(context, number):
+            fail(f"{person} has no key {number}.", EX_DATAERR)
+        click.echo(f"Key {number} is revoked.")
+
+    _at_store(config_path, person, agent, act)
+
+
+def _at_store(
+    config_path: Path | None, person: str, agent: str | None, act: Callable[[ApiKeys, Context], Awaitable[None]]
+) -> None:
+    """Does this with the keys of that person's store, or says what is in the way."""
+    from gateway.cli.importing import Unusable
+
+    config = loaded(config_path)
+
+    async def done() -> None:
+        async with _opened(config, person, agent) as (made, context):
+            await act(made, context)
+
+    try:
+        asyncio.run(done())
+    except Unusable as exc:
+        fail(str(exc), EX_DATAERR)
+    except StoreInUse as exc:
+        fail(f"{exc} Send /keys in a private chat instead.", storage_code(exc))
+    except StorageError as exc:
+        fail(str(exc), storage_code(exc))
+
+
+@asynccontextmanager
+async def _opened(config: Config, person: str, agent: str | None) -> AsyncIterator[tuple[ApiKeys, Context]]:
+    from gateway import app
+    from gateway.cli.importing import Unusable, owner_of
+
+    owner = owner_of(config, person=person, chat=None, agent_wide=False, agent=agent)
+    assert owner is not None, "a person is named"
+    set_up_logs(config)
+    async with app.opened(config, {}) as parts:
+        memory = parts.roster.stores[owner.agent].memory
+        context = await memory.whose(owner.platform, owner.reference, private=True)
+        if context is None:
+            raise Unusable(f"{person} has never talked to an agent that uses {owner.agent}'s database.")
+        yield memory.keys, context

@@ -1,0 +1,73 @@
+"""/keys: the keys by which a person's programs talk to the agents and reach memory.
+
+Invariants: keys are listed, made and revoked in private chats only. A key is shown once, in the answer to the command
+that made it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gateway.commands.call import Call, excerpt
+from gateway.commands.texts import Texts
+from memory.service import KEY_SCOPES, MOST_KEYS, ApiKey, Edits, KeyScope
+
+#: The permissions of a key before its label: "read,write Claude Code".
+_SCOPED = re.compile(rf"((?:{'|'.join(KEY_SCOPES)})(?:,(?:{'|'.join(KEY_SCOPES)}))*)\s+(.+)", re.DOTALL)
+_NUMBER = re.compile("[1-9][0-9]{0,9}")
+
+
+async def keys(call: Call) -> None:
+    action, _, rest = call.arguments.strip().partition(" ")
+    if call.inbound.chat_kind != "private":
+        await call.say(call.texts("keys.private"))
+    elif action == "make" and rest.strip():
+        await _make(call, *asked_for(rest))
+    elif action == "revoke" and _NUMBER.fullmatch(rest.strip()):
+        await _revoke(call, int(rest))
+    elif action:
+        await call.say(call.usage_line())
+    else:
+        await _list(call)
+
+
+def asked_for(text: str) -> tuple[str, tuple[KeyScope, ...]]:
+    """Returns the label of a key that is asked for, and its permissions: all of them unless some are named."""
+    scoped = _SCOPED.fullmatch(text.strip())
+    if scoped is None:
+        return text.strip(), KEY_SCOPES
+    named = scoped[1].split(",")
+    return scoped[2], tuple(scope for scope in KEY_SCOPES if scope in named)
+
+
+def told(texts: Texts, key: ApiKey) -> str:
+    """Returns a line about a key."""
+    used = texts("keys.unused") if key.used_at is None else texts("keys.used", at=texts.moment(key.used_at))
+    may = ", ".join(texts(f"keys.scope.{scope}") for scope in key.scopes)
+    return texts("keys.line", number=key.id, label=excerpt(key.label), may=may, used=used)
+
+
+async def _make(call: Call, label: str, scopes: tuple[KeyScope, ...]) -> None:
+    url = call.roster.api
+    if not url:
+        await call.say(call.texts("keys.off"))
+        return
+
+    def act(edits: Edits) -> str:
+        made = edits.keys.make(label, scopes)
+        if made is None:
+            return call.texts("keys.many", most=MOST_KEYS)
+        key, secret = made
+        return call.texts("keys.made", secret=secret, line=told(call.texts, key), url=url)
+
+    await call.do(act)
+
+
+async def _revoke(call: Call, number: int) -> None:
+    await call.do(lambda edits: call.texts("keys.revoked" if edits.keys.revoke(number) else "keys.none_such"))
+
+
+async def _list(call: Call) -> None:
+    made = await call.memory.keys.of(call.context)
+    lines = [told(call.texts, key) for key in made] or [call.texts("keys.none")]
+    await call.say("\n".join([*lines, call.texts("keys.how") if call.roster.api else call.texts("keys.off")]))

@@ -1,0 +1,155 @@
+"""The memory API: one person's memory for their own programs, and every byte gone through its door as well."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.doors import SHARED_KEY, House, house
+from tests.kit.fakes import ScriptedModel
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[House]:
+    async with house(tmp_path, model=ScriptedModel()) as home:
+        yield home
+
+
+async def added(home: House, key: str, text: str) -> dict[str, Any]:
+    answer = await home.ask("POST", "/v1/memories", key, {"text": text})
+    assert answer.status_code == 200, answer.text
+    (one,) = answer.json()["results"]
+    assert isinstance(one, dict)
+    return one
+
+
+async def test_what_a_program_keeps_names_its_source(home: House) -> None:
+    """The person sees, wherever they ask, through which program it came."""
+    key = await home.key("Claude Code")
+    one = await added(home, key, "my bike is called Zottelbär")
+    assert one["event"] == "ADD" and "Zottelbär" in one["memory"]
+    (shown,) = await home.world.say(f"/memory show {one['id']}", author="7")
+    assert "my bike is called Zottelbär" in shown
+    full = (await home.ask("GET", f"/v1/memories/{one['id']}", key)).json()
+    assert full["sources"][0]["by"] == "N7, through Claude Code" and full["sources"][0]["own"]
+    assert [each["value"] for each in full["history"]] == [one["value"]]
+
+
+async def test_what_was_told_elsewhere_is_listed_found_and_corrected(home: House) -> None:
+    """The old value stays in the history, with its dates."""
+    await home.world.say("/remember my bike is called Zottelbär", author="7")
+    await home.world.say("/remember my cat is called Minka", author="8")
+    key = await home.key()
+    listed = (await home.ask("GET", "/v1/memories?limit=5&page=1", key)).json()
+    assert listed["count"] == 1 and "Zottelbär" in listed["results"][0]["memory"]
+    one = listed["results"][0]["id"]
+    for query in ({"query": "Zottelbär bike"}, {"query": "Zottelbär bike", "top_k": 3, "user_id": "8", "filters": {}}):
+        found = (await home.ask("POST", "/v1/memories/search/", key, query)).json()["results"]
+        assert found[0]["id"] == one and found[0]["score"] > 0
+    fixed = (await home.ask("PUT", f"/v1/memories/{one}", key, {"text": "my bike is called Quaxolia"})).json()
+    assert fixed["event"] == "UPDATE" and fixed["replaces"] == one
+    history = (await home.ask("GET", f"/v1/memories/{fixed['id']}", key)).json()["history"]
+    assert len(history) == 2 and {each["valid_until"] is None for each in history} == {True, False}
+    pinned = (await home.ask("PATCH", f"/v1/memories/{fixed['id']}", key, {"pinned": True})).json()
+    assert pinned["pinned"] is True
+    sure = (await home.ask("POST", f"/v1/memories/{fixed['id']}/confirm", key, {})).json()
+    assert sure["confirmed"] is True
+
+
+async def test_a_forget_leaves_no_byte(home: House) -> None:
+    """The preview says what goes, and then it goes, with the message that the program left as its source."""
+    key = await home.key()
+    one = await added(home, key, "the vault opens with Quaxolia")
+    preview = (await home.ask("GET", f"/v1/memories/{one['id']}/forget", key)).json()
+    assert preview["messages"] == 1 and [each["id"] for each in preview["memories"]] == [one["id"]]
+    receipt = (await home.ask("DELETE", f"/v1/memories/{one['id']}", key)).json()
+    assert receipt["event"] == "DELETE" and receipt["memories"] == 1 and receipt["scrubbed"]
+    folder = home.world.memory.database.path.parent
+    assert not [file for file in folder.rglob("*") if file.is_file() and b"Quaxolia" in file.read_bytes()]
+    assert (await home.ask("GET", f"/v1/memories/{one['id']}", key)).status_code == 404
+    assert (await home.ask("DELETE", f"/v1/memories/{one['id']}", key)).status_code == 404
+
+
+async def test_secrets_are_masked_before_they_are_kept(home: House) -> None:
+    """As in every chat."""
+    await added(home, await home.key(), "note: my password is hunter2Quaxolia")
+    for table in ("memories", "messages"):
+        assert "hunter2Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
+
+
+async def test_the_names_of_mem0s_clients_are_understood(home: House) -> None:
+    """Messages in the place of a text, slashes at the end, and people that are named and mean nothing."""
+    key = await home.key()
+    messages = [{"role": "user", "content": "my bike is called Zottelbär"}, {"role": "assistant", "content": "Nice."}]
+    body = {"messages": messages, "user_id": "alice", "agent_id": "x", "infer": True, "metadata": {"a": 1}}
+    answer = await home.ask("POST", "/v1/memories/", key, body)
+    assert "Zottelbär" in answer.json()["results"][0]["memory"]
+    one = answer.json()["results"][0]["id"]
+    assert (await home.ask("GET", f"/v1/memories/{one}/", key)).json()["id"] == one
+    assert (await home.ask("GET", "/v1/memories/?user_id=bob", key)).json()["count"] == 1
+
+
+async def test_an_entity_is_found_by_its_name(home: House) -> None:
+    """What is known of a person, with the memories that name them."""
+    key = await home.key()
+    await home.world.say("/remember my sister Miriam lives in Porto", author="7")
+    found = await home.ask("GET", "/v1/entities?name=Miriam", key)
+    assert found.json()["name"] == "Miriam" and found.json()["memories"]
+    assert (await home.ask("GET", "/v1/entities?name=Nobody", key)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("POST", "/v1/memories", {}, 400, "invalid_request"),
+        ("POST", "/v1/memories", {"text": "x" * 3_000}, 400, "invalid_request"),
+        ("POST", "/v1/memories", {"text": "x", "owner": 1}, 400, "invalid_request"),
+        ("GET", "/v1/memories?page=0", None, 400, "invalid_request"),
+        ("GET", "/v1/memories?filter=since:never", None, 400, "invalid_filter"),
+        ("GET", "/v1/memories/m_aaaaaa", None, 404, "not_found"),
+        ("DELETE", "/v1/memories/m_aaaaaa", None, 404, "not_found"),
+        ("PUT", "/v1/memories", {"text": "x"}, 405, "method_not_allowed"),
+        ("GET", "/v1/memories/a/b/c", None, 404, "not_found"),
+        ("DELETE", "/v1/memories", None, 405, "method_not_allowed"),
+    ],
+)
+async def test_what_is_not_understood_is_said(
+    home: House, method: str, path: str, body: object, status: int, code: str
+) -> None:
+    """With a code for the program, and nothing done."""
+    answer = await home.ask(method, path, await home.key(), body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+async def test_a_key_reads_or_writes_as_it_may(home: House) -> None:
+    """Each operation asks for its own permission."""
+    reader, writer = await home.key("read reader"), await home.key("write writer")
+    assert (await home.ask("GET", "/v1/memories", writer)).json()["error"]["code"] == "missing_scope"
+    assert (await home.ask("POST", "/v1/memories", reader, {"text": "x y z"})).json()["error"][
+        "code"
+    ] == "missing_scope"
+    one = await added(home, writer, "my bike is called Zottelbär")
+    assert (await home.ask("GET", f"/v1/memories/{one['id']}", reader)).status_code == 200
+    assert (await home.ask("DELETE", f"/v1/memories/{one['id']}", reader)).status_code == 403
+
+
+async def test_of_who_wants_nothing_learned_programs_keep_nothing(home: House) -> None:
+    """A wish not to be learned from holds for programs as for tools, and their words stay nowhere."""
+    key = await home.key()
+    await home.world.say("/privacy out", author="7")
+    answer = (await home.ask("POST", "/v1/memories", key, {"text": "my bike is called Zottelbär"})).json()
+    assert answer["results"] == [] and "Not saved" in answer["note"]
+    for table in ("memories", "messages", "inbox"):
+        assert "Zottelbär" not in repr(await home.world.rows(f"select * from {table}"))
+
+
+async def test_a_shared_key_names_people_as_mem0s_clients_do(home: House) -> None:
+    """By `user_id`, in the body or the query; each has a memory of their own."""
+    for user in ("alice", "bob"):
+        body = {"text": f"my pet is called {user}pet", "user_id": user}
+        assert (await home.ask("POST", "/v1/memories", SHARED_KEY, body)).json()["results"]
+    listed = (await home.ask("GET", "/v1/memories?user_id=alice", SHARED_KEY)).json()
+    assert listed["count"] == 1 and "alicepet" in listed["results"][0]["memory"]
