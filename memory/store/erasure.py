@@ -83,6 +83,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "usage": ("purpose", "model"),
     "job_runs": ("job", "period", "state", "error", "result"),
     "job_items": ("state", "counts", "undo"),
+    "comparisons": ("verdict", "why", "answer"),
     "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
     "api_keys": ("channel", "scopes"),
 }

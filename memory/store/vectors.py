@@ -133,6 +133,30 @@ def cached(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
     return found
 
 
+def neighbours(reader: Reader, partition: int, docs: Sequence[int], *, each: int) -> dict[int, list[int]]:
+    """Returns for each of these documents of a partition the `each` others that are nearest to it, nearest first.
+
+    It is computed here, not by sqlite-vec, so that a night job needs no extension. Documents without a vector are left
+    out, and so are long ones' later chunks.
+    """
+    rows = reader.all(
+        "select doc, vector from vectors where partition = ? and chunk = 0"
+        " and doc in (select value from json_each(?)) order by doc",
+        (partition, docs),
+    )
+    lengths = [len(row["vector"]) for row in rows if isinstance(row["vector"], bytes)]
+    length = max(lengths, key=lengths.count, default=0)
+    rows = [row for row in rows if isinstance(row["vector"], bytes) and len(row["vector"]) == length]
+    if len(rows) < 2:
+        return {}
+    matrix = np.stack([np.frombuffer(row["vector"], dtype=np.int8) for row in rows]).astype(np.float32)
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    cosines = matrix @ matrix.T
+    np.fill_diagonal(cosines, -2.0)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(each, len(rows) - 1)]
+    return {row["doc"]: [rows[n]["doc"] for n in near] for row, near in zip(rows, nearest, strict=True)}
+
+
 def evict(tx: Transaction, *, now: int) -> None:
     """Drops cached vectors older than `CACHE_DAYS`. Called by a daily job and at each start."""
     tx.run("delete from embedding_cache where made_at < ?", (now - CACHE_DAYS * _DAY_MS,))
