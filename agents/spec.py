@@ -497,6 +497,7 @@ class JobsSpec(Section):
     compress: DailyTime = "03:00"
     reflect: WeeklyTime = "sunday 03:30"
     merge: WeeklyTime = "monday 04:00"
+    compare: DailyTime = "04:15"
     decay: DailyTime = "04:30"
     manner: DailyTime = "04:40"
     tidy: DailyTime = "05:00"

@@ -434,13 +434,15 @@ class _Rows:
         places: NDArray[np.int64],
         point: Points,
     ) -> None:
-        scope = " ".join(f"o{one}" if one > 0 else f"s{-one}" for one in partitions)
-        rows[_WORDS].append((doc, scope, tokens))
+        other = partitions[1] if len(partitions) > 1 else None
+        terms = dict.fromkeys(tokens.split())
+        rows[_INDEXED].append((doc, partitions[0], other, len(partitions) * len(terms), f" {tokens} "))
+        rows[_POSTINGS] += [(partition, term, doc) for partition in partitions for term in terms]
         rows[_EMBEDDED].append((doc, hashlib.sha256(tokens.encode()).digest()))
         rows[_VECTOR] += [(partition, doc, rounded(point)) for partition in partitions]
         rows[_SIGNS] += [(partition, doc, self._vectors.signs(point)) for partition in partitions]
         bits = self._language.token_bits(places)
-        rows[_BITS].append((doc, partitions[0], partitions[1] if len(partitions) > 1 else None, bits))
+        rows[_BITS].append((doc, partitions[0], other, bits))
 
 
 _MESSAGE: Final = (
@@ -457,12 +459,13 @@ _ENTITY: Final = (
     " values (?, ?, 'person', ?, ?, 1, ?)"
 )
 _NAMES: Final = "insert into memory_entities values (?, ?)"
-_WORDS: Final = "insert into words (rowid, scope, tokens) values (?, ?, ?)"
+_INDEXED: Final = "insert into indexed_documents values (?, ?, ?, ?, ?)"
+_POSTINGS: Final = "insert into postings (partition, term, doc) values (?, ?, ?)"
 _EMBEDDED: Final = "insert into embedded (doc, hash) values (?, ?)"
 _VECTOR: Final = "insert into vectors (partition, doc, chunk, vector) values (?, ?, 0, ?)"
 _SIGNS: Final = "insert into vector_signs (partition, doc, chunk, signs) values (?, ?, 0, ?)"
 _BITS: Final = "insert into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?)"
-_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _WORDS, _EMBEDDED, _VECTOR, _SIGNS, _BITS)
+_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _INDEXED, _POSTINGS, _EMBEDDED, _VECTOR, _SIGNS, _BITS)
 
 
 def _vectors(centre: Points) -> Vectors:

@@ -93,6 +93,7 @@ class Mind:
         """By what the instructions say of the answer's form."""
         return (
             ('"merged"', "merge", self._merged),
+            ('"pairs"', "compare", self._compared),
             ('"insight"', "reflect", self._insight),
             ('"styles": []', "extract", self._read),
             ('"facts"', "compress", self._compressed),
@@ -208,6 +209,26 @@ class Mind:
             return {"merged": []}
         ids = [row["id"] for row in named]
         return {"merged": [{"ids": ids, "key": named[0]["key"], "value": value[:MERGED_CHARS]}]}
+
+    def _compared(self, rows: Sequence[Row]) -> Mapping[str, Any]:
+        """What replaces what: of planted facts that were told anew, the later value."""
+        return {
+            "pairs": [
+                {"n": row["n"], "verdict": "replaces" if self._is_update(row) else "agree", "why": "changed"}
+                for row in rows
+            ]
+        }
+
+    def _is_update(self, row: Row) -> bool:
+        older, newer = str(row["older"]["value"]), str(row["newer"]["value"])
+        return any(
+            self._says_only(older, before) and self._says_only(newer, after)
+            for fact, nth in self._told.values()
+            if nth == 0
+            for said in [values(fact)]
+            for n, before in enumerate(said)
+            for after in said[n + 1 :]
+        )
 
     def _insight(self, rows: Sequence[Row]) -> Mapping[str, Any]:
         shown = [row for row in rows if "n" in row][:2]

@@ -18,6 +18,7 @@ import structlog
 from memory import profile
 from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
+from memory.chat.doubts import DOUBT, Doubts, FactDoubt
 from memory.chat.edits import Compose, Edits, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.keyring import MOST_KEYS, ApiKeys, KeyHolder
@@ -93,6 +94,7 @@ from memory.store.attachments import Attached, AttachedState
 from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
 from memory.store.chats import Session
+from memory.store.comparisons import DoubtAnswer
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
@@ -115,20 +117,20 @@ from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
-    "CALL", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
+    "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
     "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys", "Attached",
     "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation", "ConversationLine",
-    "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FilledSlot", "Filter", "FilterName", "Filters",
-    "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder",
-    "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "Order", "OutboxRow",
-    "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled",
-    "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation",
-    "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending",
-    "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
-    "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt",
-    "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back",
-    "to_forget",
+    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
+    "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
+    "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
+    "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
+    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
+    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
+    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
+    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -276,6 +278,7 @@ class Service:
             changed=self._changed,
         )
         self.outside_calls = OutsideCalls(database, now=now)
+        self.doubts = Doubts(database, self.mailbox, now=now)
         self.compaction = Compaction(
             database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime
         )

@@ -1,19 +1,23 @@
 """Fixtures shared by all tests (a clock, ids, an open memory) and how examples are drawn.
 
 `make check` draws the same examples each time, so that it fails only when something has changed; `make fuzz` draws
-new ones, and more of them.
+new ones, and more of them. With `--unordered`, SQLite gives rows whose order no statement asks for the other way round
+than usual, in the tests' own process: what then fails relies on an order that nobody has promised.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from memory.service import Context, Service
+from tests.kit import stores
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.llmock import llmock, llmock_server
 from tests.kit.stores import opened
@@ -32,6 +36,22 @@ settings.load_profile(os.environ.get("REMORA_EXAMPLES", "check"))
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores, because tests wait much for the programs they start."""
     return (os.cpu_count() or 1) + 2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--unordered", action="store_true", help="reverse the order of rows that no statement asks for")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--unordered"):
+        for driver in stores.DRIVERS:
+            driver.module.connect = partial(_unordered, driver.module.connect)  # type: ignore[attr-defined]
+
+
+def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    connection = connect(*args, **kwargs)
+    connection.execute("pragma reverse_unordered_selects = on")
+    return connection
 
 
 @pytest.fixture

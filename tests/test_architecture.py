@@ -256,7 +256,7 @@ def test_each_table_is_written_by_one_file() -> None:
                 writers.setdefault(table, set()).add(path.name)
     assert writers.pop("{}") == ANY_TABLE
     assert {table: files for table, files in writers.items() if len(files) > 1} == {}
-    assert {"memories", "messages", "sessions", "outbox", "words"} <= writers.keys()
+    assert {"memories", "messages", "sessions", "outbox", "postings"} <= writers.keys()
 
 
 @pytest.mark.parametrize(

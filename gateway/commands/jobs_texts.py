@@ -46,6 +46,7 @@ EN: Final[dict[str, str]] = {
     "jobs.name.compress": "turn events into facts",
     "jobs.name.reflect": "weekly insight",
     "jobs.name.merge": "merge similar memories",
+    "jobs.name.compare": "check that facts agree",
     "jobs.name.decay": "archive faded memories",
     "jobs.name.manner": "learn how to talk",
     "jobs.name.tidy": "clean up and back up",
@@ -53,6 +54,8 @@ EN: Final[dict[str, str]] = {
     "jobs.figure.backups": "backups",
     "jobs.figure.backups_dropped": "old backups deleted",
     "jobs.figure.chats": "abandoned chats erased",
+    "jobs.figure.compared": "pairs compared",
+    "jobs.figure.doubts": "doubts",
     "jobs.figure.ended": "manners ended",
     "jobs.figure.events": "events",
     "jobs.figure.events_archived": "old events archived",
@@ -68,6 +71,7 @@ EN: Final[dict[str, str]] = {
     "jobs.figure.passed": "skipped",
     "jobs.figure.read": "checked",
     "jobs.figure.refused": "refused",
+    "jobs.figure.replaced": "replaced",
     "jobs.figure.runs": "old records deleted",
 }
 
@@ -113,6 +117,7 @@ ZH: Final[dict[str, str]] = {
     "jobs.name.compress": "从事件提取事实",
     "jobs.name.reflect": "本周感悟",
     "jobs.name.merge": "合并相似记忆",
+    "jobs.name.compare": "检查事实是否一致",
     "jobs.name.decay": "归档淡忘的记忆",
     "jobs.name.manner": "学习说话方式",
     "jobs.name.tidy": "清理和备份",
@@ -120,6 +125,8 @@ ZH: Final[dict[str, str]] = {
     "jobs.figure.backups": "备份",
     "jobs.figure.backups_dropped": "删除旧备份",
     "jobs.figure.chats": "清除已离开的聊天",
+    "jobs.figure.compared": "比较",
+    "jobs.figure.doubts": "存疑",
     "jobs.figure.ended": "停用说话方式",
     "jobs.figure.events": "事件",
     "jobs.figure.events_archived": "归档旧事件",
@@ -135,5 +142,6 @@ ZH: Final[dict[str, str]] = {
     "jobs.figure.passed": "跳过",
     "jobs.figure.read": "已检查",
     "jobs.figure.refused": "拒绝",
+    "jobs.figure.replaced": "取代",
     "jobs.figure.runs": "删除旧记录",
 }

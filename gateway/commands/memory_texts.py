@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 EN: Final[dict[str, str]] = {
+    "older": "the first",
+    "newer": "the second",
+    "both": "both",
+    "doubt.ask": "Two things I remember don't seem to go together. Which one is right?\n1. {older}\n2. {newer}",
+    "doubt.both": "Thank you. I keep both.",
+    "doubt.kept": "Thank you. I go by this: {said}",
     "help.memory": "see and edit what I remember here, and what the nightly jobs did; turn learning on or off",
     "help.remember": "save something to memory",
     "help.correct": "correct a memory; the old version is kept with its dates",
@@ -193,6 +199,12 @@ EN: Final[dict[str, str]] = {
 }
 
 ZH: Final[dict[str, str]] = {
+    "older": "第一条",
+    "newer": "第二条",
+    "both": "都对",
+    "doubt.ask": "我记得的两件事似乎对不上，哪一条对？\n1. {older}\n2. {newer}",
+    "doubt.both": "谢谢，两条都保留。",
+    "doubt.kept": "谢谢，以这条为准：{said}",
     "help.memory": "查看和编辑我在这里的记忆、夜间任务的改动；开关学习",
     "help.remember": "记住一件事",
     "help.correct": "更正一条记忆；旧内容会连同日期保留",

@@ -13,6 +13,7 @@ from dataclasses import replace
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
 from gateway.commands import (
     admin,
+    doubts,
     explain,
     forget,
     jobs,
@@ -36,7 +37,7 @@ from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
-from memory.service import CALL, Context, Edits, Question, Service
+from memory.service import CALL, DOUBT, Context, Edits, Question, Service
 
 __all__ = [
     "TABLE",
@@ -304,6 +305,7 @@ _BY_NAME = {command.name: command for command in TABLE}
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     FORGET: forget.answer,
     CALL: tools.answer,
+    DOUBT: doubts.answer,
     forget.EXPORTS: forget.answer_exports,
     oversight.FORGET: oversight.answer,
     people.JOIN: people.answer_join,

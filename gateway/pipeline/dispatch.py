@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import structlog
 
@@ -26,9 +27,12 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
-from memory.service import Access, Context, Question, Service, asks_reminder
+from memory.service import DOUBT, Access, Context, Question, Service, asks_reminder
 
 log = structlog.get_logger(__name__)
+
+#: Questions that come whatever the person is talking about: going on with that leaves them open.
+_UNPROMPTED: Final = frozenset({LINK, DOUBT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +139,7 @@ class Dispatch:
         if question is not None and taken is not None:
             await table.answer(await self._call(waiting), question, taken)
             return True
-        # The question whether to link accounts comes unprompted, whatever the person is talking about.
-        if question is not None and question.purpose != LINK:
+        if question is not None and question.purpose not in _UNPROMPTED:
             await memory.cancel(question)
         return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
 
@@ -186,7 +189,7 @@ class Dispatch:
             return await reminders.told_when(await self._call(waiting), question)
         taken = questions.typed(question, inbound.text)
         # What is unclear a second time, or beside an unprompted question, is talk of something else.
-        is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose == LINK)
+        is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose in _UNPROMPTED)
         return None if is_talk else taken
 
     async def _pressed(self, waiting: Waiting, data: str) -> bool:

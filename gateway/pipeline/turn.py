@@ -26,6 +26,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, left_out, naming
+from gateway.pipeline import doubts
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
@@ -150,7 +151,9 @@ class TurnRunner:
 
         No allowance holds for somebody who is `exempt`.
         """
-        attached = [await self._memory.mailbox.attached(one.inbox_id) for one in heard]
+        attached = [
+            await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
+        ]
         try:
             turn = await self._open(served, where, who, heard, attached, turn_id)
         except Withdrawn:
@@ -195,7 +198,7 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        await self._finish(turn, view, outcome, channel, task=heard[-1].inbound.task)
+        await self._finish(served, turn, view, outcome, channel, texts, task=heard[-1].inbound.task)
         if course.shares is not None and served.compacts:
             self._compact(turn, served.bounds(course.shares), texts, channel)
 
@@ -209,11 +212,25 @@ class TurnRunner:
         )
 
     async def _finish(
-        self, turn: Turn, view: TurnMaterial | None, outcome: Outcome, channel: Channel | None, *, task: int | None
+        self,
+        served: Agent,
+        turn: Turn,
+        view: TurnMaterial | None,
+        outcome: Outcome,
+        channel: Channel | None,
+        texts: Texts,
+        *,
+        task: int | None,
     ) -> None:
-        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell."""
+        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell.
+
+        After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
+        """
         if task is None:
             await self._memory.turns.finish(turn, view, outcome)
+            may_ask = outcome.error is None and served.spec.memory.enabled
+            if may_ask and await doubts.ask(self._memory, turn.context, texts, channel):
+                self._wake(turn.context.session.key)
             return
         silent = outcome.error is not None or _is_nothing(outcome)
         ending = self._memory.reminders.task_ending(

@@ -176,12 +176,12 @@ class Compaction:
 
     def _cut(self, reader: Reader, session_id: int, bounds: Bounds, *, asked: bool = False) -> _Cut | None:
         """Returns where to cut a session's window; None if it has room, unless somebody has `asked`."""
-        session = chats.session_by_id(reader, session_id)
         if not asked:
             # Every turn comes here, and most windows have room.
-            number, tokens = history.load(reader, session_id, session.window_after)
+            number, tokens = history.load(reader, session_id)
             if number <= bounds.threshold.messages and tokens <= bounds.threshold.tokens:
                 return None
+        session = chats.session_by_id(reader, session_id)
         messages = history.after(reader, session_id, session.window_after, limit=_LOOKED_AT)
         if not asked and _fits(messages, bounds.threshold, bounds.size):
             return None

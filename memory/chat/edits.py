@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from memory import dates, keys
-from memory.chat import retry
+from memory.chat import doubts, retry
+from memory.chat.doubts import FactDoubt
 from memory.chat.keyring import Keyring
 from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
@@ -27,6 +28,7 @@ from memory.recall.cues import cues
 from memory.store import (
     attachments,
     chats,
+    comparisons,
     erasure,
     extractions,
     history,
@@ -38,6 +40,7 @@ from memory.store import (
 )
 from memory.store.attachments import Attached
 from memory.store.chats import Session
+from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
@@ -163,6 +166,33 @@ class Edits:
         memories.pin(self._tx, memory.id, pinned=pinned)
         self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
+
+    def decide(self, question: Question, taken: DoubtAnswer) -> tuple[FactDoubt, bool]:
+        """Keeps, as the person's word, which of two facts holds, or that both do. Closes the question.
+
+        Returns both facts as they were, and False if the question was closed already. Raises `NotCurrent` if one of
+        the facts has changed since.
+        """
+        scope = self._context.scope
+        doubt = doubts.of_question(self._tx, scope, question)
+        if doubt is None:
+            questions.settle(self._tx, question.id, None)
+            raise NotCurrent("One of these memories has changed since the question was put.")
+        if not questions.settle(self._tx, question.id, taken):
+            return doubt, False
+        pair = FactPair(older=doubt.older.id, newer=doubt.newer.id)
+        comparisons.answered(self._tx, pair, taken)
+        held = [one for one in (doubt.older, doubt.newer) if taken == "both" or one == getattr(doubt, taken)]
+        for one in held:
+            memories.confirm(self._tx, one.id, at=self._now)
+        changed = [doubt.older, doubt.newer]
+        for lost in (one for one in (doubt.older, doubt.newer) if one not in held):
+            # A newer fact that was wrong held until the person said so.
+            at = max(lost.valid_from, doubt.newer.valid_from) if taken == "newer" else self._now
+            memories.supersede(self._tx, lost.id, held[0].id, at=at)
+            changed += memories.outdate(self._tx, lost, kinds=_DERIVED, by=held[0].id, at=self._now)
+        self._after_change(*changed)
+        return doubt, True
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""

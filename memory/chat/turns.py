@@ -30,7 +30,7 @@ from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
+from memory.store import attachments, chats, documents, extractions, history, mailbox, people, questions, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import Unread
 from memory.store.history import Message, Utterance
@@ -232,10 +232,14 @@ class Turns:
         So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
         what the prompt has no room for stays in the window until it is summed up.
         """
-        context = await self._database.read(lambda reader: anew(reader, turn.context))
+        context, is_behind = await self._database.read(
+            lambda reader: (anew(reader, turn.context), documents.has_changes(reader))
+        )
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
         if budget is not None and should_search(query):
+            if is_behind:
+                await self._search.feed()
             hits = await self._search.find(
                 context.scope,
                 query,

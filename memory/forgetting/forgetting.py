@@ -27,7 +27,7 @@ from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.plan import How, Plan
 from memory.recall import index
 from memory.recall.search import Hit, Search
-from memory.store import erasure, filtered, memories, passages, questions, word_index
+from memory.store import erasure, filtered, memories, passages, questions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.erasure import Erasure
 from memory.store.memories import Memory
@@ -327,7 +327,6 @@ class Forgetting:
                 if not all([await self._ended(one) for one in due]):
                     return False
                 await index.catch_up(self._database)
-                await self._merge_words()
                 if most_bytes is not None and self._database.file_bytes > most_bytes:
                     return False
                 if not await self._database.scrub(seconds=self._limits.wait_seconds):
@@ -361,13 +360,6 @@ class Forgetting:
         if is_over:
             self._sought.pop(one.id, None)
         return is_over
-
-    async def _merge_words(self) -> None:
-        """Merges the word index into one piece, in short transactions."""
-        if await self._database.write(lambda tx: word_index.merge(tx, begin=True)):
-            return
-        while not await self._database.write(lambda tx: word_index.merge(tx, begin=False)):
-            pass
 
     def _go_on(self) -> None:
         if self._task is None or self._task.done():

@@ -76,6 +76,11 @@ def is_told(about: Sequence[Memory], draft: Draft) -> bool:
     return False
 
 
+def about(memory: Memory) -> tuple[object, ...]:
+    """Returns what facts must have in common to speak of the same, in the words of the same person."""
+    return (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
+
+
 def is_sure(memory: Memory) -> bool:
     """Returns whether a person has pinned or confirmed a memory."""
     return memory.pinned or memory.confirmed

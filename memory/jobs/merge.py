@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory import keys, profile
-from memory.jobs import loss
+from memory.jobs import known, loss
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.jobs.loss import Merge, Statement
@@ -109,7 +109,7 @@ def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
     about: dict[tuple[object, ...], dict[int, Memory]] = {}
     for memory in memories.by_ids(reader, scope, sorted(told)):
         if memory.id not in left_alone and _may_be_merged(memory):
-            about.setdefault((*_about(memory), memory.unsure), {})[memory.id] = memory
+            about.setdefault((*known.about(memory), memory.unsure), {})[memory.id] = memory
     return [
         [rows[one] for one in group]
         for rows in about.values()
@@ -171,11 +171,7 @@ def _may_be_merged(memory: Memory) -> bool:
 def _group(memory: Memory) -> tuple[object, ...]:
     """Returns what rows must have in common to be merged."""
     # One row in doubt would put all that it is merged with in doubt.
-    return (*_about(memory), memory.category, memory.topic, memory.unsure)
-
-
-def _about(memory: Memory) -> tuple[object, ...]:
-    return (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
+    return (*known.about(memory), memory.category, memory.topic, memory.unsure)
 
 
 # With a model -------------------------------------------------------------------------------------------------------

@@ -95,6 +95,22 @@ def keep_new(
     return memory_id, is_new(memory_id)
 
 
+def supersede(tx: Transaction, scope: Scope, old: Memory, new: Memory, *, now: int, new_id: Callable[[], str]) -> None:
+    """Ends a fact because another one, which began later, says what holds now, as if the newer had just been told.
+
+    Of a merged fact only the part that is meant ends, and rows that repeat the old one end with it.
+    """
+    draft = Draft(
+        kind="fact", owner_id=new.owner_id, author_id=new.author_id, subject_id=new.subject_id, subject=new.subject,
+        agent_id=new.agent_id, category=new.category, topic=new.topic, key=new.key, value=new.value,
+        importance=new.importance, confidence=new.confidence, origin=new.origin,
+        learned_at=new.valid_from, local_date=new.local_date,
+    )  # fmt: skip
+    _close(tx, scope, [old], new.id, draft=draft)
+    for owner_id, slot in sorted(filter(None, {_slot(scope, draft), _slot(scope, old)})):
+        profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+
+
 def may_be_kept(
     tx: Transaction, draft: Draft, source_ids: Sequence[int], *, names: Sequence[Named] = (), now: int
 ) -> bool:

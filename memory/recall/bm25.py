@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: The usual values, also FTS5's: recall is flat around them (docs/design/benchmarks.md).
+#: The usual values: recall is flat around them (docs/design/benchmarks.md).
 _K1 = 1.2
 _B = 0.75
 

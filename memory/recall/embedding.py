@@ -339,8 +339,7 @@ class Embedding:
         return looked_at, jobs
 
     def _look_again(self, tx: Transaction, docs: Iterable[int]) -> None:
-        for doc in docs:
-            vectors.enqueue(tx, doc, self._text_of(tx, doc))
+        vectors.enqueue(tx, {doc: self._text_of(tx, doc) for doc in docs})
 
     async def _embed(self, jobs: Sequence[_Job]) -> None:
         """Embeds documents and stores the results.

@@ -1,6 +1,6 @@
 """The word index, derived from memories and messages and fed from the change log, outside canonical transactions.
 
-Invariants: A row carries the tokens of its owner, so a match reads only what the scope may see. Losing or breaking the
+Invariants: The index is clustered by owner, so a search reads only what the scope may see. Losing or breaking the
 index loses nothing: it is rebuilt from the rows, in short transactions, with nobody waiting. Until it is whole,
 searches go by substring, because half an index would hide what it does not hold yet. A search feeds the index first, so
 it reads its caller's own writes.
@@ -21,20 +21,19 @@ from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, S
 from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
-from memory.store import documents, health, settings, vectors, word_index
+from memory.store import documents, health, postings, settings, vectors
 from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.postings import Entry
 from memory.text import words
 
 log = structlog.get_logger(__name__)
 
-_BATCH: Final = 500
-#: Most documents of a batch that the index held before; the rest is left to the next batch. `secure-delete` overwrites
-#: what a large index held of each, at the end of the transaction, at some milliseconds a document.
-_REMOVED: Final = 50
-#: Documents indexed in one transaction while the index is rebuilt: some 20 ms, which is what a turn may have to wait.
+#: Documents indexed in one transaction: some 20 ms, which is what a turn may have to wait.
 _STRETCH: Final = 200
 #: While a large index is rebuilt, progress is logged every so many documents.
 _REPORTED: Final = 5_000
+#: The size of a store from which a start only compares the sums of its index.
+_LARGE_BYTES: Final = 64 * 1024 * 1024
 #: Seconds for which suspicions are ignored after one that was wrong or could not be mended.
 _PAUSE: Final = 60.0
 #: Most candidates that are scored. At some 10 µs each, this bounds a search by words, however much was ever said.
@@ -102,7 +101,7 @@ class Mending:
                 # Other damage is checked when a search meets it. These tables are read now anyway.
                 if await self._database.damaged((*health.WORDS, health.CHANGES)):
                     await self._database.write(_give_up)
-                elif await self._is_sound() or await self._make(most=_STRETCH):
+                elif await self._is_sound(at_start=True) or await self._make(most=_STRETCH):
                     return
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._mend())
@@ -141,13 +140,14 @@ class Mending:
             log.error("index.unusable", error=str(exc), instead="substring search", again_in_seconds=_PAUSE)
         self._pause_until = asyncio.get_running_loop().time() + _PAUSE
 
-    async def _is_sound(self) -> bool:
+    async def _is_sound(self, *, at_start: bool = False) -> bool:
         """Returns whether the index is whole and up to date. Gives up a damaged index, so that it is begun again."""
+        thorough = not at_start or self._database.file_bytes <= _LARGE_BYTES
         try:
             upto = await self._database.read(_upto)
             if upto is None:
                 return False
-            await self._database.write(word_index.check)
+            await self._database.examine(lambda reader: postings.check(reader, thorough=thorough))
             if upto < _ALL:
                 return False
             await catch_up(self._database)
@@ -164,7 +164,7 @@ class Mending:
         """Continues building the index, by `most` documents if given. Returns whether it is whole now."""
         if await self._database.read(_upto) is None:
             await self._strike(health.WORDS)
-            await self._database.write(self._start_over)
+            await self._database.write(_start_over)
         made = told = 0
         while some := await self._database.write(_make_some):
             made += some
@@ -202,14 +202,16 @@ class Mending:
             await self._database.write(vectors.embed_all)
         return True
 
-    def _start_over(self, tx: Transaction) -> None:
-        word_index.create(tx, secure_delete=self._database.driver.fts_secure_delete)
-        settings.put(tx, _VERSION, f"{_MADE_OF}:0")
-
 
 def is_whole(reader: Reader) -> bool:
     """Returns whether the index holds everything up to the change log, as far as is known."""
     return _upto(reader) == _ALL
+
+
+def state(reader: Reader) -> tuple[bool, bool]:
+    """Returns whether the index holds everything up to the change log, and whether there is more in that log."""
+    made_of, is_behind = documents.state(reader, _VERSION)
+    return made_of == _MADE_OF, is_behind
 
 
 async def catch_up(database: Database) -> None:
@@ -220,19 +222,12 @@ async def catch_up(database: Database) -> None:
 
 def catch_up_some(tx: Transaction) -> None:
     """Indexes the oldest changes, as many as fit a short transaction."""
-    done: set[int] = set()
-    last = removed = 0
-    for row in documents.changes(tx, limit=_BATCH):
-        if not isinstance(row["doc"], int):
-            raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")
-        if row["doc"] not in done:
-            removed += word_index.holds(tx, row["doc"])
-            _index(tx, row["doc"])
-        done.add(row["doc"])
-        last = row["id"]
-        if removed >= _REMOVED:
-            break
-    documents.forget_changes(tx, upto=last)
+    changes = documents.changes(tx, limit=_STRETCH)
+    if not all(isinstance(row["doc"], int) for row in changes):
+        raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")
+    _index(tx, {row["doc"] for row in changes})
+    if changes:
+        documents.forget_changes(tx, upto=changes[-1]["id"])
 
 
 async def keep_up(database: Database) -> None:
@@ -253,7 +248,7 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
     if len(found) <= MOST_MATCHES:
         held = Counter(term for match in found for term in match.counts)
         return Matches(found=found, frequencies={term: held[term] for term in terms})
-    frequencies = {term: word_index.count(reader, _question(scope, [term])) for term in terms}
+    frequencies = postings.frequencies(reader, scope, terms)
     rare: list[str] = []
     reached = 0
     for term in sorted(terms, key=lambda term: frequencies[term]):
@@ -265,34 +260,48 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
 
 
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
-    """Returns the partitions of a document and the words it is found by, or None if it is not to be found.
+    """Returns the partitions of a document and the words it is found by, or None if it is not to be found."""
+    found = _found(reader, [doc]).get(doc)
+    return None if found is None else (found.partitions, found.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A document that is to be found: its partitions, its words, and the words with which people ask for its key."""
+
+    partitions: tuple[int, ...]
+    text: str
+    cues: str = ""
+
+
+def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
+    """Returns those of the documents that are to be found.
 
     Where several people talk, a message is indexed with its speaker's name, as a reader sees it. A question that names
     somebody then finds what they said before what was said to them. A memory is indexed with the name of its author
     and the name of the person it is about.
     """
-    if documents.is_message(doc):
-        row = documents.message(reader, doc)
-        if row is None:
-            return None
+    found: dict[int, _Found] = {}
+    for doc, row in documents.messages(reader, docs).items():
         named = row["kind"] != "identity" and row["author_name"]
-        return (row["owner_id"],), f"{row['author_name']}: {row['text']}" if named else row["text"]
-    row = documents.memory(reader, doc)
-    if row is None:
-        return None
-    partitions = partitions_of(owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"])
-    names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
-    return partitions, " ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"])))
+        text = f"{row['author_name']}: {row['text']}" if named else row["text"]
+        found[doc] = _Found(partitions=(row["owner_id"],), text=text)
+    for doc, row in documents.memories(reader, docs).items():
+        names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
+        found[doc] = _Found(
+            partitions=partitions_of(
+                owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"]
+            ),
+            text=" ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"]))),
+            cues=f" {cues(row['key'])} {category_cues(row['category']) if row['tier'] == 'fact' else ''}",
+        )
+    return found
 
 
 def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Match]:
-    return [_match(row) for row in word_index.matching(reader, scope, _question(scope, terms), limit=limit)]
-
-
-def _question(scope: Scope, terms: Sequence[str]) -> str:
-    readable = " OR ".join(f'"{_partition_token(partition)}"' for partition in scope.partitions)
-    held = " OR ".join(f'"{term}"' for term in terms)
-    return f"scope : ({readable}) AND tokens : ({held})"
+    """Returns matches in the order of their documents."""
+    found = [_match(row) for row in postings.matching(reader, scope, terms, limit=limit)]
+    return sorted(found, key=lambda match: match.doc)
 
 
 def _upto(reader: Reader) -> int | None:
@@ -310,6 +319,11 @@ def _give_up(tx: Transaction) -> None:
     settings.drop(tx, _VERSION)
 
 
+def _start_over(tx: Transaction) -> None:
+    postings.create(tx)
+    settings.put(tx, _VERSION, f"{_MADE_OF}:0")
+
+
 def _make_some(tx: Transaction) -> int:
     """Indexes the next documents in their order. Returns how many there were.
 
@@ -318,8 +332,7 @@ def _make_some(tx: Transaction) -> int:
     upto = _upto(tx)
     assert upto is not None
     docs = documents.after(tx, upto, limit=_STRETCH)
-    for doc in docs:
-        _index(tx, doc)
+    _index(tx, docs)
     settings.put(tx, _VERSION, f"{_MADE_OF}:{docs[-1] if docs else upto}")
     return len(docs)
 
@@ -333,27 +346,23 @@ def _end(tx: Transaction) -> None:
     settings.put(tx, _VERSION, _MADE_OF)
 
 
-def _index(tx: Transaction, doc: int) -> None:
-    word_index.remove(tx, doc)
-    found = text_of(tx, doc)
-    vectors.enqueue(tx, doc, found)
-    if found is None:
-        return
-    partitions, text = found
-    if not documents.is_message(doc):
-        kind, key, category = documents.kind_of(tx, doc)
-        text = f"{text} {cues(key)} {category_cues(category) if kind == 'fact' else ''}"
-    tokens = " ".join(words.tokens(text))
-    scope = " ".join(map(_partition_token, partitions))
-    word_index.put(tx, doc, scope=scope, tokens=tokens)
-
-
-def _partition_token(partition: int) -> str:
-    return f"o{partition}" if partition > 0 else f"s{-partition}"
+def _index(tx: Transaction, docs: Collection[int]) -> None:
+    postings.remove(tx, docs)
+    found = _found(tx, docs)
+    vectors.enqueue(
+        tx, {doc: (found[doc].partitions, found[doc].text) if doc in found else None for doc in sorted(docs)}
+    )
+    postings.put(
+        tx,
+        [
+            Entry(doc=doc, partitions=one.partitions, tokens=words.tokens(f"{one.text}{one.cues}"))
+            for doc, one in found.items()
+        ],
+    )
 
 
 def _match(row: Row) -> Match:
-    tokens = row["tokens"].split()
+    tokens = postings.tokens_of(row)
     return Match(
         doc=row["doc"],
         counts=Counter(tokens),

@@ -225,9 +225,10 @@ class Search:
             return replace(narrowed, besides=query.besides.union(older))
 
         def by_index(reader: Reader) -> list[Hit]:
-            if not index.is_whole(reader):
+            is_whole, is_behind = index.state(reader)
+            if not is_whole:
                 raise _NotWhole
-            if documents.has_changes(reader):
+            if is_behind:
                 raise _Behind
             return _by_index(reader, scope, looked_for(reader), weights, vectors, limit=limit, now=self._now())
 
@@ -258,6 +259,18 @@ class Search:
             log.warning("search.slow_embedder", seconds=_MEANING_SECONDS, instead="words only")
             return None
 
+    async def feed(self) -> None:
+        """Has the index read changes that are known to be there. If that fails, the next search notices."""
+        try:
+            await self._feed()
+        except StorageError as exc:
+            log.warning("index.behind", error=str(exc))
+
+    async def _feed(self) -> None:
+        await self._database.write(index.catch_up_some)
+        if self._embedding is not None:
+            self._embedding.wake()
+
     async def _with_index(self, by_index: Callable[[Reader], T], without: Callable[[Reader], T]) -> T:
         """Runs `by_index` on one committed state with the index up to date, or `without` if the index is broken."""
         try:
@@ -265,9 +278,7 @@ class Search:
                 try:
                     return await self._database.read(by_index)
                 except _Behind:
-                    await self._database.write(index.catch_up_some)
-                    if self._embedding is not None:
-                        self._embedding.wake()
+                    await self._feed()
         except _NotWhole:
             self._suspect()
         except StorageError as exc:

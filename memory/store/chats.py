@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
 from memory.store import erasure, scopes
@@ -101,9 +101,9 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
     """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
-    tx.run("update chats set left_at = null where id = ? and left_at is not null", (session.chat_id,))
     tx.run(
-        "update chats set identity_id = ?1 where id = ?2 and kind = 'private' and identity_id is not ?1",
+        "update chats set left_at = null, identity_id = case when kind = 'private' then ?1 else identity_id end"
+        " where id = ?2 and (left_at is not null or (kind = 'private' and identity_id is not ?1))",
         (speaker_id, session.chat_id),
     )
     tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
@@ -263,28 +263,29 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     In private: every identity linked to the person, and the agent. In a group: the chat, its thread if threads keep
     their own memory, and the agent; never anything of a single person.
     """
-    readable = [scopes.agent_owner(reader, session.agent_id)]
     own: tuple[int, ...] = ()
     selves: tuple[int, ...] = ()
     if session.private:
-        rows = reader.all(
-            "select o.id, o.identity_id from owners o join identities i on i.id = o.identity_id"
-            " where o.kind = 'identity' and i.person_id = (select person_id from identities where id = ?)",
-            (speaker_id,),
+        agent, *rows = reader.all(
+            f"{_AGENTS} union all select o.id, o.identity_id, 1 from owners o join identities i on i.id = o.identity_id"
+            " where o.kind = 'identity' and i.person_id = (select person_id from identities where id = ?)"
+            " order by place, id",
+            (session.agent_id, speaker_id),
         )
         selves = tuple(int(row["identity_id"]) for row in rows)
         writes_to = next(int(row["id"]) for row in rows if row["identity_id"] == speaker_id)
         own = tuple(int(row["id"]) for row in rows)
-        readable += own
+        readable = [int(agent["id"]), *own]
     else:
-        rows = reader.all(
-            "select o.id, o.kind from owners o join chats c on c.id = o.chat_id where o.chat_id = ?"
-            " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by o.kind",
-            (session.chat_id, session.thread),
+        agent, *rows = reader.all(
+            f"{_AGENTS} union all select o.id, null, case o.kind when 'chat' then 1 else 2 end from owners o"
+            " join chats c on c.id = o.chat_id where o.chat_id = ?"
+            " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by place, id",
+            (session.agent_id, session.chat_id, session.thread),
         )
         # A thread with its own memory sorts last, and what is said in it is kept there.
         writes_to = int(rows[-1]["id"])
-        readable += [int(row["id"]) for row in rows]
+        readable = [int(agent["id"]), *(int(row["id"]) for row in rows)]
     return Scope(
         agent_id=session.agent_id,
         owners=tuple(readable),
@@ -294,6 +295,10 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
         selves=selves,
         private=session.private,
     )
+
+
+#: The owner of what an agent holds for everybody, before others.
+_AGENTS: Final = "select id, null as identity_id, 0 as place from owners where kind = 'agent' and agent_id = ?"
 
 
 def start_window(tx: Transaction, session_id: int, *, after: int) -> None:

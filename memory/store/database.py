@@ -326,6 +326,14 @@ class Database:
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 
+    async def examine(self, act: Callable[[Reader], T]) -> T:
+        """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        met = time.monotonic()
+        try:
+            return await self._apart(lambda connection: _consistent(connection, act, self.seal))
+        except self._error as exc:
+            raise await self._explained(exc, met) from exc
+
     async def check(self) -> str | None:
         """Checks all canonical tables now and returns `damage`. Only the caller waits for it."""
         await self._looked_since(time.monotonic())
@@ -684,7 +692,7 @@ def _prepare_writer(
     if damaged and not current:
         raise StoreDamaged(_damage(path, damaged))
     # A migration must not meet damage in tables that can be derived again.
-    struck = [] if current else health.damaged(connection, error, health.MEANINGS)
+    struck = [] if current else health.before_migration(connection, error)
     if struck:
         log.warning("index.damaged", tables=struck, now="making them anew from the rows")
         _strike(connection, struck)

@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memory.store.database import Reader, Row, Transaction
 
@@ -59,6 +59,16 @@ def has_changes(reader: Reader) -> bool:
     return reader.one("select 1 from changes limit 1") is not None
 
 
+def state(reader: Reader, setting: str) -> tuple[str | None, bool]:
+    """Returns the store setting that says what an index is made of, and whether there are changes it has not read."""
+    row = reader.one(
+        "select (select value from store_settings where name = ?) as made_of, exists(select 1 from changes) as behind",
+        (setting,),
+    )
+    assert row is not None
+    return row["made_of"], bool(row["behind"])
+
+
 def changes(reader: Reader, *, limit: int) -> list[Row]:
     """Returns the oldest changes as rows of id and doc. Damage may have left any value in `doc`."""
     return reader.all("select id, doc from changes order by id limit ?", (limit,))
@@ -69,31 +79,33 @@ def forget_changes(tx: Transaction, *, upto: int) -> None:
     tx.run("delete from changes where id <= ?", (upto,))
 
 
-def message(reader: Reader, doc: int) -> Row | None:
-    """Returns the owner, words and author's name of the message behind `doc`; None if it is not to be found."""
-    return reader.one(
-        "select m.owner_id, m.text, m.author_name, o.kind from messages m join owners o on o.id = m.owner_id"
-        " where m.id = ? and m.recall = 1 and m.erased_at is null and m.nth is not null",
-        (row_id(doc),),
+def messages(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
+    """Returns the owner, words and author's name of the messages among `docs` that are to be found, by document."""
+    ids = [row_id(doc) for doc in docs if is_message(doc)]
+    if not ids:
+        return {}
+    rows = reader.all(
+        "select m.id, m.owner_id, m.text, m.author_name, o.kind from messages m join owners o on o.id = m.owner_id"
+        " where m.id in (select value from json_each(?)) and m.recall = 1 and m.erased_at is null"
+        " and m.nth is not null",
+        (ids,),
     )
+    return {of_message(row["id"]): row for row in rows}
 
 
-def memory(reader: Reader, doc: int) -> Row | None:
-    """Returns the owner, people and words of the memory behind `doc`; None if it is not to be found."""
-    return reader.one(
-        "select m.owner_id, m.author_id, m.subject_id, m.subject, m.topic, m.key, m.value, o.kind, a.name as author,"
-        " s.name as person from memories m join owners o on o.id = m.owner_id"
+def memories(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
+    """Returns the owner, people and words of the memories among `docs` that are to be found, by document."""
+    ids = [row_id(doc) for doc in docs if not is_message(doc)]
+    if not ids:
+        return {}
+    rows = reader.all(
+        "select m.id, m.kind as tier, m.category, m.owner_id, m.author_id, m.subject_id, m.subject, m.topic, m.key,"
+        " m.value, o.kind, a.name as author, s.name as person from memories m join owners o on o.id = m.owner_id"
         " left join identities a on a.id = m.author_id left join identities s on s.id = m.subject_id"
-        " where m.id = ? and m.kind in ('fact', 'style', 'event', 'reflection')",
-        (row_id(doc),),
+        " where m.id in (select value from json_each(?)) and m.kind in ('fact', 'style', 'event', 'reflection')",
+        (ids,),
     )
-
-
-def kind_of(reader: Reader, doc: int) -> tuple[str, str, str]:
-    """Returns the kind, key and category of the memory behind `doc`."""
-    row = reader.one("select kind, key, category from memories where id = ?", (row_id(doc),))
-    assert row is not None
-    return row["kind"], row["key"], row["category"]
+    return {of_memory(row["id"]): row for row in rows}
 
 
 def after(reader: Reader, doc: int, *, limit: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Which SQLite serves: the bundled one where it is installed, else the one Python was built with.
 
-The bundled build can load extensions and is new enough for FTS5 `secure-delete`; many Python builds offer
-neither. Both speak DB-API 2 with identical names, so a driver is just that module.
+The bundled build can load extensions; many Python builds can't. Both speak DB-API 2 with identical names, so a driver
+is just that module.
 """
 
 from __future__ import annotations
@@ -43,11 +43,6 @@ class Driver:
         except (ImportError, self.module.Error) as exc:
             return f"sqlite-vec, which compares vectors, can't be loaded: {exc}."
         return ""
-
-    @property
-    def fts_secure_delete(self) -> bool:
-        """FTS5 wipes deleted words from its own pages only since SQLite 3.42."""
-        return self.version >= (3, 42)
 
     def __str__(self) -> str:
         extensions = "with" if self.loads_extensions else "without"

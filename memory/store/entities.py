@@ -419,6 +419,8 @@ def _one(rows: Sequence[Row], spelled: dict[int, list[str]]) -> _Known:
 
 def _seen(reader: Reader, scope: Scope, found: Sequence[Entity]) -> list[Entity]:
     """Adds to each entity the memories that name it and that the scope may read; drops entities without any."""
+    if not found:
+        return []
     within = scope.predicate("m")
     rows = reader.all(
         "select l.entity_id, l.memory_id from memory_entities l join memories m on m.id = l.memory_id"

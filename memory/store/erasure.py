@@ -85,6 +85,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "usage": ("purpose", "model"),
     "job_runs": ("job", "period", "state", "error", "result"),
     "job_items": ("state", "counts", "undo"),
+    "comparisons": ("verdict", "why", "answer"),
     "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
     "api_keys": ("channel", "scopes"),
 }
@@ -109,7 +110,7 @@ MOST_SAID: Final = 20_000
 _EVER: Final = "ever"
 
 #: Indexes derived from the words above. Indexing the change of a row removes that row from each of them.
-DERIVED: Final = ("words", "vectors", "vector_signs", "token_bits", "embedding_cache")
+DERIVED: Final = ("postings", "indexed_documents", "vectors", "vector_signs", "token_bits", "embedding_cache")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

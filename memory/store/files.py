@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from memory.store import health, word_index
+from memory.store import health, postings
 from memory.store.database import Transaction
 from memory.store.driver import Driver
 
@@ -76,15 +76,10 @@ def copy_pages(source: sqlite3.Connection, target: Path, driver: Driver, progres
 
 
 def write_anew(file: Path, target: Path, driver: Driver) -> None:
-    """Writes a database to a new file from its rows, with the word index merged, which keeps words of removed rows."""
+    """Writes a database to a new file from its rows, without what the word index still holds of removed rows."""
     with connected(file, driver) as copy:
         copy.row_factory = driver.module.Row
-        try:
-            word_index.merge_copy(Transaction(copy))
-        except driver.module.OperationalError as exc:
-            # A later SQLite made it. This one can neither read nor search it, and it is made anew.
-            if "invalid fts5" not in str(exc):
-                raise
+        postings.remove_changed(Transaction(copy))
         copy.execute("vacuum into ?", (str(target),))
 
 

@@ -18,22 +18,22 @@ import sqlite3
 from collections.abc import Collection
 from typing import Final
 
-#: The word index with the tables FTS5 keeps it in; they can only be recreated together.
-WORDS: Final = ("words", "words_data", "words_idx", "words_content", "words_docsize", "words_config")
+#: The word index; both tables can only be filled together.
+WORDS: Final = ("postings", "indexed_documents")
 #: The vectors and token bits of documents, and the documents still to be embedded.
 MEANINGS: Final = ("vectors", "vector_signs", "token_bits", "embedded", "unembedded", "embedding_cache")
 #: The log that feeds both. Without it, it is unknown for which documents either of them is out of date.
 CHANGES: Final = "changes"
-DERIVED: Final = (*WORDS, *MEANINGS, CHANGES)
+#: The word index of earlier versions: an FTS5 table, and the tables in which FTS5 keeps it.
+_FORMER_WORDS: Final = ("words", "words_data", "words_idx", "words_content", "words_docsize", "words_config")
+DERIVED: Final = (*WORDS, *MEANINGS, CHANGES, *_FORMER_WORDS)
 
 #: Primary result codes, https://sqlite.org/rescode.html: SQLITE_CORRUPT and SQLITE_NOTADB.
 _CORRUPT, _NOT_A_DATABASE = 11, 26
-#: SQLITE_CORRUPT_VTAB: FTS5 reports that its own tables are damaged.
-_CORRUPT_INDEX_TABLE = 267
 #: How SQLite reports a page that is used twice, and a corrupt list of free pages.
 _SHARED: Final = ("2nd reference", "reelist")
 #: Columns of derived tables that hold text. Any other column that can't be decoded is canonical.
-_DERIVED_TEXT: Final = ("tokens", "scope")
+_DERIVED_TEXT: Final = ("tokens", "term")
 
 
 def is_damage(error: BaseException) -> bool:
@@ -44,8 +44,7 @@ def is_damage(error: BaseException) -> bool:
 
 def is_index_damage(error: BaseException) -> bool:
     """Returns whether the error names the word index itself. Other errors may come from any table of the statement."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code == _CORRUPT_INDEX_TABLE or (is_undecodable(error) and _undecoded(error) in _DERIVED_TEXT)
+    return is_undecodable(error) and _undecoded(error) in _DERIVED_TEXT
 
 
 def is_undecodable(error: BaseException) -> bool:
@@ -78,8 +77,24 @@ def damaged(connection: sqlite3.Connection, error: type[Exception], tables: Coll
     return [table for table in tables if _exists(connection, table) and _complaints(connection, error, table)]
 
 
+def before_migration(connection: sqlite3.Connection, error: type[Exception]) -> list[str]:
+    """Returns the derived tables that no migration may meet, because SQLite can't drop them.
+
+    They are damaged, or a former word index was written by a later SQLite.
+    """
+    former = [table for table in _FORMER_WORDS if damaged(connection, error, [table])]
+    connection.execute("begin immediate")
+    try:
+        connection.execute("select 1" if former else "drop table if exists words")
+    except error:
+        former = list(_FORMER_WORDS)
+    finally:
+        connection.execute("rollback")
+    return [*damaged(connection, error, MEANINGS), *(_FORMER_WORDS if former else ())]
+
+
 def strike(connection: sqlite3.Connection, tables: Collection[str]) -> None:
-    """Removes `tables` with their indexes from the schema, and recreates, empty, those that are not part of `WORDS`.
+    """Removes `tables` with their indexes from the schema, and recreates them empty, but for a former word index.
 
     Runs inside the caller's transaction. The file needs a `vacuum` afterwards. Numbers once given by `autoincrement`
     are not given again. Raises the driver's error if this SQLite does not allow writing its schema.
@@ -99,7 +114,7 @@ def strike(connection: sqlite3.Connection, tables: Collection[str]) -> None:
     finally:
         connection.execute("pragma writable_schema = reset")
     for table, sql in made_anew:
-        if table not in WORDS:
+        if table not in _FORMER_WORDS:
             connection.execute(sql)
 
 
@@ -116,7 +131,7 @@ def _complaints(connection: sqlite3.Connection, error: type[Exception], table: s
     try:
         lines = [str(row[0]) for row in connection.execute(f"pragma quick_check{about}")]
     except error as exc:
-        # SQLite does not report a word index without its settings as damage, but as "invalid fts5 file format".
+        # SQLite does not report a former word index without its settings as damage: "invalid fts5 file format".
         if not (is_damage(exc) or "fts5" in str(exc)):
             raise
         return [str(exc)]

@@ -76,22 +76,21 @@ def record(
 ) -> list[int]:
     """Appends messages to a session's history as talk of `owner_id`; returns the new ids in order."""
     sitting, last = session.sitting, session.last_message_at
-    nth = _last_nth(tx, session.id)
     ids = []
     for said in utterances:
         if last is not None and said.said_at - last > SITTING_GAP_MS:
             sitting += 1
         last = max(said.said_at, last or 0)
         seen = said.role in ("user", "assistant") and bool(said.text.strip())
-        nth += seen
         message_id = tx.insert(
             "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
             " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            " case when ? then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)",
             (
                 session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
                 said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
-                int(said.recall), owner_id, nth if seen else None, sitting, said.said_at, now,
+                int(said.recall), owner_id, int(seen), session.id, sitting, said.said_at, now,
             ),
         )  # fmt: skip
         if seen and said.recall:
@@ -134,12 +133,13 @@ def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[
     )
 
 
-def load(reader: Reader, session_id: int, message_id: int) -> tuple[int, int]:
-    """Returns how many messages a session has with an id above `message_id`, and their tokens."""
+def load(reader: Reader, session_id: int) -> tuple[int, int]:
+    """Returns how many messages the window of a session has, and their tokens."""
     row = reader.one(
-        "select count(*) as messages, coalesce(sum(tokens), 0) as tokens from messages"
-        " where session_id = ? and id > ? and erased_at is null",
-        (session_id, message_id),
+        "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
+        " join sessions s on s.id = m.session_id"
+        " where s.id = ? and m.id > s.window_after and m.erased_at is null",
+        (session_id,),
     )
     assert row is not None
     return row["messages"], row["tokens"]
@@ -449,8 +449,3 @@ def message(row: Row) -> Message:
     fields["learn"] = bool(fields["learn"])
     fields["recall"] = bool(fields["recall"])
     return Message(**fields)
-
-
-def _last_nth(reader: Reader, session_id: int) -> int:
-    row = reader.one("select max(nth) as nth from messages where session_id = ?", (session_id,))
-    return int(row["nth"]) if row is not None and row["nth"] is not None else 0

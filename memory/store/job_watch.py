@@ -78,7 +78,9 @@ def unwatch(tx: Transaction) -> None:
 def rows(reader: Reader, row_ids: Collection[int]) -> list[Row]:
     """Returns these memories as rows of id, kind, key and `COLUMNS`."""
     columns = ", ".join(("id", "kind", "key", *COLUMNS))
-    return reader.all(f"select {columns} from memories where id in (select value from json_each(?))", (row_ids,))
+    return reader.all(
+        f"select {columns} from memories where id in (select value from json_each(?)) order by id", (row_ids,)
+    )
 
 
 def touched(tx: Transaction) -> list[Row]:
@@ -89,7 +91,8 @@ def touched(tx: Transaction) -> list[Row]:
 def links(tx: Transaction, *, besides: Collection[int]) -> list[Row]:
     """Returns the links `added` or removed so far: name of the table, memory_id and other_id."""
     return tx.all(
-        "select * from temp.journal_links where memory_id not in (select value from json_each(?))", (besides,)
+        "select * from temp.journal_links where memory_id not in (select value from json_each(?)) order by rowid",
+        (besides,),
     )
 
 
@@ -97,4 +100,5 @@ def names(tx: Transaction) -> list[Row]:
     """Returns the entities `made` or given another type so far: id, the type `before`, and the type now."""
     return tx.all(
         "select n.id, n.made, n.type as before, e.type from temp.journal_names n join entities e on e.id = n.id"
+        " order by n.id"
     )

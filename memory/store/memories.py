@@ -284,6 +284,11 @@ def mark_enriched(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> No
     tx.run("update memories set enriched_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
+def mark_compared(tx: Transaction, memory_ids: Collection[int], *, now: int) -> None:
+    """Marks facts whose pairs were all compared."""
+    tx.run("update memories set compared_at = ? where id in (select value from json_each(?))", (now, memory_ids))
+
+
 def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
     """Counts memories that entered a reply; this does not refresh them against decay."""
     for memory_id in memory_ids:

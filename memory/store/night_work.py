@@ -18,6 +18,7 @@ from memory.store.memories import LIVE
 _UNCOMPRESSED: Final = f"m.kind = 'event' and m.compressed_at is null and m.local_date < ? and {LIVE}"
 _FREE: Final = f"m.pinned = 0 and m.confirmed = 0 and {LIVE}"
 _MERGEABLE: Final = f"m.kind = 'fact' and m.flags = '[]' and {_FREE}"
+_UNCOMPARED: Final = f"m.kind = 'fact' and m.compared_at is null and m.flags = '[]' and {LIVE}"
 _SPENT: Final = f"m.kind = 'event' and {_FREE} and m.compressed_at"
 _MERGED: Final = (
     "m.origin = 'derived' and exists (select 1 from memory_parents p join memories f on f.id = p.parent_id"
@@ -95,6 +96,24 @@ def mergeable(reader: Reader, scope: Scope) -> list[Row]:
     return reader.all(
         f"select m.id, m.created_at, {_MERGED} as merged from memories m"
         f" where m.owner_id = ? and {_MERGEABLE} and {within.sql}",
+        (scope.writes_to, *within.parameters),
+    )
+
+
+def owners_to_compare(reader: Reader, owner_ids: Sequence[int], *, agent_id: int) -> list[int]:
+    """Returns those of the owners with a fact that waits to be compared."""
+    return reader.ids(
+        "select o.value from json_each(?) o where exists (select 1 from memories m where m.owner_id = o.value"
+        f" and {_UNCOMPARED} and (m.agent_id is null or m.agent_id = ?)) order by 1",
+        (owner_ids, agent_id),
+    )
+
+
+def uncompared(reader: Reader, scope: Scope) -> list[int]:
+    """Returns the owner's facts that wait to be compared."""
+    within = scope.predicate("m")
+    return reader.ids(
+        f"select m.id from memories m where m.owner_id = ? and {_UNCOMPARED} and {within.sql} order by m.id",
         (scope.writes_to, *within.parameters),
     )
 

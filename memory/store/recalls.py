@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
 
 Item: TypeAlias = Literal["memory", "message"]
+#: Rows of one statement, which in older versions of SQLite takes 999 parameters.
+_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,15 @@ def answered(
 
 
 def keep(tx: Transaction, turn_id: int, entries: Sequence[RecalledEntry]) -> None:
-    for rank, entry in enumerate(entries):
+    rows = [
+        (turn_id, rank, entry.item, entry.item_id, entry.placed, entry.score, json.dumps(entry.parts))
+        for rank, entry in enumerate(entries)
+    ]
+    for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
         tx.run(
-            "insert into recalls (turn_id, rank, item, item_id, placed, score, parts) values (?, ?, ?, ?, ?, ?, ?)",
-            (turn_id, rank, entry.item, entry.item_id, entry.placed, entry.score, json.dumps(entry.parts)),
+            "insert into recalls (turn_id, rank, item, item_id, placed, score, parts)"
+            f" values {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * len(some))}",
+            [value for row in some for value in row],
         )
 
 

@@ -53,20 +53,23 @@ _BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
 _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
-def enqueue(tx: Transaction, doc: int, found: Found) -> None:
-    """Queues `doc` for embedding if its text or partitions have changed. Removes outdated vectors at once.
+def enqueue(tx: Transaction, found: Mapping[int, Found]) -> None:
+    """Queues documents for embedding whose text or partitions have changed. Removes outdated vectors at once.
 
     The word index calls this for every change with the result of `text_of`, with or without an embedder.
     """
-    if found is None or not found[1].strip():
-        remove(tx, doc)
-        return
-    known = tx.one("select hash from embedded where doc = ?", (doc,))
-    if known is not None:
-        if known["hash"] == _fingerprint(found):
-            return
-        remove(tx, doc)
-    tx.run("insert or ignore into unembedded values (?)", (doc,))
+    rows = tx.all("select doc, hash from embedded where doc in (select value from json_each(?))", (list(found),))
+    known = {row["doc"]: row["hash"] for row in rows}
+    waiting = []
+    for doc, one in found.items():
+        if one is None or not one[1].strip():
+            remove(tx, doc)
+        elif known.get(doc) != _fingerprint(one):
+            if doc in known:
+                remove(tx, doc)
+            waiting.append(doc)
+    if waiting:
+        tx.run("insert or ignore into unembedded select value from json_each(?)", (waiting,))
 
 
 def remove(tx: Transaction, doc: int) -> None:
@@ -128,6 +131,30 @@ def cached(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
         rows = reader.all(f"select hash, vector from embedding_cache where hash in ({_marks(some)})", some)
         found |= {row["hash"]: np.frombuffer(row["vector"], dtype="<f4").astype(np.float32) for row in rows}
     return found
+
+
+def neighbours(reader: Reader, partition: int, docs: Sequence[int], *, each: int) -> dict[int, list[int]]:
+    """Returns for each of these documents of a partition the `each` others that are nearest to it, nearest first.
+
+    It is computed here, not by sqlite-vec, so that a night job needs no extension. Documents without a vector are left
+    out, and so are long ones' later chunks.
+    """
+    rows = reader.all(
+        "select doc, vector from vectors where partition = ? and chunk = 0"
+        " and doc in (select value from json_each(?)) order by doc",
+        (partition, docs),
+    )
+    lengths = [len(row["vector"]) for row in rows if isinstance(row["vector"], bytes)]
+    length = max(lengths, key=lengths.count, default=0)
+    rows = [row for row in rows if isinstance(row["vector"], bytes) and len(row["vector"]) == length]
+    if len(rows) < 2:
+        return {}
+    matrix = np.stack([np.frombuffer(row["vector"], dtype=np.int8) for row in rows]).astype(np.float32)
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    cosines = matrix @ matrix.T
+    np.fill_diagonal(cosines, -2.0)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(each, len(rows) - 1)]
+    return {row["doc"]: [rows[n]["doc"] for n in near] for row, near in zip(rows, nearest, strict=True)}
 
 
 def evict(tx: Transaction, *, now: int) -> None:

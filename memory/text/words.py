@@ -1,9 +1,9 @@
 """Turns text of any script into index words.
 
 Invariants: Everything here is pure and deterministic. Document and query go through the same folding, so texts written
-the same way match. A token holds only characters that FTS5's `unicode61 remove_diacritics 0` treats as part of a word
-and leaves unchanged: one token here is one term there. Work is linear in the length of the text, and the number of
-tokens is bounded. A change that gives other tokens for the same text raises `TOKENS_VERSION`, and the index is rebuilt.
+the same way match. A token holds no blank: blanks part the tokens of a document in the index. Work is linear in the
+length of the text, and the number of tokens is bounded. A change that gives other tokens for the same text raises
+`TOKENS_VERSION`, and the index is rebuilt.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     return [term for term in terms if term in chosen]
 
 
-#: Vowel signs and tones are not letters to FTS5 and would tear a word apart, so each is moved into the private use
-#: planes, which it keeps. Dropping them instead would merge many words in Hindi, Tamil or Thai.
+#: Vowel signs and tones are moved into the private use planes, where no pattern below tears a word apart at them.
+#: Dropping them instead would merge many words in Hindi, Tamil or Thai.
 _PRIVATE = 0xF0000
 _PRIVATE_CLASS = "\U000f0000-\U0010ffff"
 #: Marks that a searcher would not type: Latin, Greek and Cyrillic diacritics, Hebrew points, Arabic vowels and hamza,
@@ -104,8 +104,8 @@ _DROPPED_MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
-#: Letters to Unicode but not to FTS5's tables (New Tai Lue vowels, two Vedic signs): treated as vowel signs.
-_UNKNOWN_TO_FTS5 = frozenset([*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3])
+#: Letters to Unicode that are treated as vowel signs: New Tai Lue vowels, two Vedic signs.
+_LIKE_VOWEL_SIGNS = frozenset([*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3])
 #: Letters that people interchange though Unicode sees no diacritic in them, and signs that stand for ASCII ones.
 _FOLDED_BY_HAND = {
     "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ħ": "h", "Ħ": "H",
@@ -187,7 +187,7 @@ def _fold_character(char: str) -> str:
     category = unicodedata.category(char)
     if char in _FOLDED_BY_HAND or char.isascii():
         folded = _FOLDED_BY_HAND.get(char, char)
-    elif category[0] == "M" or code in _UNKNOWN_TO_FTS5:
+    elif category[0] == "M" or code in _LIKE_VOWEL_SIGNS:
         folded = "" if _is_dropped(code) else chr(_PRIVATE + code)
     elif category == "Cf":
         folded = ""
@@ -237,7 +237,7 @@ def number_tokens(run: str) -> list[str]:
     return parts if len(parts) == 1 else [_NUMBER_JOINT.join(parts)[:TOKEN_CHARS], *parts]
 
 
-#: Replaces the point inside a number token, at which FTS5 would split it.
+#: Replaces the point inside a number token.
 _NUMBER_JOINT = chr(_PRIVATE + ord("."))
 
 

@@ -39,7 +39,6 @@ from memory.store import (
     reminders,
     sealing,
     web_sessions,
-    word_index,
 )
 from memory.store import database as stores
 from memory.store.database import Database, Reader, Row, Transaction
@@ -265,9 +264,6 @@ async def _leave_no_trace(database: Database) -> None:
     await mending.begin()
     await mending.done()
     await index.catch_up(database)
-    begin = True
-    while not await database.write(lambda tx: word_index.merge(tx, begin=begin)):  # noqa: B023 - awaited at once
-        begin = False
     if not await database.scrub():
         raise StorageError(
             f"What was forgotten could not be erased from {database.path}, so the backup was not put in place. "

@@ -129,7 +129,7 @@ async def test_a_backup_made_before_the_index_is_merged_holds_no_word_that_went(
         made = await memory.backups.make()
         assert b"quaxolia" not in made.path.read_bytes().lower()
         with closing(driver.module.connect(made.path)) as copy:
-            found = copy.execute("select count(*) from words where words match 'moon'").fetchone()
+            found = copy.execute("select count(*) from postings where term = 'moon'").fetchone()
             assert found[0] == 30
     await bring_back(made.path, tmp_path / "remora.db", clock)
     async with opened(tmp_path / "remora.db", clock) as memory:
@@ -787,7 +787,7 @@ async def test_damage_to_an_index_alone_spoils_no_backup(tmp_path: Path, clock: 
     async with opened(path, clock) as memory:
         await told(memory, "I live in Porto.", clock)
         made = await memory.backups.make()
-    damage(made.path, "words_data")
+    damage(made.path, "postings")
     await bring_back(made.path, path, clock)
     async with opened(path, clock) as memory:
         assert memory.database.damage is None

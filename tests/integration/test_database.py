@@ -15,9 +15,10 @@ import pytest
 
 from memory.errors import SchemaTooNew, StorageError, StoreInUse, StoreUnwritable
 from memory.store import driver as drivers
-from memory.store import vectors
+from memory.store import postings, vectors
 from memory.store.database import Database, Reader, Transaction, one_moment
 from memory.store.migrate import Migration, migrations
+from memory.store.postings import Entry
 from tests.kit.fakes import Clock
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
@@ -301,14 +302,10 @@ async def test_a_python_whose_sqlite_loads_no_extensions_is_served(tmp_path: Pat
     """Many Python builds lack enable_load_extension; the store must open there with all that words need."""
     database = await _opened(tmp_path / "remora.db", drivers.built_in())
 
-    def act(tx: Transaction) -> None:
-        tx.run("create virtual table probe using fts5(text)")
-        tx.run("insert into probe values ('found')")
-
-    await database.write(act)
-    rows = await database.read(lambda reader: reader.all("select text from probe where probe match 'found'"))
+    await database.write(lambda tx: postings.put(tx, [Entry(doc=2, partitions=(1,), tokens=["found"])]))
+    rows = await database.read(lambda reader: reader.all("select doc from postings where term = 'found'"))
     await database.close()
-    assert [row["text"] for row in rows] == ["found"]
+    assert [row["doc"] for row in rows] == [2]
     best = drivers.best()
     assert best.loads_extensions or drivers.bundled() is None
 

@@ -318,7 +318,7 @@ class Traffic(RuleBasedStateMachine):
 
 def unindexed(reader: Reader) -> list[object]:
     """Documents that the word index holds otherwise than the rows say, or not, or for no row."""
-    held = {row["rowid"]: row["tokens"] for row in reader.all("select rowid, tokens from words")}
+    held = {row["doc"]: row["tokens"].strip() for row in reader.all("select doc, tokens from indexed_documents")}
     ids = [2 * row["id"] for row in reader.all("select id from memories")]
     ids += [2 * row["id"] + 1 for row in reader.all("select id from messages")]
     wanted: dict[int, str] = {}

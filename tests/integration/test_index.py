@@ -12,8 +12,10 @@ import pytest
 
 from memory.recall import index
 from memory.service import Context, Service, Utterance
-from memory.store import word_index
-from memory.store.database import Reader, Transaction
+from memory.store import postings, settings
+from memory.store.database import Database, Reader, Transaction
+from memory.store.driver import Driver
+from memory.store.migrate import migrations
 from tests.kit import stores
 from tests.kit.fakes import NOON, Clock
 from tests.kit.forgetting import forgotten_alone
@@ -21,12 +23,15 @@ from tests.kit.talk import act, learn, private, say
 
 #: Ways in which the tables of an index break, each found by another part of it.
 DAMAGES = (
-    "drop table words",
-    "delete from words_content",
-    "delete from words_data",
-    "delete from words_config",
-    "delete from words_docsize",
-    "update words_data set block = x'00' where id > 10",
+    "drop table postings",
+    "drop table indexed_documents",
+    "delete from postings",
+    "delete from indexed_documents",
+    "delete from postings where doc = (select max(doc) from postings)",
+    "delete from indexed_documents where doc = (select max(doc) from postings)",
+    "update postings set term = term || 's' where doc = (select max(doc) from postings)",
+    "update postings set partition = partition + 100",
+    "update indexed_documents set tokens = ' ' || upper(tokens)",
 )
 #: Messages that take many transactions to index.
 MANY = 3_000
@@ -67,7 +72,27 @@ async def is_whole(memory: Service) -> bool:
 
 def indexed(reader: Reader) -> list[int]:
     """What the index holds, by its own tables."""
-    return [row["id"] for row in reader.all("select rowid as id from words order by rowid")]
+    postings.check(reader, thorough=True)
+    return reader.ids("select doc from indexed_documents order by doc")
+
+
+def marked(tx: Transaction) -> None:
+    """Another word for the first document, which an index that is made anew does not have."""
+    tx.run(
+        "insert into postings (partition, term, doc)"
+        " select partition, 'marked', doc from indexed_documents order by doc limit 1"
+    )
+    tx.run(
+        "update indexed_documents set tokens = tokens || 'marked ', postings = postings + 1"
+        " where doc = (select min(doc) from indexed_documents)"
+    )
+
+
+async def holding(memory: Service, term: str) -> int:
+    """How many documents are found by a term."""
+    return await memory.database.read(
+        lambda reader: reader.number("select count(distinct doc) from postings where term = ?", (term,))
+    )
 
 
 def to_be_indexed(reader: Reader) -> list[int]:
@@ -90,9 +115,24 @@ async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
     memory.mending.suspect()  # not every damage meets every search
     assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
     await memory.indexed()
-    await memory.database.write(word_index.check)
     assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
     assert "allergy peanuts" in await answers(memory, turn.context, "what am I allergic to?")
+
+
+@pytest.mark.parametrize("sql", DAMAGES)
+async def test_an_index_that_breaks_at_rest_is_found_and_mended_at_the_next_start(
+    opened: Opened, clock: Clock, sql: str
+) -> None:
+    """Also damage that no search would notice."""
+    async with opened() as memory:
+        turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+        await learn(memory, turn)
+        await memory.indexed()
+        await damage(memory, sql)
+    async with opened() as memory:
+        assert await is_whole(memory)
+        assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
+        assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
 
 
 async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: Clock) -> None:
@@ -100,7 +140,7 @@ async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: 
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     await memory.indexed()
-    await damage(memory, "delete from words_content")
+    await damage(memory, "drop table postings")
     assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
     await memory.indexed()
     assert await is_whole(memory)
@@ -111,8 +151,10 @@ async def test_turns_are_answered_while_a_long_index_is_made(memory: Service, cl
     """Neither the search that met the damage nor what is said next waits for it."""
     context = await chat_long(memory)
     await memory.indexed()
-    await damage(memory, "delete from words_data")
+    await damage(memory, "drop table indexed_documents")
     assert (await answers(memory, context, "lighthouse"))[0] == "we met at the lighthouse"
+    while await is_whole(memory):
+        await asyncio.sleep(0)
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     kept = await act(memory, context, lambda edits: edits.remember("the key is under the mat", key="key"))
     assert not await is_whole(memory)
@@ -129,14 +171,13 @@ async def test_what_is_forgotten_while_an_index_is_made_is_not_in_it(memory: Ser
     context = await chat_long(memory)
     kept = await act(memory, context, lambda edits: edits.remember("the key is under the mat", key="key"))
     await memory.indexed()
-    await damage(memory, "drop table words")
+    await damage(memory, "drop table postings")
     await answers(memory, context, "mat")
     while not await memory.database.read(begun):
         await asyncio.sleep(0)
     await forgotten_alone(memory, context, kept[0].id)
     await memory.indexed()
-    rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'mat'"))
-    assert rows == [] and await is_whole(memory)
+    assert await holding(memory, "mat") == 0 and await is_whole(memory)
 
 
 def begun(reader: Reader) -> bool:
@@ -162,26 +203,21 @@ async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
 
 async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> None:
     """A process that is stopped every minute gets there, too."""
-
-    def mark(tx: Transaction) -> None:
-        tx.run("update words set tokens = tokens || ' marked' where rowid = (select min(rowid) from words)")
-
     async with opened() as memory:
         await chat_long(memory)
         await memory.indexed()
-        await damage(memory, "delete from words_data")
+        await damage(memory, "drop table indexed_documents")
         memory.mending.suspect()
         while not await memory.database.read(begun):
             await asyncio.sleep(0)
         await memory.mending.close()
         assert not await is_whole(memory)
-        await memory.database.write(mark)
+        await memory.database.write(marked)
     async with opened() as memory:
         await memory.indexed()
         assert await is_whole(memory)
         assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed)
-        rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
-        assert len(rows) == 1
+        assert await holding(memory, "mark") == 0 and await holding(memory, "marked") == 1
 
 
 async def test_a_suspicion_that_proves_wrong_changes_nothing(memory: Service, clock: Clock) -> None:
@@ -189,13 +225,52 @@ async def test_a_suspicion_that_proves_wrong_changes_nothing(memory: Service, cl
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     await memory.indexed()
-    await memory.database.write(
-        lambda tx: tx.run("update words set tokens = tokens || ' marked' where rowid = (select min(rowid) from words)")
-    )
+    await memory.database.write(marked)
     memory.mending.suspect()
     first = memory.mending._task
     await memory.indexed()
     memory.mending.suspect()
     assert memory.mending._task is first
-    rows = await memory.database.read(lambda reader: reader.all("select 1 from words where words match 'marked'"))
-    assert len(rows) == 1 and await is_whole(memory)
+    assert await holding(memory, "marked") == 1 and await is_whole(memory)
+
+
+@pytest.mark.parametrize("driver", stores.DRIVERS, ids=lambda driver: driver.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1",
+        "delete from words_config",
+        "drop table words_data",
+        "update words_config set v = 99 where k = 'version'",
+    ],
+)
+async def test_an_index_of_an_earlier_version_is_replaced(
+    tmp_path: Path, clock: Clock, driver: Driver, sql: str
+) -> None:
+    """Also where SQLite can't even drop it, being damaged or of a later SQLite; nothing of it stays in the file."""
+    path = tmp_path / "remora.db"
+
+    def earlier(tx: Transaction) -> None:
+        tx.run("insert into agents (id, name, created_at) values (1, 'assistant', 1)")
+        tx.run("insert into owners (id, kind, agent_id) values (1, 'agent', 1)")
+        tx.run(
+            "insert into memories (id, short_id, kind, owner_id, category, key, value, importance, confidence, origin,"
+            " created_at, learned_at, local_date, valid_from, last_reinforced_at)"
+            " values (7, 'm_1', 'fact', 1, 'work', 'job', 'baker', 5, 1, 'told', 1, 1, '2026-11-21', 1, 1)"
+        )
+        tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
+        tx.run("insert into words (rowid, scope, tokens) values (14, 'o1', 'zqformer baker')")
+        settings.put(tx, "words", index._MADE_OF)
+
+    known = [one for one in migrations() if one.version < 25]
+    database = await Database.open(path, now=1, driver=driver, known=known)
+    await database.write(earlier)
+    await database.write(lambda tx: tx.run(sql))
+    await database.close()
+    assert b"zqformer" in path.read_bytes()
+    async with stores.opened(path, clock, driver=driver) as memory:
+        assert await memory.database.read(indexed) == await memory.database.read(to_be_indexed) == [14]
+        assert await holding(memory, "baker") == 1 and await holding(memory, "zqformer") == 0
+        assert await stores.rows(memory, "select name from sqlite_schema where name like 'words%'") == []
+        assert await stores.rows(memory, "pragma integrity_check") == [("ok",)]
+    assert b"zqformer" not in path.read_bytes()

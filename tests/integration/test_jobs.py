@@ -19,7 +19,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
-from memory.store import chats, job_runs, memories, scopes
+from memory.store import chats, health, job_runs, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft
 from memory.store.usage import Spent
@@ -136,7 +136,7 @@ async def dump(memory: Service, *but: str) -> dict[str, list[tuple[Any, ...]]]:
         return {
             name: [tuple(row) for row in reader.all(f"select * from {name}")]
             for name in names
-            if name not in but and not name.startswith(("words", "sqlite_"))
+            if name not in but and name not in health.WORDS and not name.startswith("sqlite_")
         }
 
     return await memory.database.read(read)

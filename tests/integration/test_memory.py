@@ -286,7 +286,7 @@ async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Servic
     """A turn never fails because an index did."""
     turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
     await learn(memory, turn)
-    await memory.database.write(lambda tx: tx.run("drop table words"))
+    await memory.database.write(lambda tx: tx.run("drop table postings"))
     assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
     assert await found(memory, turn.context, "爬山") == ["爬山"]
 
@@ -304,10 +304,10 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
     service = await opened()
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
-    await service.database.write(lambda tx: tx.run("drop table words"))
+    await service.database.write(lambda tx: tx.run("drop table postings"))
     await service.close(seconds=5)
     service = await opened()
-    rows = await service.database.read(lambda r: r.all("select rowid from words where words match 'lisbon'"))
+    rows = await service.database.read(lambda r: r.all("select doc from postings where term = 'lisbon'"))
     assert rows != []
     await service.close(seconds=5)
 
@@ -531,7 +531,7 @@ async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, 
             tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
         )
 
-    for damage in ("delete from words_content", "delete from words_data", "delete from words_config"):
+    for damage in ("delete from postings", "drop table indexed_documents"):
         service = await opened()
         turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
         await learn(service, turn)

@@ -239,7 +239,7 @@ def test_jobs_that_are_off_and_agents_without_memory_have_no_times() -> None:
         "b": AgentSpec(name="b", memory=MemorySpec(enabled=False)),
     }
     first, second = timetables(specs)
-    assert [job.name for job in first.jobs] == ["enrich", "compress", "reflect", "merge", "manner", "tidy"]
+    assert [job.name for job in first.jobs] == ["enrich", "compress", "reflect", "merge", "compare", "manner", "tidy"]
     reflect = first.job("reflect")
     assert reflect is not None
     assert (reflect.weekday, reflect.at.hour, reflect.at.minute) == (1, 23, 10)
@@ -331,7 +331,7 @@ def test_what_an_agent_has_may_be_run_by_hand_also_where_it_is_off() -> None:
     }
     first, second = timetables(specs)
     assert first.has == {TIDY}
-    assert second.has == {"enrich", "compress", "reflect", "merge", "decay"}
+    assert second.has == {"enrich", "compress", "reflect", "merge", "compare", "decay"}
 
 
 async def test_an_agent_without_nights_takes_nobodys_night_away(tmp_path: Path) -> None:

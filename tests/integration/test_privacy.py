@@ -336,13 +336,23 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             connection.execute(f"alter table {table} drop column {column}")
         for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose"):
             connection.execute(f"drop index {index}")
+        connection.execute("drop index memories_uncompared")
+        connection.execute("alter table memories drop column compared_at")
         for column in ("follow_ups", "followed_up_on"):
             connection.execute(f"alter table people drop column {column}")
         connection.execute("alter table usage drop column identity_id")
         connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")
         connection.execute("alter table embedded drop column refused")
-        for table in ("forgotten_named", "vector_signs", "reminders", "api_keys", "web_codes", "web_sessions"):
+        for table in (
+            "forgotten_named",
+            "vector_signs",
+            "reminders",
+            "comparisons",
+            "api_keys",
+            "web_codes",
+            "web_sessions",
+        ):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")
     async with opened(path, clock) as memory:

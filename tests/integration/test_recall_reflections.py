@@ -107,7 +107,7 @@ async def test_a_hundred_look_backs_take_no_facts_place(
     await with_reflections(memory, ada, clock, 100)
     clock.move(minutes=60)
     if broken:
-        await memory.database.write(lambda tx: tx.run("drop table words"))
+        await memory.database.write(lambda tx: tx.run("drop table postings"))
     got = await recalled(memory, private("ada"), question, clock=clock)
     insights = [item.memory for item in got.items if item.memory is not None and item.memory.kind == "reflection"]
     assert all("week 99" in memory.value for memory in insights) and len(insights) <= 1

@@ -58,6 +58,8 @@ NOT_READING = {
     "Turns.said_last": "the speaker's own words in the session they speak in, to tell their language",
     "Turns.act": "gives what a Desk method gave, or what it gave the first time, in the same turn",
     "Turns.finish": _OWN,
+    "Doubts.ask": "a question about two facts that the speaker may change, in their own scope (test_compare)",
+    "Edits.decide": "two facts of the asker's own scope that their question has named",
     "OutsideCalls.begin": "the result of the same call in the same turn",
     "OutsideCalls.end": _OWN,
     "OutsideCalls.agree": _OWN,

@@ -329,7 +329,9 @@ async def test_damage_to_an_index_is_not_taken_for_damage_to_what_people_said(
     await mending.done()
     assert await database.damaged(health.DERIVED) == []
     assert await database.read(_checked) == ["ok"]
-    queued = await database.read(lambda reader: [row["doc"] for row in reader.all("select doc from unembedded")])
+    queued = await database.read(
+        lambda reader: [row["doc"] for row in reader.all("select doc from unembedded order by doc")]
+    )
     assert queued == [2 * n + 1 for n in range(1, 201)]
     await mending.close()
     await database.close()
@@ -360,7 +362,7 @@ async def test_an_older_store_whose_vectors_are_damaged_opens_with_new_ones(
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("table", ["words_data", "words_content", "words_idx", "words_docsize", "changes"])
+@pytest.mark.parametrize("table", ["postings", "indexed_documents", "changes"])
 async def test_an_index_with_flipped_bytes_is_made_anew_from_the_rows(tmp_path: Path, table: str, seed: int) -> None:
     """Whatever of it breaks, at a start or later, what people said is untouched and found again."""
     path = await _filled(tmp_path)
@@ -377,15 +379,13 @@ async def test_an_index_with_flipped_bytes_is_made_anew_from_the_rows(tmp_path: 
         _flip(path, _pages(path, table), flips)
         mending.suspect()
     await mending.done()
-    found = await database.read(
-        lambda reader: reader.all("select rowid from words where words match 'sea' order by rowid")
-    )
+    found = await database.read(lambda reader: reader.all("select doc from postings where term = 'sea' order by doc"))
     said = await database.read(lambda reader: reader.all("select text from messages order by id"))
     assert await database.read(_checked) == ["ok"]
     assert database.damage is None
     await mending.close()
     await database.close()
-    assert [row["rowid"] for row in found] == [2 * n + 1 for n in range(1, 201)]
+    assert [row["doc"] for row in found] == [2 * n + 1 for n in range(1, 201)]
     assert [row["text"] for row in said] == [_message(n) for n in range(200)]
 
 
@@ -394,7 +394,7 @@ async def test_mending_an_index_never_touches_a_store_that_is_damaged_itself(tmp
     path = await _filled(tmp_path)
     database = await Database.open(path, now=1)
     mending = index.Mending(database)
-    _flip(path, _pages(path, "words_data") + _pages(path, "agents"), HEADER)
+    _flip(path, _pages(path, "postings") + _pages(path, "agents"), HEADER)
     with pytest.raises(StoreDamaged, match="agents"):
         await _names(database)
     before = path.read_bytes()

@@ -699,10 +699,11 @@ def house(place: str) -> str:
 
 
 _ROW = "select id, short_id from memories where value in (?1, '@' || ?1)"
-#: What was learned, and what people said, with whether it has to be found.
+#: What was learned, and what people said, with whether it has to be found. A profile repeats other memories until the
+#: next night, also one that was set aside since.
 _KEPT = (
-    "select value as text, superseded_by is null and archived_at is null and valid_until is null as current"
-    " from memories"
+    "select value as text, kind <> 'profile' and superseded_by is null and archived_at is null and valid_until is null"
+    " as current from memories"
 )
 _SAID = "select text, recall as current from messages where role = 'user' union all select text, 0 from attachments"
 _FINDABLE = (

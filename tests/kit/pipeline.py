@@ -26,6 +26,7 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Keeping, Service, Triggers
+from memory.store.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
 from tests.kit.stores import migrated
@@ -116,6 +117,7 @@ async def pipeline(
     api: str = "",
     a_minute: int = 1_000_000,
     burst: int = 1_000_000,
+    driver: Driver | None = None,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
@@ -126,6 +128,7 @@ async def pipeline(
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),
         keeping=Keeping(admins_read=admins_read),
+        driver=driver,
     )
     store = assembled_store(
         memory,

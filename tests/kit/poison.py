@@ -392,7 +392,7 @@ Rows: TypeAlias = dict[str, tuple[Sequence[str], frozenset[tuple[Any, ...]]]]
 
 #: Made from the others by the indexer, in its own time; the sizes of tables.
 _DERIVED: Final = re.compile(
-    r"words.*|vectors|vector_signs|token_bits|embedded|unembedded|embedding_cache|changes|sqlite_sequence"
+    r"postings|indexed_documents|vectors|vector_signs|token_bits|embedded|unembedded|embedding_cache|changes|sqlite_sequence"
 )
 #: What a session's prompt began with, by ids: taken anew whenever anything is corrected anywhere.
 _CACHED: Final = frozenset({"snapshot", "snapshot_at"})

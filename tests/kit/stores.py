@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 from memory.learn.agents import Agents
@@ -137,6 +138,23 @@ class Watched:
     def number(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         self.asked.append((sql, parameters))
         return self._real.number(sql, parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class Counted(ModuleType):
+    """An SQLite module that keeps every statement its connections run, in `asked`."""
+
+    def __init__(self, real: ModuleType) -> None:
+        super().__init__(real.__name__)
+        self._real = real
+        self.asked: list[str] = []
+
+    def connect(self, *args: Any, **kwargs: Any) -> Any:
+        connection = self._real.connect(*args, **kwargs)
+        connection.set_trace_callback(self.asked.append)
+        return connection
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

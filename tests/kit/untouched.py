@@ -22,7 +22,7 @@ Whose: TypeAlias = str
 
 #: Made from the other tables by the indexer in its own time; notes of what was erased; sizes and versions.
 _APART: Final = re.compile(
-    r"words.*|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
+    r"postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
     r"|migrations"
 )
 #: What a session's prompt began with, by ids: taken anew whenever anything is corrected anywhere.

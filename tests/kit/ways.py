@@ -114,7 +114,7 @@ async def _meant(world: World, spot: Spot) -> object:
 
 async def _without_index(world: World, spot: Spot) -> object:
     """By substring, as long as the index is broken; the next start makes it again."""
-    await world.service.database.write(lambda tx: tx.run("drop table if exists words"))
+    await world.service.database.write(lambda tx: tx.run("drop table if exists postings"))
     found = await _searched(world, spot)
     await world.close()
     await world.start()

@@ -289,7 +289,7 @@ def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() ->
     told = {name: (when.weekday, when.at.isoformat("minutes")) for name, when in spec().jobs.times.items()}
     assert told == {
         "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (0, "04:00"),
-        "decay": (None, "04:30"), "manner": (None, "04:40"), "tidy": (None, "05:00"),
+        "compare": (None, "04:15"), "decay": (None, "04:30"), "manner": (None, "04:40"), "tidy": (None, "05:00"),
     }  # fmt: skip
     moved = JobsSpec(enrich="off", reflect="Friday 23:59", tidy=" 00:00 ").times
     assert "enrich" not in moved

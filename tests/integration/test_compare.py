@@ -1,0 +1,257 @@
+"""The nightly comparison of facts, and the question about those that contradict each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.pipeline.policy import Rules
+from memory.errors import NotCurrent
+from memory.learn import keep
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.service import Context, Draft, FactDoubt, Part, Question, Service, Spent
+from memory.store import comparisons
+from memory.store.comparisons import FactPair
+from memory.store.database import Transaction
+from tests.kit import stores
+from tests.kit.fakes import Clock
+from tests.kit.pipeline import pipeline
+from tests.kit.stores import counting, rows
+from tests.kit.talk import Place, act, group, private, say
+
+ADA = private("ada")
+
+
+class Judge:
+    """A model that gives the scripted verdict on each pair it is shown; any other pair agrees."""
+
+    def __init__(self) -> None:
+        self.scripted: dict[tuple[str, str], dict[str, str]] = {}
+        self.pairs: list[tuple[str, str]] = []
+        self.asked = 0
+        self.instead: str | None = None
+
+    def says(self, older: str, newer: str, verdict: str, why: str = "") -> None:
+        self.scripted[older, newer] = {"verdict": verdict, "why": why}
+
+    async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        self.asked += 1
+        judged: list[dict[str, Any]] = []
+        for row in map(json.loads, request.material.splitlines()[1:]):
+            pair = row["older"]["value"], row["newer"]["value"]
+            self.pairs.append(pair)
+            judged.append({"n": row["n"], **self.scripted.get(pair, {"verdict": "agree"})})
+        return ModelAnswer(
+            text=self.instead or json.dumps({"pairs": judged}),
+            spent=Spent(model="scripted", input_tokens=100, output_tokens=1, cached_tokens=0, estimated=False),
+        )
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge()
+
+
+@pytest.fixture
+async def world(tmp_path: Path, clock: Clock, judge: Judge) -> AsyncIterator[Service]:
+    async with stores.opened(
+        tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=judge)
+    ) as service:
+        yield service
+
+
+async def told(
+    memory: Service, clock: Clock, *facts: tuple[str, str], place: Place = ADA, confidence: float = 0.8
+) -> Context:
+    """Has each (key, value) said in a message of its own, a day apart, and kept."""
+    context = None
+    for key, value in facts:
+        clock.move(days=1)
+        turn = await say(memory, place, value, clock=clock, learn=False)
+        context, source = turn.context, turn.said[0].id
+        scope = context.scope
+        draft = Draft(
+            kind="fact", owner_id=scope.writes_to, author_id=scope.speaker_id, subject_id=scope.speaker_id,
+            category="place" if key in ("home", "lodging") else "health", key=key, value=value, importance=5,
+            confidence=confidence, origin="extracted", learned_at=clock(), local_date="2026-11-21",
+        )  # fmt: skip
+
+        def kept(tx: Transaction, draft: Draft = draft, context: Context = context, source: int = source) -> None:
+            keep.keep(tx, context.scope, draft, source_ids=[source], now=clock(), new_id=lambda: f"m_{counting()}")
+
+        await memory.database.write(kept)
+    assert context is not None
+    return context
+
+
+async def night(memory: Service, clock: Clock) -> dict[str, int]:
+    clock.move(minutes=60)
+    run = await memory.jobs.run("assistant", "compare", f"2026-12-01T{counting()}")
+    assert run is not None and run.state == "done", run
+    return dict(run.counts)
+
+
+async def live(memory: Service, context: Context) -> list[str]:
+    return sorted(one.value for one in await memory.memories(context, limit=100))
+
+
+async def asked(memory: Service, context: Context) -> list[tuple[FactDoubt, Question]]:
+    """Puts the next doubt; returns what was shown of it."""
+    seen: list[tuple[FactDoubt, Question]] = []
+
+    def compose(doubt: FactDoubt, question: Question) -> Sequence[Part]:
+        seen[:] = [(doubt, question)]
+        return [Part(text="Which one?")]
+
+    await memory.doubts.ask(context, "unclear", compose)
+    return seen
+
+
+async def test_only_facts_that_share_a_word_or_a_key_are_compared_where_nothing_was_embedded(
+    world: Service, clock: Clock, judge: Judge
+) -> None:
+    ada = await told(world, clock, ("home", "Lisbon"), ("allergy", "nuts"), ("food", "eats nuts every day"))
+    assert await night(world, clock) == {"compared": 1}
+    assert judge.pairs == [("nuts", "eats nuts every day")]
+    assert await live(world, ada) == ["Lisbon", "eats nuts every day", "nuts"]
+
+
+async def test_each_pair_is_compared_once(world: Service, clock: Clock, judge: Judge) -> None:
+    ada = await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
+    judge.says("nuts", "eats nuts every day", "replaces", "ended")
+    assert await night(world, clock) == {"compared": 1, "replaced": 1}
+    assert await live(world, ada) == ["eats nuts every day"]
+    assert await rows(world, "select verdict, why from comparisons") == [("replaces", "ended")]
+    older, newer = await rows(world, "select valid_until, valid_from from memories where kind = 'fact' order by id")
+    assert older[0] == newer[1]  # it ends with the day from which the newer one holds
+    (run, *_) = await world.jobs.mine(ada, limit=5)
+    assert [(one.what, one.memory.value) for one in await world.jobs.did(ada, run.run.id)] == [("replaced", "nuts")]
+    assert (await world.jobs.undo(ada, run.run.id)).restored == 1
+    assert await live(world, ada) == ["eats nuts every day", "nuts"]
+    clock.move(days=1)
+    again = await world.jobs.run("assistant", "compare", "2026-12-09")
+    assert again is not None and again.counts == {} and judge.asked == 1
+
+
+async def test_what_is_unsure_or_confirmed_is_asked_about_and_not_ended(
+    world: Service, clock: Clock, judge: Judge
+) -> None:
+    ada = await told(world, clock, ("allergy", "nuts"))
+    await told(world, clock, ("food", "eats nuts every day"), confidence=0.4)
+    judge.says("nuts", "eats nuts every day", "replaces")
+    assert await night(world, clock) == {"compared": 1, "doubts": 1}
+    assert await live(world, ada) == ["eats nuts every day", "nuts"]
+
+
+async def test_an_answer_that_cannot_be_read_compares_nothing(world: Service, clock: Clock, judge: Judge) -> None:
+    await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
+    judge.instead = "I think they agree."
+    run = await world.jobs.run("assistant", "compare", "2026-12-01")
+    assert run is not None and run.error == "unreadable_answer"
+    judge.instead = None
+    assert await night(world, clock) == {"compared": 1}
+
+
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [("older", ["nuts"]), ("newer", ["eats nuts every day"]), ("both", ["eats nuts every day", "nuts"])],
+)
+async def test_the_person_is_asked_once_and_their_word_decides(
+    world: Service, clock: Clock, judge: Judge, taken: Any, left: list[str]
+) -> None:
+    judge.says("nuts", "eats nuts every day", "contradict")
+    ada = await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
+    await night(world, clock)
+    bob = (await say(world, private("bob"), "hello", clock=clock)).context
+    room = (await say(world, group("ada", "club"), "hello", clock=clock)).context
+    assert await asked(world, bob) == [] == await asked(world, room)
+    ((doubt, question),) = await asked(world, ada)
+    assert (doubt.older.value, doubt.newer.value) == ("nuts", "eats nuts every day")
+    clock.move(days=2)
+    assert await asked(world, ada) == []
+    decided = await act(world, ada, lambda edits: edits.decide(question, taken))
+    assert decided == (doubt, True)
+    assert await live(world, ada) == left
+    assert all(one.confirmed for one in await world.memories(ada, limit=10))
+    assert await rows(world, "select answer from comparisons") == [(taken,)]
+
+
+async def test_a_doubt_waits_until_its_question_is_queued(tmp_path: Path, clock: Clock, judge: Judge) -> None:
+    """A process that ends before that asks the next time; one that ends after it asks nobody twice."""
+    judge.says("nuts", "eats nuts every day", "contradict")
+
+    def opened() -> Any:
+        return stores.opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=judge))
+
+    async with opened() as memory:
+        ada = await told(memory, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
+        await night(memory, clock)
+
+        def fails(_doubt: FactDoubt, _question: Question) -> Sequence[Part]:
+            raise OSError("the process ends here")
+
+        with pytest.raises(OSError, match="ends here"):
+            await memory.doubts.ask(ada, "unclear", fails)
+    async with opened() as memory:
+        ada = await memory.context(*ADA)
+        ((_, question),) = await asked(memory, ada)
+        assert await rows(memory, "select count(*) from outbox where text = 'Which one?'") == [(1,)]
+    async with opened() as memory:
+        ada = await memory.context(*ADA)
+        assert await asked(memory, ada) == []
+        nuts = next(one for one in await memory.memories(ada, limit=10) if one.value == "nuts")
+        await act(memory, ada, lambda edits: edits.correct(nuts.short_id, "peanuts"))
+
+        def changed(edits: Any) -> str:
+            with pytest.raises(NotCurrent):
+                edits.decide(question, "older")
+            return ""
+
+        await act(memory, ada, changed)
+
+
+async def test_a_model_that_doubts_everything_keeps_nobody_busy(world: Service, clock: Clock, judge: Judge) -> None:
+    values = [f"eats nuts {n} times a day" for n in range(5)]
+    for n, older in enumerate(values):
+        for newer in values[n + 1 :]:
+            judge.says(older, newer, "contradict")
+    await told(world, clock, *(("food", value) for value in values))
+    assert (await night(world, clock))["doubts"] == 3
+
+
+async def test_without_a_model_nothing_is_compared(tmp_path: Path, clock: Clock) -> None:
+    async with stores.opened(tmp_path / "r.db", clock, agents=["assistant"]) as memory:
+        await told(memory, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
+        assert await night(memory, clock) == {}
+
+
+@pytest.mark.parametrize("answer", ["the second", "2", ""])
+async def test_the_question_comes_after_an_answer_and_is_answered_by_word_number_or_button(
+    tmp_path: Path, answer: str
+) -> None:
+    """Talk of something else leaves it open, and so does a "yes", which names neither."""
+    async with pipeline(tmp_path, rules={"telegram": Rules(allow=frozenset({"7"}))}) as world:
+        for text in ("eats no nuts", "eats nuts every day"):
+            await world.say(f"/remember {text}", author="7")
+        first, second = [row for (row,) in await world.rows("select id from memories where kind = 'fact' order by id")]
+
+        def doubted(tx: Transaction) -> None:
+            comparisons.keep(tx, FactPair(older=first, newer=second), "doubt", now=world.clock())
+
+        await world.memory.database.write(doubted)
+        heard = await world.hear(world.inbound("hello", author="7"))
+        assert heard[-1].text.startswith("Two things I remember don't seem to go together. Which one is right?\n1. ")
+        assert [button.label for button in heard[-1].buttons] == ["the first", "the second", "both"]
+        assert not any("Two things" in text for text in await world.say("yes", author="7"))
+        assert not any("Two things" in text for text in await world.say("what's the weather?", author="7"))
+        pressed = {} if answer else {"pressed": heard[-1].buttons[1].data}
+        told = await world.say(answer, author="7", **pressed)
+        assert told[-1].startswith("Thank you. I go by this:"), told
+        assert await world.rows("select answer from comparisons") == [("newer",)]
+        assert list(await world.rows("select value from memories where kind = 'fact' and valid_until is null")) == [
+            ("eats nuts every day",)
+        ]
