@@ -16,6 +16,7 @@ import pytest
 
 from gateway.page.routes import ROUTES
 from gateway.page.visitors import leave_code
+from memory.store import health
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.kit.visit import Guest, Page, paged
 from tests.platforms.telegram import serving as serving_telegram
@@ -31,6 +32,8 @@ FORM = {
     "data": "x",
     "key": "x",
 }
+#: Tables that a search brings up to date.
+_INDEXES = (*health.WORDS, "words", "changes", "unembedded", "sqlite_")
 OPEN = {route.pattern for route in ROUTES if route.open}
 POSTS = [route.pattern for route in ROUTES if route.method == "POST"]
 
@@ -62,7 +65,7 @@ def everything(page: Page) -> dict[str, list[tuple[Any, ...]]]:
     """What is in the database, but for the indexes, which a search brings up to date."""
     with closing(sqlite3.connect(f"file:{page.data}/remora.db?mode=ro", uri=True)) as connection:
         named = connection.execute("select name from sqlite_schema where type = 'table' and sql not like '%virtual%'")
-        tables = [name for (name,) in named if not name.startswith(("words", "changes", "unembedded", "sqlite_"))]
+        tables = [name for (name,) in named if not name.startswith(_INDEXES)]
         return {name: connection.execute(f"select * from {name} order by 1").fetchall() for name in tables}
 
 
