@@ -134,7 +134,7 @@ EN: Final[dict[str, str]] = {
     "page.entities.none": "No names yet",
     "page.entities.none.how": "People, places and projects you talk about appear here.",
     "page.entities.graph": "Names that stand together in memories. The list below says the same.",
-    "page.entities.times": "named {count} times",
+    "page.entities.times": "mentions: {count}",
     "page.entities.also": "Also called {names}",
     "page.entities.near": "Named together with",
     "page.entities.memories": "Memories that name it",
