@@ -83,7 +83,7 @@ async def _give(call: Call, code: str) -> None:
         payload = {"account": given.identity_id, "session": given.session_id}
         question = linking.ask(JOIN, payload, given.identity_id, choices=_YES_NO, preset="no")
         both = [*linking.accounts(), *linking.accounts(given.identity_id)]
-        text = call.texts("link.join", account=_called(call.texts, maker.account), list=_listed(call.texts, both))
+        text = call.texts("link.join", account=called(call.texts, maker.account), list=_listed(call.texts, both))
         return [_here(call, before + text, buttons(question, call.texts, alone=True))]
 
     await call.memory.privacy.act(call.context, call.inbox_id, act)
@@ -116,10 +116,10 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
         asked = linking.ask(LINK, payload, maker.account.id, choices=_YES_NO, preset="no", of=maker)
         theirs = _texts_of(call, maker.account)
         both = [*linking.accounts(maker.account.id), *linking.accounts()]
-        text = theirs("link.ask", account=_called(theirs, me), list=_listed(theirs, both))
+        text = theirs("link.ask", account=called(theirs, me), list=_listed(theirs, both))
         until = call.texts.moment(linking.until)
         return [
-            _here(call, call.texts("link.asked", account=_called(call.texts, maker.account), until=until)),
+            _here(call, call.texts("link.asked", account=called(call.texts, maker.account), until=until)),
             _there(maker.session_key, text, buttons(asked, theirs, alone=True)),
         ]
 
@@ -137,7 +137,7 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
         if not linking.settle(question, taken):
             return [_here(call, call.texts("answer.over"))]
         if taken != "yes":
-            declined = theirs("link.declined", account=_called(theirs, me))
+            declined = theirs("link.declined", account=called(theirs, me))
             return [_here(call, call.texts("link.kept_apart")), _there(giver.session_key, declined)]
         if barred:
             return [_here(call, call.texts("link.away"))]
@@ -171,7 +171,7 @@ async def unlink(call: Call) -> None:
 
     def act(edits: Edits) -> Asking:
         question = edits.ask(UNLINK, {"account": leaving.id}, choices=_YES_NO, preset="yes")
-        text = call.texts("unlink.ask", list=numbered(call, accounts), account=_called(call.texts, leaving))
+        text = call.texts("unlink.ask", list=numbered(call, accounts), account=called(call.texts, leaving))
         return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
 
     await call.do(act)
@@ -192,14 +192,14 @@ async def answer_unlink(call: Call, question: Question, taken: str) -> None:
         if leaving is None or len(together) < 2:
             return [_here(call, call.texts("unlink.none"))]
         linking.unlink(leaving.id)
-        notes = [_here(call, call.texts("unlink.done", account=_called(call.texts, leaving)))]
+        notes = [_here(call, call.texts("unlink.done", account=called(call.texts, leaving)))]
         for each in together:
             place = linking.private_place(each.id)
             if each.id == call.context.speaker.id or place is None:
                 continue
             theirs = _texts_of(call, each)
             key = "unlink.alone" if each.id == leaving.id else "unlink.done"
-            notes.append(_there(place, theirs(key, account=_called(theirs, leaving))))
+            notes.append(_there(place, theirs(key, account=called(theirs, leaving))))
             woken.append(place)
         return notes
 
@@ -211,7 +211,7 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
     lines = []
     for number, each in enumerate(accounts, 1):
         mark = call.texts("account.this") if each.id == call.context.speaker.id else ""
-        lines.append(f"{number}. {_called(call.texts, each)}{mark}")
+        lines.append(f"{number}. {called(call.texts, each)}{mark}")
     return "\n".join(lines)
 
 
@@ -249,10 +249,10 @@ def _texts_of(call: Call, account: Account) -> Texts:
 
 
 def _listed(texts: Texts, accounts: Sequence[Account]) -> str:
-    return texts("account.and").join(_called(texts, each) for each in accounts)
+    return texts("account.and").join(called(texts, each) for each in accounts)
 
 
-def _called(texts: Texts, account: Account) -> str:
+def called(texts: Texts, account: Account) -> str:
     """Returns an account's name with its platform."""
     key = f"platform.{account.platform}"
     platform = texts(key) if key in CATALOGUE[texts.language] else account.platform.capitalize()

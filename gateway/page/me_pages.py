@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.commands import keys
-from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.people import called
 from gateway.page.memory_pages import done, told
 from gateway.page.site import Refused, Visit
 
@@ -33,7 +33,7 @@ async def me(visit: Visit) -> web.StreamResponse:
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
     slots = await memory.browse.profile(visitor.context)
     sessions = await visit.visitors.visits.sessions(session.channel, session.user_id)
-    known, made = CATALOGUE[texts.language], await memory.keys.of(visitor.context)
+    made = await memory.keys.of(visitor.context)
     return visit.html(
         "me.html",
         kept=kept,
@@ -47,11 +47,11 @@ async def me(visit: Visit) -> web.StreamResponse:
             )
             for slot in slots
         ],
-        accounts=[
-            (one.name or one.user_id, texts(key) if (key := f"platform.{one.platform}") in known else one.platform)
-            for one in kept.accounts
+        accounts=[called(texts, one) for one in kept.accounts],
+        looks=[
+            (texts.moment(one.looked_at), one.admin_name, texts(f"privacy.action.{one.action}"), one.found)
+            for one in kept.looks
         ],
-        looks=[(texts.moment(one.looked_at), one.admin_name, one.action, one.found) for one in kept.looks],
         sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
         own=session.id,
         keys=[(key.id, keys.told(texts, key)) for key in made],

@@ -25,6 +25,7 @@ from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
 from channels.web import attached
+from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
@@ -304,8 +305,13 @@ def _unknown(texts: Texts) -> web.Response:
 
 
 def _accepted(request: web.BaseRequest) -> str:
-    """Returns the code of the browser's first language."""
-    return request.headers.get("Accept-Language", "").partition(",")[0].partition(";")[0].strip()
+    """Returns the code of the first language of the browser's list that the catalogue has; "" if it has none of them.
+
+    Browsers write the list in the order of preference, so the weights say nothing more.
+    """
+    listed = request.headers.get("Accept-Language", "").split(",")
+    codes = (one.partition(";")[0].strip() for one in listed)
+    return next((code for code in codes if code.partition("-")[0].lower() in CATALOGUE), "")
 
 
 def _static() -> dict[str, tuple[str, str, bytes]]:

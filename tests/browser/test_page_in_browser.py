@@ -173,7 +173,7 @@ async def test_why_leads_to_the_memory_and_back(opening: Opening) -> None:
     await shown.get_by_role("link", name="Why this answer?").last.click()
     await expect(shown.locator("blockquote").first).to_contain_text("Where do I live?")
     await shown.get_by_role("link", name="You live in Bern").first.click()
-    await expect(shown.locator("section", has_text="Answers it entered")).to_contain_text("Where do I live?")
+    await expect(shown.locator("section", has_text="Answers that used it")).to_contain_text("Where do I live?")
 
 
 async def test_everything_works_by_keyboard_alone(opening: Opening) -> None:

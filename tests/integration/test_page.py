@@ -51,7 +51,7 @@ async def test_a_link_from_a_chat_signs_in_once(tmp_path: Path, unused_tcp_port:
             assert (await bob.post("/in", code="wrong")).status_code == 403
             assert (await bob.post("/in/name", code=code)).text == "Bob"
             assert (await bob.post("/in", code=link)).status_code == 303, "a whole link that is pasted counts"
-            assert "Bob Telegram" in await bob.text("/me")
+            assert "“Bob” on Telegram" in await bob.text("/me")
             assert (await page.guest().post("/in", code=code)).status_code == 403, "spent"
 
             # One person: what is told on Telegram is known here, and the other way round.
@@ -138,7 +138,7 @@ async def test_a_message_that_is_sent_twice_is_one(page: Page) -> None:
         await ada.post("/chat/main/say", text="I like rowing", nonce=nonce)
     assert (await ada.text("/chat/main")).count("I like rowing") == 2, "in the talk and in the list"
     await ada.post("/memory", value="I like chess", nonce=nonce)
-    assert "done before" in await ada.told("/memory", at="/memory", value="I like chess", nonce=nonce)
+    assert "already done" in await ada.told("/memory", at="/memory", value="I like chess", nonce=nonce)
 
 
 async def test_without_a_script_everything_can_be_said_and_pressed(page: Page) -> None:
@@ -235,7 +235,7 @@ async def test_names_time_and_self_are_shown(page: Page) -> None:
     number = (
         (await ada.get("/entities")).text.partition('<ul class="names"><li><a href="/entities/')[2].partition('"')[0]
     )
-    assert "Memories that name it" in await ada.text(f"/entities/{number}")
+    assert "Memories that mention it" in await ada.text(f"/entities/{number}")
     assert (await ada.get("/entities/999999")).status_code == 404
     assert "Marta" in await ada.text("/timeline")
     assert "I learn from what you say" in await ada.text("/me")
@@ -244,9 +244,26 @@ async def test_names_time_and_self_are_shown(page: Page) -> None:
 
 
 async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
+    """The browser's, the first of its list that there is, until the visitor has chosen one."""
     ada = await page.signed_in("ada", **{"Accept-Language": "zh-CN,zh;q=0.9"})
     assert "记忆" in await ada.text("/memory")
     assert 'lang="zh"' in (await ada.get("/memory")).text
+
+    bea = await page.signed_in("bea", **{"Accept-Language": "pt-BR,de-AT;q=0.8,en;q=0.5"})
+    assert 'lang="de"' in (await bea.get("/memory")).text
+    menu = "Chat Gedächtnis Zeitleiste Namen Nächte Du"
+    pages = {"/chat/main": "Neues Gespräch", "/memory": "Noch nichts gemerkt", "/timeline": "Noch nichts hat ein Datum",
+             "/entities": "Noch keine Namen", "/night": "Noch keine Nacht", "/me": "„bea“ auf dem Terminal"}  # fmt: skip
+    for path, said in pages.items():
+        shown = await bea.text(path)
+        assert menu in shown and said in shown, (path, shown)
+    assert "Unter dieser Adresse gibt es nichts." in words((await bea.get("/nowhere")).text)
+    assert "Weiter" in words((await page.guest(**{"Accept-Language": "de"}).get("/in")).text)
+
+    async with bea.stream() as events:
+        await bea.say("/profile language fr")
+        await until(events, "en français")
+    assert "Discussion Mémoire Chronologie" in await bea.text("/me")
 
 
 def test_the_file_of_others_is_as_they_made_it() -> None:

@@ -171,6 +171,13 @@ def test_what_a_newcomer_meets_is_said_in_every_language() -> None:
     assert len({frozenset(keys) for keys in own.values()}) == 1
 
 
+@pytest.mark.parametrize("language", ["de", "es", "fr", "ja"])
+def test_the_web_page_is_said_in_every_language(language: Language) -> None:
+    """A page shows texts of many groups side by side, so none of its own is left in English."""
+    page = {key for key in CATALOGUE["en"] if key.startswith(("page.", "web.", "jobs.figure."))}
+    assert page <= set(wording(language)["texts"])
+
+
 def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
     """ "From 21 Nov to 21 Nov" would say nothing."""
     noon, hour, day = 1_795_262_400_000, 3_600_000, 86_400_000
