@@ -9,7 +9,7 @@ REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -56,6 +56,10 @@ docs:
 # The pictures in README.md, drawn from the program at a terminal.
 pictures: venv
 	$(BIN)/python -m bench.pictures
+
+# The web page in a browser, every page in both themes and two widths; with WRITE=--write also those in README.md.
+page-pictures: venv
+	$(BIN)/python -m bench.page_pictures $(WRITE)
 
 format:
 	$(BIN)/ruff check --fix .

@@ -32,5 +32,10 @@ FORMATS: Final[Mapping[str, IdFormat]] = {
     "console": IdFormat(person=re.compile(r"[^:\n]{1,200}"), chat=re.compile(r"[^:\n]{1,200}")),
     "telegram": NUMERIC,
     "discord": NUMERIC,
+    # The account that somebody signed in with: its channel's id, a dot, its id there.
+    "web": IdFormat(
+        person=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),
+        chat=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),
+    ),
     "api": IdFormat(person=re.compile(r"[a-z0-9._-]{1,80}"), chat=re.compile(r"[a-z0-9._-]{1,80}")),
 }

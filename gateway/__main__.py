@@ -28,6 +28,7 @@ def main() -> None:
 main.add_command(init.init)
 main.add_command(chat.chat)
 main.add_command(chat.serve)
+main.add_command(chat.web)
 main.add_command(chat.replay)
 main.add_command(status.status)
 main.add_command(status.check)

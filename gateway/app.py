@@ -37,7 +37,7 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
-from gateway.config.loading import Config, ConfigError, Problem
+from gateway.config.loading import WEB_PREFIX, Config, ConfigError, Problem
 from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
@@ -194,7 +194,12 @@ async def opened(
             stores |= dict.fromkeys(served, store)
         agents = {name: made[name] for name in config.agents}
         roster = Roster(
-            agents=agents, stores=stores, route=routing(config), default=config.default_agent, api=api_address(config)
+            agents=agents,
+            stores=stores,
+            route=routing(config),
+            default=config.default_agent,
+            api=api_address(config),
+            pages=dict.fromkeys(config.page_agents, settings.page_url),
         )
         yield Opened(roster=roster, attachments=_attachments(config, client))
 
@@ -268,9 +273,11 @@ async def answering(
 
 def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
+    page = Rules(on_behalf=True, ids=FORMATS["web"])
     return {
         "console": Rules(open_to_all=True, ids=FORMATS["console"]),
         **({API: Rules(vouched=True, ids=FORMATS[API])} if config.settings.api.enabled else {}),
+        **{f"{WEB_PREFIX}{name}": page for name in config.page_agents},
     } | {
         bot.id: Rules(
             allow=frozenset(bot.allow),
@@ -319,6 +326,11 @@ def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Chann
                 mention=one.mention,
                 now=now,
             )
+    if config.page_agents:
+        from channels.web import WebChannel
+
+        ids = [f"{WEB_PREFIX}{name}" for name in config.page_agents]
+        made |= {name: WebChannel(name, now=now) for name in ids}
     return made
 
 
@@ -378,7 +390,7 @@ def routing(config: Config) -> Callable[[Inbound], str]:
     Rules for people win over rules for threads, then chats, then channels, then the default. In a group the place alone
     decides the store, and a rule for a person chooses among the agents of that store.
     """
-    rules: dict[tuple[str, str], str] = {}
+    rules: dict[tuple[str, str], str] = {("channels", f"{WEB_PREFIX}{name}"): name for name in config.page_agents}
     for name, spec in config.agents.items():
         for kind in ("people", "threads", "chats", "channels"):
             rules |= {(kind, rule): name for rule in getattr(spec.routing, kind)}

@@ -81,6 +81,11 @@ def day_bounds(moment: int, timezone: str) -> tuple[int, int]:
     return first, after
 
 
+def end_of(day: date, timezone: str) -> int:
+    """Returns when the day after `day` begins in `timezone`, in milliseconds UTC."""
+    return int(datetime.combine(day + timedelta(days=1), time(), ZoneInfo(timezone)).timestamp() * 1000)
+
+
 def week_at(today: date, weeks: int) -> Span:
     """Returns the calendar week, Monday to Sunday, that is `weeks` after the week of `today`."""
     monday = today - timedelta(days=today.weekday()) + timedelta(weeks=weeks)

@@ -19,7 +19,7 @@ from memory import profile
 from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.doubts import DOUBT, Doubts, FactDoubt
-from memory.chat.edits import Compose, Edits, Shown, retract
+from memory.chat.edits import Compose, Edits, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.keyring import MOST_KEYS, ApiKeys, KeyHolder
 from memory.chat.keyring import PLATFORM as KEY_PLATFORM
@@ -28,6 +28,7 @@ from memory.chat.mailbox import Mailbox
 from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
+from memory.chat.shown import Shown
 from memory.chat.stats import Spending, Stats, Status, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
@@ -56,6 +57,7 @@ from memory.learn.revise import Revision
 from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
 from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Party, Privacy
+from memory.people.visits import SignedIn, Visits
 from memory.recall import index, rank
 from memory.recall.cues import cues
 from memory.recall.embedding import Embedders, Embedding
@@ -84,6 +86,7 @@ from memory.store import (
     questions,
     recalls,
     sealing,
+    talks,
     usage,
 )
 from memory.store.api_keys import ApiKey, KeyScope
@@ -106,6 +109,7 @@ from memory.store.questions import Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
@@ -115,17 +119,17 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys",
-    "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "DoubtAnswer", "Doubts",
-    "Draft", "Edits", "Embedders", "Entity", "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName",
-    "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept",
-    "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note", "Order",
-    "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys", "Attached",
+    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation", "ConversationLine",
+    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
+    "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
+    "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
+    "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "Source",
-    "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used",
-    "Utterance", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of", "excerpt",
-    "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
+    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
+    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
+    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
     "takes_back", "to_forget",
 ]  # fmt: skip
 
@@ -207,6 +211,7 @@ class Service:
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
+        self.visits = Visits(database, now=now)
         self.keys = ApiKeys(database, now=now)
         self.privacy = Privacy(database, self.mailbox, now=now)
         self.reminders = Reminders(database, self.mailbox, agents, now=now)
@@ -591,15 +596,21 @@ class Service:
     async def profile(self, context: Context) -> list[Memory]:
         return await self.database.read(lambda reader: profile.read(reader, anew(reader, context).scope))
 
-    async def why(self, context: Context, *, message: str | None = None) -> Why | None:
+    async def why(self, context: Context, *, message: str | None = None, turn_id: int | None = None) -> Why | None:
         """Returns what entered the last reply in this session, or the reply that the platform's `message` belongs to.
 
-        `message` may be the reply itself or the message it answers. Returns None if it is neither, or if there was no
-        reply.
+        `message` may be the reply itself or the message it answers. With `turn_id` it is the reply of that turn, in any
+        private conversation of the person. Returns None if there is no such reply.
         """
 
         def act(reader: Reader) -> Why | None:
-            turn = recalls.answered(reader, context.session, message)
+            session = context.session
+            if turn_id is not None:
+                there = talks.session_of_turn(reader, anew(reader, context).scope, turn_id)
+                if there is None:
+                    return None
+                session = chats.session_by_id(reader, there)
+            turn = recalls.answered(reader, session, message, turn_id=turn_id)
             if turn is None:
                 return None
             entries = recalls.of_turn(reader, turn.turn_id)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from channels.base import ChannelError
+from channels.ids import FORMATS
 from gateway.cli.bar import progress
-from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, fail, storage_code
+from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
 from gateway.config.loading import EX_CONFIG, Config, is_reference
 from memory.errors import StorageError
@@ -64,10 +65,11 @@ def serve(config_path: Path | None) -> None:
     from gateway.ops import http
 
     config = loaded(config_path)
-    if not (config.settings.channels.bots or config.settings.api.enabled):
+    if not (config.settings.channels.bots or config.settings.api.enabled or config.page_agents):
         fail(
             "No chat platform is set up. `remora channels add telegram` takes two minutes, `remora channels add "
-            "discord` five. To chat here in the terminal, run `remora chat`.",
+            "discord` five. To chat here in the terminal, run `remora chat`; the web page needs web.url where it is "
+            "reached from other machines.",
             EX_CONFIG,
         )
     try:
@@ -77,6 +79,30 @@ def serve(config_path: Path | None) -> None:
     except http.AddressUnusable as exc:
         fail(str(exc), EX_CONFIG)
     sys.exit(code)
+
+
+@click.command()
+@CONFIG
+@click.option("--as", "person", default="you", show_default=True, metavar="NAME", help="Sign in as this person.")
+def web(config_path: Path | None, person: str) -> None:
+    """Print a link that signs you in to the web page of the running `remora serve`."""
+    from gateway.ops import http
+    from gateway.page.visitors import leave_code
+
+    config = loaded(config_path)
+    if not config.page_agents:
+        fail("The web page is off. Write web: {enabled: true} into config.yaml and restart.", EX_CONFIG)
+    if not FORMATS["console"].is_person(person):
+        fail("--as needs a name without : and line breaks.", click.UsageError.exit_code)
+    if http.ask(config.settings.http.host, config.settings.http.port) is None:
+        fail("No Remora serves the page. Start it with `remora serve`.", EX_NOT_RUNNING)
+    code = secrets.token_urlsafe(32)
+    try:
+        leave_code(config.data_dir, code, person)
+    except OSError as exc:
+        fail(f"The code can't be written to {config.data_dir} ({exc.strerror}).", EX_CANTCREAT)
+    click.echo(f"{config.settings.page_url}/in#{code}")
+    click.echo("Open it within ten minutes; it works once.", err=True)
 
 
 @click.command()
@@ -201,13 +227,19 @@ async def _served(config: Config) -> int:
     set_up_logs(config)
     _offer_notes(config)
     stop = asyncio.Event()
+    warnings = policy.warnings(app.rules(config))
+    if config.page_agents and not config.settings.channels.bots:
+        warnings.append(
+            "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
+            "minutes."
+        )
     with serving.signals(stop):
         return await serving.serve(
             config,
             app.channels(config),
             stop=stop,
             say=partial(click.echo, err=True),
-            warnings=policy.warnings(app.rules(config)),
+            warnings=warnings,
         )
 
 

@@ -17,6 +17,7 @@ from gateway.commands import (
     keys_texts,
     memory_texts,
     night_texts,
+    page_texts,
     people_texts,
     reminder_texts,
     session_texts,
@@ -40,6 +41,7 @@ PARTS: Final = (
     night_texts,
     reminder_texts,
     tools_texts,
+    page_texts,
     keys_texts,
 )
 

@@ -28,6 +28,7 @@ from gateway.commands import (
     session,
     suggest,
     tools,
+    web,
 )
 from gateway.commands.call import RUN, Asking, Call, Command, excerpt
 from gateway.commands.catalogue import CATALOGUE
@@ -260,6 +261,7 @@ TABLE: tuple[Command, ...] = (
     Command(
         name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
     ),
+    Command(name="web", usage="/web [out]", run=web.web, options=(_option("action", choices=("out",)),), private=True),
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
     Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
     Command(

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, TypeAlias, get_args
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_date
+from babel.dates import format_date, format_skeleton
 
 from channels.base import Inbound
 from gateway.commands.catalogue import CATALOGUE
@@ -110,6 +110,11 @@ class Texts:
         """Returns a moment (milliseconds UTC) as a date in the person's timezone."""
         day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
         return format_date(day, _DATE.get(self.language, "long"), locale=self.language)
+
+    def month(self, moment: int) -> str:
+        """Returns the month of a moment (milliseconds UTC) with its year, in the person's timezone."""
+        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        return format_skeleton("yMMMM", day, locale=self.language)
 
     def day(self, moment: int, now: int) -> str:
         """Returns the day of a moment as told in a sentence: "today", "yesterday" or "on 3 Nov 2026"."""

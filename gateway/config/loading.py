@@ -59,6 +59,8 @@ __all__ = [
 #: The exit code for a wrong configuration, as in BSD's sysexits.h.
 EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
+#: What the ids of the web page's channels begin with, before the agent's name.
+WEB_PREFIX = "web-"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
@@ -88,6 +90,11 @@ class Config:
     log_file: Path | None
     default_agent: str
     agents: dict[str, AgentSpec]
+
+    @property
+    def page_agents(self) -> tuple[str, ...]:
+        """The agents with a web page; none if it isn't served."""
+        return (self.settings.web.agents or (self.default_agent,)) if self.settings.has_page else ()
 
 
 def reference() -> Path:
@@ -184,6 +191,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_webhooks(settings)
     loader.check_api(settings)
     loader.check_search(settings, agents)
+    loader.check_page(settings, agents)
     loader.check_targets(data_dir, log_file)
     default_agent = loader.default_agent(settings, agents)
     if loader.problems:
@@ -344,6 +352,9 @@ class _Loader:
         ids: dict[str, str] = {"console": "the terminal's", "api": "that of programs"}
         tokens: dict[str, str] = {}
         for bot, here in _bots(settings):
+            if bot.id.startswith(WEB_PREFIX):
+                fix = f"choose another id, such as id: {bot.platform}-2"
+                self._report(self._main, (*here, "id"), "begins like those of the web page", fix)
             if bot.id in ids:
                 at = (*here, "id") if "id" in bot.model_fields_set else here
                 fix = f"give each bot its own id, such as id: {bot.platform}-2"
@@ -390,6 +401,25 @@ class _Loader:
                 message = "names web_search, but config.yaml names no server that searches"
                 fix = "write internet: {search: http://localhost:8888} into config.yaml, or remove web_search"
                 self._report(agent.read, ("tools", tools.index("web_search")), message, fix, show=False)
+
+    def check_page(self, settings: Settings, agents: list[_Agent]) -> None:
+        """Reports a web page that can't be served, or that anybody on the network could reach."""
+        if not self._sound("web") or not self._sound("http"):
+            return
+        if settings.web.enabled and not settings.http.enabled:
+            fix = "write http: {enabled: true}, or web: {enabled: false}"
+            self._report(
+                self._main, ("web", "enabled"), "needs the HTTP server, which http.enabled: false turns off", fix
+            )
+        if settings.web.enabled and not is_loopback(settings.http.host) and not settings.web.url:
+            message = f"is on, and http.host {settings.http.host} is reached from other machines"
+            fix = "add web.url, the https address that people open, or write http: {host: 127.0.0.1}"
+            self._report(self._main, ("web", "enabled"), message, fix)
+        known = {agent.name for agent in agents}
+        for number, name in enumerate(settings.web.agents):
+            if name not in known:
+                fix = f"write one of {', '.join(sorted(known))}"
+                self._report(self._main, ("web", "agents", number), "is no agent", fix)
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
         """Returns the name of the agent that answers where no rule says otherwise."""

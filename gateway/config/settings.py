@@ -26,6 +26,8 @@ TELEGRAM_URL = "https://api.telegram.org"
 #: which have grown once. These bounds only tell a token from an id, a client secret or half of a token.
 DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0-9_-]{10,128}")
 DISCORD_URL = "https://discord.com/api/v10"
+#: The name under which a browser keeps the page apart from others on this machine, whose ports share cookies otherwise.
+OWN_NAME = "remora.localhost"
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 #: The fewest characters of a secret that a program shows.
 _LEAST_SECRET = 24
@@ -265,6 +267,35 @@ class HttpSettings(Section):
     exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
 
 
+class WebSettings(Section):
+    """The web page, on which people talk to agents and see what is remembered of them.
+
+    `url` is the page's address as seen from outside; without it the page answers on this machine alone. `agents` are
+    those that have a page; the default agent if none are named.
+    """
+
+    enabled: bool = False
+    url: str = Field(
+        default="", max_length=1000, description="the address of the page", examples=["https://remora.example.org"]
+    )
+    agents: tuple[Annotated[str, Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE)], ...] = Field(
+        default_factory=tuple, max_length=100
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_origin(cls, url: str) -> str:
+        example = "write for example url: https://remora.example.org"
+        parts = urlsplit(url)
+        if url and (not _URL.fullmatch(url) or parts.path.strip("/")):
+            raise refused("is not an address without a path", example)
+        if url and parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise refused(
+                "is not https, so others on the network could read what is shown and sign in as others", example
+            )
+        return url.rstrip("/")
+
+
 class FrontEndSettings(Section):
     """A front end for many people, such as Open WebUI, that says in each request who asks.
 
@@ -484,6 +515,7 @@ class Settings(Section):
     log: LogSettings = Field(default_factory=LogSettings)
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
     api: ApiSettings = Field(default_factory=ApiSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     attachments: AttachmentSettings = Field(default_factory=AttachmentSettings)
@@ -495,9 +527,20 @@ class Settings(Section):
     rerank: RerankSettings | None = None
     backup: BackupSettings = Field(default_factory=BackupSettings)
 
+    @property
+    def page_url(self) -> str:
+        """The address of the web page, for a person."""
+        return self.web.url or f"http://{OWN_NAME}:{self.http.port}"
+
+    @property
+    def has_page(self) -> bool:
+        """True if `remora serve` serves the web page, as it also does where there is no platform."""
+        alone = not (self.channels.bots or self.api.enabled) and (is_loopback(self.http.host) or bool(self.web.url))
+        return self.http.enabled and (self.web.enabled or alone)
+
 
 def is_loopback(name: str) -> bool:
-    """Returns whether a host name or address means this machine alone."""
+    """Returns whether a host's name or address means this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -124,7 +124,7 @@ async def serving(
     port: int,
     hooks: Sequence[Hook] = (),
     hearing: Callable[[], bool] = lambda: True,
-    doors: Door | None = None,
+    doors: Callable[[], Sequence[Door]] = tuple,
     bounds: ServerBounds | None = None,
 ) -> AsyncIterator[str]:
     """Serves the page at `host` and `port` while the block runs, and gives its address. Port 0 takes any free port.
@@ -133,8 +133,9 @@ async def serving(
     that hook and answered with its status: 413 when the body is too large, 408 when it takes longer than
     `body_seconds`, 503 while `hearing` says that nothing is taken, 500 when the hook raises. A head that takes longer
     than `head_seconds` gets no answer. Beyond `most` connections the one that has been sending its request longest is
-    closed, so that slow senders keep nobody out. Requests to the paths that `doors` takes are answered there while
-    `hearing`. Addresses are not told apart, since behind a proxy all requests come from one. Raises `AddressUnusable`.
+    closed, so that slow senders keep nobody out. Requests to the paths that one of `doors` takes are answered there
+    while `hearing`. Addresses are not told apart, since behind a proxy all requests come from one. Raises
+    `AddressUnusable`.
     """
     bounds = bounds or ServerBounds()
     local = _loopback(host)
@@ -153,12 +154,14 @@ async def serving(
         )
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        if doors is not None and doors.takes(request.path):
-            return await _behind(doors, request, server, bounds.body_seconds, hearing)
         hook = taking.get(request.path)
+        door = next((one for one in doors() if one.takes(request.path)), None)
+        if door is not None and hook is None and request.path != PATH:
+            return await _behind(door, request, server, bounds.body_seconds, hearing)
         if hook is None:
             server.came(request)
-            return await health(request) if request.path == PATH else web.Response(status=404)
+            # Behind a path that is unknown yet, a door may open when the bot has started.
+            return await health(request) if request.path == PATH else web.Response(status=404 if hearing() else 503)
         if request.method != "POST":
             return web.Response(status=405, headers={"Allow": "POST"})
         body = await _body(request, hook.limit, bounds.body_seconds)
@@ -305,7 +308,7 @@ async def _behind(
     refused = door.refused(request)
     if refused is not None:
         return refused
-    body = await _body(request, door.body_bytes, seconds)
+    body = await _body(request, door.body_bytes, seconds) if request.body_exists else b""
     if isinstance(body, int):
         return web.Response(status=body)
     server.came(request)

@@ -88,9 +88,10 @@ async def serve(
                 version=running,
             )
 
-        page, doors = None, app.doors(config, channels, parts, version=running, now=now)
-        if doors is not None:
-            stack.push_async_callback(doors.close)
+        page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
+        if api is not None:
+            stack.push_async_callback(api.close)
+            doors.append(api)
         if config.settings.http.enabled:
             page = await stack.enter_async_context(
                 http.serving(
@@ -98,12 +99,17 @@ async def serve(
                     host=config.settings.http.host,
                     port=config.settings.http.port,
                     hooks=tuple(hooks.values()),
+                    doors=lambda: doors,
                     hearing=hearing.is_set,
-                    doors=doors,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
         router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
+        if config.page_agents:
+            # Imported here, so that nobody pays for a page that is off.
+            from gateway.page.routes import assembled
+
+            doors.append(assembled(config, parts.roster, channels, router, now=now))
         say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks.items()}))
         for warning in warnings:
             say(f"Warning: {warning}")
@@ -344,6 +350,8 @@ def _greeting(
         f"  data:   {config.data_dir}",
         f"  health: {page or 'not served (http.enabled is false)'}",
     ]
+    if config.page_agents:
+        lines.append(f"  page:   {config.settings.page_url} (`remora web` prints a link that signs you in)")
     if config.settings.api.enabled:
         lines.append(f"  api:    {app.api_address(config)}/v1, MCP at {app.api_address(config)}/mcp")
     if hooks:

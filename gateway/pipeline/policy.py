@@ -35,7 +35,9 @@ class Rules:
     listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are let
     in. With `observe`, what people who may speak in a group say to each other is context. `open_to_all` is for the
     terminal: whoever sits at the machine may speak, for they could as well read the files. With `vouched` the channel
-    itself knows people by their keys: they may speak in private unless they are blocked.
+    itself knows people by their keys: they may speak in private unless they are blocked. With `on_behalf` people speak
+    as an account of another channel, `channel.user`: they may do so in private as long as that account may speak in
+    private there, and have no other rights.
 
     Raises `ValueError` for anything but sets of ids as the platform writes them.
     """
@@ -47,6 +49,7 @@ class Rules:
     group_members: Literal["everyone", "allowed"] = "everyone"
     observe: bool = False
     open_to_all: bool = False
+    on_behalf: bool = False
     vouched: bool = False
     ids: IdFormat = NUMERIC
 
@@ -142,15 +145,23 @@ class Policy:
             return "take"
         if not rules.ids.is_person(inbound.author_id):
             return "ignore"
-        if inbound.chat_kind == "private":
-            return await self._in_private(inbound, rules, access)
-        return await self._in_group(inbound, rules, access)
+        judged = self._in_private if inbound.chat_kind == "private" else self._in_group
+        return await (self._behind if rules.on_behalf else judged)(inbound, rules, access)
 
     async def _overheard(self, inbound: Inbound, access: Access) -> Verdict:
         """Returns the verdict on what was said to others: context, if it would have been taken and is no command."""
         if not self.observes(inbound) or _COMMAND.match(inbound.text):
             return "ignore"
         return "observe" if await self._verdict(replace(inbound, addressed=True), access) == "take" else "ignore"
+
+    async def _behind(self, inbound: Inbound, _page: Rules, access: Access) -> Verdict:
+        """Returns the verdict on a message of somebody who signed in with an account of another channel."""
+        channel, _, user_id = inbound.author_id.partition(".")
+        rules = self._rules.get(channel)
+        if rules is None or rules.on_behalf or inbound.chat_kind != "private" or inbound.chat != inbound.author_id:
+            return "ignore"
+        there = replace(inbound, channel=channel, author_id=user_id, chat=user_id)
+        return "take" if await self._verdict(there, access) == "take" else "ignore"
 
     async def _in_private(self, inbound: Inbound, rules: Rules, access: Access) -> Verdict:
         author = inbound.author_id
@@ -197,7 +208,7 @@ def warnings(rules: Mapping[str, Rules]) -> list[str]:
     """Returns warnings for the operator at the start: channels that nobody can use or look after."""
     said = []
     for channel, own in rules.items():
-        if own.open_to_all or own.vouched or own.admins:
+        if own.open_to_all or own.vouched or own.on_behalf or own.admins:
             continue
         if not (own.allow or own.groups or own.servers):
             said.append(

@@ -111,6 +111,10 @@ class Router:
         """Has a task whose time has come answered, in its turn among the messages of its session."""
         self._queue_row(store, row)
 
+    async def may_speak(self, inbound: Inbound) -> bool:
+        """Returns whether a message would be taken now, without any effect. Raises `StorageError`."""
+        return await self._policy.may_speak(inbound, self._access.state)
+
     # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:

@@ -36,7 +36,7 @@ class Roster:
     `route` returns the name of the agent that the rules give a message: `default`, unless one says otherwise. `chosen`
     holds the agents that people chose instead, by session key; a choice counts only within the store that the rules
     give, because memory must not cross stores. `api` is the address at which programs reach the
-    agents; "" if they can't.
+    agents; "" if they can't. `pages` holds the addresses of the agents' web pages.
     """
 
     agents: Mapping[str, Agent]
@@ -45,6 +45,7 @@ class Roster:
     default: str
     api: str = ""
     chosen: dict[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     def name_for(self, inbound: Inbound) -> str:
         """Returns the name of the agent that answers a message."""

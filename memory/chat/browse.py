@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import chain
 
 from memory import dates, profile
+from memory.chat.shown import Shown, shown
 from memory.context import Context, anew, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.scope import Scope
 from memory.store import browsing, entities, filtered, lineage, memories
+from memory.store import talks as talk
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
@@ -115,7 +118,27 @@ class Browse:
 
         return await self._database.read(act)
 
+    async def shown(self, context: Context, short_id: str) -> Shown:
+        """Returns a memory in full. Raises `NotFound`."""
+        return await self._database.read(
+            lambda reader: shown(reader, anew(reader, context).scope, short_id, now=self._now())
+        )
+
+    async def held_at(self, context: Context, day: date, *, limit: int) -> list[Memory]:
+        """Returns the memories that held on a day of the person's, as it was known then, newest first."""
+        end = dates.end_of(day, context.timezone)
+        return await self._database.read(
+            lambda reader: browsing.held_at(reader, anew(reader, context).scope, end - 1, limit=limit)
+        )
+
     offered = sees(_offered)
+    talks = sees(talk.talks)
+    lines = sees(talk.lines)
+    turn_lines = sees(talk.of_turn)
+    entered = sees(talk.entered)
+    newest = sees(browsing.newest)
+    entities = sees(entities.everybody)
     one = sees(_one)
+    some = sees(memories.by_ids)
     profile = sees(_profile)
     entity = sees(_entity)

@@ -8,7 +8,7 @@ after a crash either happened with its answer or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from memory import dates, keys
@@ -17,6 +17,7 @@ from memory.chat.doubts import FactDoubt
 from memory.chat.keyring import Keyring
 from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
+from memory.chat.shown import Shown, shown
 from memory.context import Context
 from memory.errors import NotCurrent, NotWished
 from memory.forgetting import blanking, choose, erase
@@ -31,7 +32,6 @@ from memory.store import (
     erasure,
     extractions,
     history,
-    job_runs,
     lineage,
     mailbox,
     memories,
@@ -42,9 +42,6 @@ from memory.store.attachments import Attached
 from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Transaction
-from memory.store.fading import half_life, left
-from memory.store.job_runs import Run
-from memory.store.lineage import Source
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
@@ -56,26 +53,6 @@ _DERIVED: Final = ("fact", "style", "event", "reflection")
 _MORE: Final = 3
 #: Builds the text that history keeps of a message, from its words and its attachments.
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A memory as a person sees it: with its sources, the memories it is made from and all its versions.
-
-    `made_by` is the run of the night job that made it. For an archived memory, `made_into` are the memories that were
-    made from it and hold now, and `set_aside_by` is the run that archived it. `left` is the remaining share of its
-    strength (0 to 1); it never changes unless the memory `fades`.
-    """
-
-    memory: Memory
-    sources: tuple[Source, ...]
-    versions: tuple[Memory, ...]
-    made_of: tuple[Memory, ...] = ()
-    made_by: Run | None = None
-    made_into: tuple[Memory, ...] = ()
-    set_aside_by: Run | None = None
-    left: float = 1.0
-    fades: bool = False
 
 
 def may_change(memory: Memory, context: Context) -> bool:
@@ -297,21 +274,7 @@ class Edits:
 
     def show(self, short_id: str) -> Shown:
         """Returns a memory with its sources, versions and state. Raises `NotFound`."""
-        scope = self._context.scope
-        memory = memories.by_short_id(self._tx, scope, short_id)
-        found = lineage.sources(self._tx, scope, [memory.id])
-        archived = memory.archived_at is not None
-        return Shown(
-            memory=memory,
-            sources=tuple(found[memory.id]),
-            versions=tuple(lineage.versions(self._tx, scope, memory)),
-            made_of=tuple(lineage.parents(self._tx, scope, memory.id)),
-            made_by=job_runs.made_by(self._tx, scope, memory) if memory.origin == "derived" else None,
-            made_into=tuple(lineage.made_into(self._tx, scope, memory.id)) if archived else (),
-            set_aside_by=job_runs.set_aside_by(self._tx, scope, memory) if archived else None,
-            left=left(memory, now=self._now),
-            fades=half_life(memory) is not None,
-        )
+        return shown(self._tx, self._context.scope, short_id, now=self._now)
 
     def start_window(self) -> None:
         """Begins an empty window. What was said before can still be recalled, and is read for memories."""

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memory.chat.edits import Shown
 from memory.chat.mailbox import Mailbox
+from memory.chat.shown import Shown
 from memory.context import Context
 from memory.errors import NotFound
 from memory.forgetting.choose import Asker, Selection

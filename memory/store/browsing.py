@@ -75,6 +75,29 @@ def shelf(
     return Shelf(memories=tuple(shown), counts=counts, first=first)
 
 
+def held_at(reader: Reader, scope: Scope, at: int, *, limit: int) -> list[Memory]:
+    """Returns what was known at a moment (milliseconds UTC) and held then, newest first."""
+    within = scope.predicate("m")
+    found = reader.ids(
+        "select m.id from memories m where m.kind in (select value from json_each(?)) and m.learned_at <= ?"
+        " and (m.valid_until is null or m.valid_until > ?) and (m.archived_at is null or m.archived_at > ?)"
+        f" and {within.sql} order by m.learned_at desc, m.id desc limit ?",
+        (LISTED, at, at, at, *within.parameters, limit),
+    )
+    return memories.by_ids(reader, scope, found)
+
+
+def newest(reader: Reader, scope: Scope, *, limit: int) -> list[Memory]:
+    """Returns live rows by the time since which they hold, newest first."""
+    within = scope.predicate("m")
+    found = reader.ids(
+        f"select m.id from memories m where m.kind in (select value from json_each(?)) and {LIVE} and {within.sql}"
+        " order by m.valid_from desc, m.id desc limit ?",
+        (LISTED, *within.parameters, limit),
+    )
+    return memories.by_ids(reader, scope, found)
+
+
 def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: bool, limit: int) -> list[Memory]:
     """Live rows that hold any of `words`, those that hold the most of them and then the newest first; any without.
 

@@ -129,6 +129,12 @@ def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
     return max(called(reader, scope, name), key=lambda known: known.mentions, default=None)
 
 
+def everybody(reader: Reader, scope: Scope) -> list[Entity]:
+    """Returns all entities with memories that the scope may read, those that are named most first."""
+    found = _seen(reader, scope, [known.entity for known in _names(reader, scope)])
+    return sorted(found, key=lambda known: (-known.mentions, known.name))
+
+
 def called(reader: Reader, scope: Scope, name: str) -> list[Entity]:
     """Returns the entities called `name` here; several if they are of different types."""
     everybody, wanted = _names(reader, scope), normal_form(name)

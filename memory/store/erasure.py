@@ -68,6 +68,8 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "access": ("channel", "subject", "reference", "state", "granted_by"),
     "pairings": ("channel",),
     "pairing_tries": ("channel", "user_id"),
+    "web_codes": ("channel", "platform", "user_id", "agent"),
+    "web_sessions": ("channel", "platform", "user_id", "agent"),
     "looks": ("action",),
     "erasures": ("what", "counts"),
     "forgotten": ("key_id",),

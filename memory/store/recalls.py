@@ -38,11 +38,18 @@ class Answered:
     finished_at: int
 
 
-def answered(reader: Reader, session: Session, platform_ref: str | None) -> Answered | None:
+def answered(
+    reader: Reader, session: Session, platform_ref: str | None, *, turn_id: int | None = None
+) -> Answered | None:
     """Returns the turn whose answer, or one of whose messages, has this id on the platform; without an id the newest.
+
+    With `turn_id` it is that turn.
 
     Returns None if this session has no such turn: what was shown then answers nobody's message here.
     """
+    if turn_id is not None:
+        row = reader.one(_OVER + " and t.session_id = ? and t.id = ?", (session.id, turn_id))
+        return None if row is None else Answered(**dict(row))
     if platform_ref is None:
         row = reader.one(_OVER + " and t.session_id = ? order by t.id desc limit 1", (session.id,))
         return None if row is None else Answered(**dict(row))

@@ -38,6 +38,7 @@ from memory.store import (
     questions,
     reminders,
     sealing,
+    web_sessions,
 )
 from memory.store import database as stores
 from memory.store.database import Database, Reader, Row, Transaction
@@ -210,6 +211,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
     links.drop_codes(tx)
+    web_sessions.drop_all(tx)
     # A key that was revoked since must not come back.
     api_keys.drop_all(tx)
     questions.expire_all(tx)

@@ -36,6 +36,7 @@ from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
+from channels.web import PageItem, WebChannel, attached
 from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
 
@@ -51,17 +52,26 @@ FILE = b"the bytes of a file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
-    """What a test does at the other end of a wire, beyond talking.
+class Hands:
+    """What a person does beyond talking.
 
     `attach` sends FILE with some words; `press` presses the button with that data under a message; `keyboard` is the
-    data of the buttons under it, row by row; `lose` has the next send take effect without an answer; `age` lets so many
-    seconds pass there; `fail` has every request fail until `mend`; `lock_out` makes the token worthless.
+    data of the buttons under it, row by row.
     """
 
     attach: Callable[[], Awaitable[object]]
     press: Callable[[str, str], Awaitable[object]]
     keyboard: Callable[[str], Awaitable[list[list[str]]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """What a test does at the other end of a wire, beyond talking.
+
+    `lose` has the next send take effect without an answer; `age` lets so many seconds pass there; `fail` has every
+    request fail until `mend`; `lock_out` makes the token worthless.
+    """
+
     lose: Callable[[], Awaitable[object]]
     age: Callable[[float], Awaitable[None]]
     fail: Callable[[], Awaitable[object]]
@@ -74,7 +84,7 @@ class Rig:
     """A channel and the person at its other end: `say` and `hang_up` are theirs, `screen` is what they see.
 
     `files` are those they were shown, in order: names and bytes. `hang_up` is None where people only fall silent, and
-    a run ends with a shutdown. `platform` is None where there is none. `store` is what hosts keep for the channel.
+    a run ends with a shutdown. `hands` is None where people can only type, `platform` where there is none. `store` is what hosts keep for the channel.
     """
 
     channel: Channel
@@ -84,6 +94,7 @@ class Rig:
     hang_up: Callable[[], None] | None
     screen: Callable[[], Awaitable[str]]
     files: Callable[[], Awaitable[list[tuple[str, bytes]]]]
+    hands: Hands | None = None
     platform: Platform | None = None
     store: dict[str, str] = field(default_factory=dict)
 
@@ -232,10 +243,12 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         hang_up=None,
         screen=screen,
         files=lambda: platform.files(ada),
-        platform=Platform(
+        hands=Hands(
             attach=lambda: platform.say("look", user=ada, document=FILE, filename="notes.txt"),
             press=lambda message, data: platform.press(int(message), data, chat=ada, user=ada),
             keyboard=keyboard,
+        ),
+        platform=Platform(
             lose=lambda: platform.fault("reset", at="after effect"),
             age=platform.pass_time,
             fail=lambda: platform.fault("reset", times=0),
@@ -299,10 +312,12 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         hang_up=None,
         screen=screen,
         files=lambda: platform.files(home),
-        platform=Platform(
+        hands=Hands(
             attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]),
             press=press,
             keyboard=keyboard,
+        ),
+        platform=Platform(
             lose=lambda: platform.fault("reset", at="after effect", method="send"),
             age=platform.pass_time,
             fail=lambda: platform.fault("reset", times=0),
@@ -313,7 +328,70 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     )
 
 
-@pytest.fixture(params=[console, telegram, discord], ids=["console", "telegram", "discord"])
+async def web(cleanup: AsyncExitStack, _folder: Path) -> Rig:
+    """The channel of the web page, and somebody with a tab open on it."""
+    channel = WebChannel("web-assistant", now=lambda: NOW)
+    ada = "telegram.7"
+    place = Place(channel=channel.id, chat=ada)
+    tab = cleanup.enter_context(channel.tab(place))
+    numbers = count(1)
+    screen: dict[str, PageItem] = {}
+    told: list[str] = []
+    saying: set[asyncio.Task[None]] = set()
+
+    def message(text: str, **more: Any) -> Inbound:
+        number = next(numbers)
+        return Inbound(
+            channel=channel.id, platform=channel.platform, bot_id=channel.id, update_key=f"k{number}", chat=ada,
+            chat_kind="private", author_id=ada, author_name="Ada", text=text, sent_at=NOW,
+            **{"message_id": f"m{number}", **more},
+        )  # fmt: skip
+
+    async def hear(inbound: Inbound) -> None:
+        try:
+            await channel.say(inbound)
+        except ChannelError as exc:
+            told.append(str(exc))
+
+    async def say(text: str, **more: Any) -> None:
+        task = asyncio.create_task(hear(message(text, **more)))
+        saying.add(task)
+        task.add_done_callback(saying.discard)
+        await asyncio.sleep(0)
+
+    async def look() -> list[PageItem]:
+        await asyncio.sleep(0)
+        while (item := await tab.next(0.01)) is not None:
+            screen[item.key] = item
+        return [item for item in screen.values() if not item.mine]
+
+    async def shown() -> str:
+        return "\n".join([*(item.text for item in await look() if item.text), *told])
+
+    async def files() -> list[tuple[str, bytes]]:
+        return [(item.file.name, item.file.data) for item in await look() if item.file is not None]
+
+    async def keyboard(key: str) -> list[list[str]]:
+        await look()
+        return [[button.data for button in row] for row in rows(screen[key].buttons)]
+
+    return Rig(
+        channel=channel,
+        place=place,
+        author=ada,
+        say=say,
+        hang_up=None,
+        screen=shown,
+        files=files,
+        hands=Hands(
+            attach=lambda: say("look", attachments=(attached("notes.txt", "text/plain", FILE),)),
+            press=lambda key, data: say("", message_id=key, pressed=data),
+            keyboard=keyboard,
+        ),
+    )
+
+
+@pytest.fixture(params=[console, telegram, discord, web], ids=["console", "telegram", "discord", "web"])
 async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
     """One channel after the other; each builder takes an exit stack and an empty folder."""
     build: Callable[[AsyncExitStack, Path], Awaitable[Rig]] = request.param
@@ -474,7 +552,7 @@ async def test_channel_puts_an_edit_in_the_place_of_any_of_its_messages(rig: Rig
     again = Outbound(id=2, place=rig.place, text="page 2", edits=shown, buttons=(back,))
     assert await rig.channel.send(again) == shown
     assert await rig.screen() == "page 2"
-    assert await _wire(rig).keyboard(shown) == [["to:1"]]
+    assert await _hands(rig).keyboard(shown) == [["to:1"]]
 
 
 async def test_channel_lays_buttons_in_rows_and_brings_back_what_is_pressed(rig: Rig) -> None:
@@ -485,13 +563,13 @@ async def test_channel_lays_buttons_in_rows_and_brings_back_what_is_pressed(rig:
     shown = await rig.channel.send(Outbound(id=1, place=rig.place, text="Which?", buttons=tuple(buttons)))
     laid = [[button.data for button in row] for row in rows(buttons)]
     assert len(laid) > 1
-    assert await _wire(rig).keyboard(shown) == laid
+    assert await _hands(rig).keyboard(shown) == laid
 
     host = Gateway(rig.channel, rig.store, answer="You chose 5.")
     running = asyncio.create_task(rig.channel.run(host))
     async with asyncio.timeout(TIMEOUT):
         await hearing(rig.channel)
-        await _wire(rig).press(shown, buttons[5].data)
+        await _hands(rig).press(shown, buttons[5].data)
         await host.took(1)
     running.cancel()
     await asyncio.wait([running])
@@ -581,10 +659,10 @@ async def test_channel_links_to_messages_without_asking_anybody(rig: Rig) -> Non
 
 async def test_channel_hands_over_files_that_can_be_fetched_after_a_restart(rig: Rig) -> None:
     """The bytes are fetched by what stands in the mailbox, and never more of them than allowed."""
-    if rig.platform is None:
+    if rig.hands is None:
         pytest.skip("there are no files here")
     host = Gateway(rig.channel, rig.store)
-    await rig.platform.attach()
+    await rig.hands.attach()
     await run(rig, host, messages=1)
     inbound = Inbound.from_json(host.said[0].to_json())
     assert inbound == host.said[0]
@@ -727,6 +805,6 @@ async def test_channel_tells_when_its_platform_last_answered(rig: Rig) -> None:
     assert rig.channel.health().contact in (None, NOW)
 
 
-def _wire(rig: Rig) -> Platform:
-    assert rig.platform is not None
-    return rig.platform
+def _hands(rig: Rig) -> Hands:
+    assert rig.hands is not None
+    return rig.hands

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended
@@ -103,10 +104,28 @@ async def test_a_second_process_is_told_who_is_first(machine: Machine) -> None:
 
 
 async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> None:
-    """The first thing many people type."""
-    machine.config.write_text(machine.settings("[]"))
+    """The first thing many people type. Where a page can be served, it is, and a link signs in to it."""
+    machine.config.write_text(machine.settings("[]").replace("http: {port", "http: {enabled: false, port"))
     code, _, errors = await machine.run("serve")
     assert code == 78 and "`remora channels add telegram` takes two minutes" in errors
+
+    machine.config.write_text(machine.settings("[]"))
+    code, _, errors = await machine.run("web")
+    assert code == 3 and "Start it with `remora serve`" in errors
+    process = await machine.start("serve")
+    async with asyncio.timeout(60):
+        while await machine.health() is None:
+            await asyncio.sleep(0.1)
+    code, link, _ = await machine.run("web", "--as", "ada")
+    address, _, secret = link.strip().partition("/in#")
+    assert code == 0 and address == f"http://remora.localhost:{machine.port}"
+    async with httpx.AsyncClient(trust_env=False, base_url=f"http://127.0.0.1:{machine.port}") as browser:
+        own = {"Sec-Fetch-Site": "same-origin"}
+        assert (await browser.post("/in", data={"code": secret}, headers=own)).status_code == 303
+        assert "<h1>ada</h1>" in (await browser.get("/me")).text
+    process.send_signal(signal.SIGTERM)
+    end, errors = await ended(process)
+    assert end == 0 and address in errors and secret not in errors
 
 
 async def test_trouble_is_red_in_status(machine: Machine) -> None:

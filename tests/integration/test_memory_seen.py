@@ -496,7 +496,7 @@ NO_CODE = (
         ("/memory 99", "There is no page 99. There is only one page."),
         ("/why m_nosuch", NO_SUCH),
         ("/link discord", NO_CODE),
-        ("/privacy off", "Usage: /privacy [out|in|about off|about on|looks [page]|delete]\nExamples:\n{example.privacy}"),
+        ("/privacy off", "Usage: /privacy [out|in|about off|about on|followups on [hours]|followups off|looks [page]|delete]\nExamples:\n{example.privacy}"),
         ("/memory export nonsense", "Usage: /memory export [transcript]"),
         ("/memory serch tea", "/memory has no “serch”. Did you mean /memory search? /help memory lists all it can do."),
         ("/memory list 99", "There is no page 99. There is only one page."),

@@ -543,6 +543,7 @@ async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path:
                 Learning in this chat: on.
                 Learning from what you say: on. /privacy out turns it off.
                 {privacy.telling_on}
+                {privacy.followups_off}
                 Linked accounts: none.
                 Admin access: none.
                 {privacy.how}
@@ -612,6 +613,7 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
                 Learning in this chat: on.
                 Learning from what you say: on. /privacy out turns it off.
                 {privacy.telling_on}
+                {privacy.followups_off}
                 Linked accounts: none.
                 Admin access (5), newest first:
                   today, Root: memories forgotten: 1
@@ -854,6 +856,7 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
                 在这个聊天中学习：开。
                 从你说的话中学习：开。用 /privacy out 关闭。
                 从别人说你的话中学习：开。用 /privacy about off 关闭。
+                询问计划的情况：关。用 /privacy followups on 开启。
                 关联的账号：无。
                 管理员查看记录：无。
                 /forget 清除你指定的内容，/memory export 导出全部，/privacy delete 清除一切。

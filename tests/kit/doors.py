@@ -184,7 +184,7 @@ async def house(
         receiving = asyncio.create_task(channel.run(world.router))
         try:
             async with (
-                serving(_green, host="127.0.0.1", port=0, doors=doors) as page,
+                serving(_green, host="127.0.0.1", port=0, doors=lambda: [doors]) as page,
                 httpx.AsyncClient(trust_env=False, timeout=20) as client,
             ):
                 yield House(world=world, channel=channel, url=page.removesuffix("/healthz"), client=client)

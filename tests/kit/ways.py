@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeAlias
 
 import pytest
@@ -205,6 +206,33 @@ async def _completed(world: World, spot: Spot) -> object:
 async def _alone(world: World, spot: Spot) -> object:
     context = await world.context(spot)
     return [await world.service.browse.one(context, short_id) for _, short_id in await world.rows()]
+
+
+async def _paged(world: World, spot: Spot) -> object:
+    """Everything that pages of the web page read, with the ids of everybody."""
+    context, browse = await world.context(spot), world.service.browse
+    rows = (await world.rows())[-_SOME:]
+    keys = await world.service.database.read(lambda reader: reader.all("select key from sessions"))
+    turns = await world.service.database.read(
+        lambda reader: reader.ids("select id from turns order by id desc limit 9")
+    )
+    shown = []
+    for _, short_id in rows:
+        try:
+            shown.append(await browse.shown(context, short_id))
+        except NotFound:
+            continue
+    return [
+        *shown,
+        await browse.newest(context, limit=10_000),
+        await browse.held_at(context, date(2999, 1, 1), limit=10_000),
+        await browse.some(context, [row_id for row_id, _ in rows]),
+        await browse.entities(context),
+        await browse.talks(context, platform="telegram", limit=100),
+        *[await browse.lines(context, row["key"], limit=100) for row in keys],
+        *[await browse.turn_lines(context, turn_id) for turn_id in turns],
+        *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
+    ]
 
 
 async def _slots(world: World, spot: Spot) -> object:
@@ -479,6 +507,14 @@ WAYS: dict[str, Way] = {
     "filtered": Way(methods=("Browse.filters",), read=_filtered, shows=_friends_here),
     "pages": Way(methods=("Browse.shelf",), read=_leafed, shows=_learned),
     "completions": Way(methods=("Browse.offered",), read=_completed, shows=_learned),
+    "page": Way(
+        methods=tuple(
+            f"Browse.{name}"
+            for name in ("shown", "newest", "held_at", "some", "entities", "talks", "lines", "turn_lines", "entered")
+        ),
+        read=_paged,
+        shows=_learned,
+    ),
     "one": Way(methods=("Browse.one",), read=_alone, shows=_learned),
     "slots": Way(methods=("Browse.profile",), read=_slots, shows=_own_tastes),
     "why": Way(methods=("Service.why",), read=_why, shows=_nothing),

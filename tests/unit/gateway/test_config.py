@@ -1097,6 +1097,38 @@ def test_a_cost_is_limited_only_where_it_is_known(tmp_path: Path) -> None:
     assert "turn.cost" in problem(path) and "qwen3 has no price" in problem(path)
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("web: {enabled: true}\nhttp: {enabled: false}\n", "needs the HTTP server"),
+        ("web: {enabled: true}\nhttp: {host: 0.0.0.0}\n", "add web.url"),
+        ("web: {url: 'http://bot.example.org'}\n", "is not https"),
+        ("web: {url: 'https://bot.example.org/page'}\n", "without a path"),
+        ("web: {agents: [nobody]}\n", "is no agent"),
+        ("channels: {telegram: [{id: web-a, token: '123456789:" + "Aa0_-" * 7 + "'}]}\n", "like those of the web page"),
+    ],
+)  # fmt: skip
+def test_page_that_others_could_reach_or_nobody_is_refused(tmp_path: Path, config: str, told: str) -> None:
+    """Whoever turns it on is told what is missing."""
+    assert told in problem(write(tmp_path, config))
+
+
+@pytest.mark.parametrize(
+    ("config", "agents"),
+    [
+        ("", ("assistant",)), ("http: {enabled: false}\n", ()), ("http: {host: 0.0.0.0}\n", ()),
+        ("http: {host: 0.0.0.0}\nweb: {url: 'https://bot.example.org/'}\n", ("assistant",)),
+        (f"channels: {{telegram: [{{token: '123456789:{'Aa0_-' * 7}'}}]}}\n", ()),
+        (f"web: {{enabled: true}}\nchannels: {{telegram: [{{token: '123456789:{'Aa0_-' * 7}'}}]}}\n", ("assistant",)),
+    ],
+)  # fmt: skip
+def test_page_is_served_where_it_is_on_or_there_is_nothing_else(
+    tmp_path: Path, config: str, agents: tuple[str, ...]
+) -> None:
+    """`remora serve` without a platform is a complete product."""
+    assert load(write(tmp_path, config), {}, NOBODY).page_agents == agents
+
+
 # --- the doors for programs ---
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import Inbound, Place
-from channels.ids import NUMERIC, IdFormat
+from channels.ids import FORMATS, NUMERIC, IdFormat
 from gateway.pipeline.policy import (
     CODE_LETTERS,
     Policy,
@@ -498,3 +498,31 @@ async def test_ids_need_be_no_numbers_and_may_hold_colons() -> None:
         assert await judge.judge(said, Store()) == verdict, (author, chat)
         assert Place.from_session_key(said.place.session_key) == said.place
     assert judge.is_admin(replace(PLAIN, channel="matrix", author_id="@root:example.org"))
+
+
+@pytest.mark.parametrize(
+    ("author", "decided", "taken"),
+    [
+        (f"telegram.{FRIEND}", None, True), (f"telegram.{FRIEND}", "blocked", False), (f"telegram.{ADMIN}", None, True),
+        (f"telegram.{STRANGER}", None, False), (f"telegram.{STRANGER}", "allowed", True), ("console.ada", None, True),
+        (f"web-a.telegram.{FRIEND}", None, False), (f"gone.{FRIEND}", None, False), (FRIEND, None, False),
+        (f"telegram.{FRIEND}\n", None, False), (f"telegram.0{FRIEND}", None, False), (f"telegram2.{ADMIN}", None, False),
+    ],
+)  # fmt: skip
+async def test_a_visitor_may_speak_as_long_as_their_account_may(
+    author: str, decided: Literal["allowed", "blocked"] | None, taken: bool
+) -> None:
+    """On the page everybody is somebody of another channel, in private, and nobody is an admin."""
+    rules = {**RULES, "web-a": Rules(on_behalf=True, ids=FORMATS["web"])}
+    policy, store = Policy(rules, monotonic=lambda: 0.0), Store()
+    if decided is not None:
+        store.decided["telegram", "person", author.partition(".")[2]] = decided
+    said = Inbound(
+        channel="web-a", platform="web", bot_id="web-a", update_key="1", chat=author, chat_kind="private",
+        author_id=author, author_name="", message_id="1", text="CDFG-2345", sent_at=0,
+    )  # fmt: skip
+    assert await policy.may_speak(said, store) == taken
+    assert await policy.judge(said, store) == ("take" if taken else "ignore")
+    assert not policy.is_privileged(said)
+    for elsewhere in (replace(said, chat=f"telegram.{GUEST}"), replace(said, chat_kind="group")):
+        assert not await policy.may_speak(elsewhere, store)

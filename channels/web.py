@@ -1,0 +1,318 @@
+"""The web page as a chat platform: what is said in a browser comes in, what is to be shown goes to its open tabs.
+
+Invariants: a message is taken only by `run`, one after the other, and whoever said it hears whether it was taken. A row
+is shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history
+keeps, are held in memory for `_HELD_MS`, so that a page that is loaded again shows them. What history keeps is not
+held: once it is forgotten there, it is gone. A tab shows nothing of another place than its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from channels.base import (
+    Attachment,
+    AttachmentKind,
+    Button,
+    Capabilities,
+    Channel,
+    ChannelError,
+    Chunk,
+    File,
+    Health,
+    Host,
+    Inbound,
+    NotTaken,
+    Outbound,
+    Place,
+    TooLarge,
+)
+
+#: The markup of a row whose text is Markdown.
+MARKDOWN: Final = "md"
+#: The key of the item that says that an answer is being made; the next item takes its place.
+TYPING: Final = "typing"
+#: Milliseconds for which an item that was shown is held, and the most items held of one place.
+_HELD_MS: Final = 3_600_000
+_HELD: Final = 60
+#: Changes that a tab may be behind before it has to begin anew, and the most tabs of one person.
+_BEHIND: Final = 500
+_TABS: Final = 8
+#: What stands before the bytes of an attachment in its reference. They go with the inbox row that holds them.
+_BYTES: Final = "b64:"
+_FILE_BYTES: Final = 20_000_000
+_KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", "video": "video"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageItem:
+    """Something shown in a conversation. `key` names it there: an item with the same key takes its place.
+
+    `at` is in milliseconds UTC. `mine` is True for what the person said. A `growing` item is an answer being made.
+    """
+
+    key: str
+    at: int
+    text: str
+    markdown: bool = False
+    mine: bool = False
+    growing: bool = False
+    earlier: bool = False
+    buttons: tuple[Button, ...] = ()
+    file: File | None = None
+    row: int = 0
+
+
+class Tab:
+    """An open tab: the items that changed since it was opened."""
+
+    def __init__(self) -> None:
+        self._changes: asyncio.Queue[PageItem | None] = asyncio.Queue(_BEHIND)
+
+    async def next(self, seconds: float) -> PageItem | None:
+        """Returns the next change; None after `seconds` without one. Raises `EOFError` when the tab has to close."""
+        try:
+            async with asyncio.timeout(seconds):
+                item = await self._changes.get()
+        except TimeoutError:
+            return None
+        if item is None:
+            raise EOFError
+        return item
+
+    def taken(self) -> list[PageItem]:
+        """Returns the changes that are there now, without waiting."""
+        found = []
+        while not self._changes.empty():
+            item = self._changes.get_nowait()
+            found += [item] if item is not None else []
+        return found
+
+    def put(self, item: PageItem) -> None:
+        """Hands an item to the tab; a tab too far behind closes and begins anew."""
+        if self._changes.full():
+            self.close()
+        else:
+            self._changes.put_nowait(item)
+
+    def close(self) -> None:
+        """Makes the tab close after this."""
+        while self._changes.full():
+            self._changes.get_nowait()
+        self._changes.put_nowait(None)
+
+
+class WebChannel(Channel):
+    """The page of one agent. People have private chats with it, whose threads are conversations."""
+
+    platform = "web"
+    capabilities = Capabilities(
+        stream="edit",
+        resend="same",
+        buttons=True,
+        revise_seconds=0.1,
+        burst_seconds=0.0,
+        direct=True,
+        file_bytes=_FILE_BYTES,
+        shows_after=0.0,
+        comes_and_goes=True,
+    )
+
+    def __init__(self, name: str, *, now: Callable[[], int]) -> None:
+        self._id = name
+        self._now = now
+        self._said: asyncio.Queue[tuple[Inbound, asyncio.Future[None]]] = asyncio.Queue()
+        self._tabs: dict[Place, list[Tab]] = {}
+        self._held: dict[Place, dict[str, PageItem]] = {}
+        self._rows: dict[tuple[Place, str], int] = {}
+        self._unnumbered = count(1)
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    def reachable(self, place: Place) -> bool:
+        return place.channel == self._id and place in self._tabs
+
+    def health(self) -> Health:
+        return Health(contact=self._now())
+
+    def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+        return [Chunk(text=text, markup=MARKDOWN if markdown else "")]
+
+    def drafts(self, place: Place) -> bool:
+        return True
+
+    # What people do -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def tab(self, place: Place) -> Iterator[Tab]:
+        """Opens a tab on a place while the block runs. Of a person's tabs beyond the limit the oldest closes."""
+        own = [tab for other, tabs in self._tabs.items() if other.chat == place.chat for tab in tabs]
+        for tab in own[: max(0, len(own) - _TABS + 1)]:
+            tab.close()
+        opened = Tab()
+        self._tabs.setdefault(place, []).append(opened)
+        try:
+            yield opened
+        finally:
+            self._tabs[place].remove(opened)
+            if not self._tabs[place]:
+                del self._tabs[place]
+
+    async def say(self, inbound: Inbound) -> None:
+        """Has a message taken; returns after it is committed. Raises `NotTaken`, or what else kept it from that."""
+        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self._said.put((inbound, taken))
+        if inbound.pressed is None:
+            names = [one.name for one in inbound.attachments]
+            text = "\n".join([*([inbound.text] if inbound.text else []), *(f"[{name}]" for name in names)])
+            self._show(
+                inbound.place, PageItem(key=said_key(inbound.message_id), at=inbound.sent_at, text=text, mine=True)
+            )
+        try:
+            await taken
+        except NotTaken:
+            self._drop(inbound.place, said_key(inbound.message_id))
+            raise
+
+    def held(self, place: Place) -> list[PageItem]:
+        """Returns the items of a place that are held, oldest first."""
+        return sorted(self._fresh(place).values(), key=lambda item: item.at)
+
+    def file(self, place: Place, row: int) -> File | None:
+        """Returns a file that was shown in a place; None if it is not held any more."""
+        return next((item.file for item in self._fresh(place).values() if item.file and item.row == row), None)
+
+    def drop(self, place: Place) -> None:
+        """Drops all that is held of a place."""
+        self._held.pop(place, None)
+
+    # What the gateway does ----------------------------------------------------------------------------------------
+
+    async def run(self, host: Host) -> None:
+        while True:
+            inbound, taken = await self._said.get()
+            try:
+                await host.on_inbound(inbound)
+            except NotTaken as exc:
+                _fail(taken, exc)
+            except BaseException as exc:
+                _fail(taken, NotTaken(f"The message was not taken ({type(exc).__name__}). Send it again."))
+                raise
+            else:
+                if not taken.done():
+                    taken.set_result(None)
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        if not attachment.reference.startswith(_BYTES):
+            raise ChannelError("this attachment has no bytes")
+        try:
+            data = base64.b64decode(attachment.reference.removeprefix(_BYTES), validate=True)
+        except binascii.Error as exc:
+            raise ChannelError("the bytes of this attachment can't be read") from exc
+        if len(data) > limit:
+            raise TooLarge(f"{attachment.name} has {len(data)} bytes, more than the {limit} that are read")
+        return data
+
+    async def revise(self, place: Place, reference: str, text: str) -> None:
+        key = answer_key(int(reference)) if reference.isdecimal() else reference
+        before = self._fresh(place).get(key)
+        if reference.isdecimal() and before is not None and not before.growing:
+            return
+        if before is not None or reference.isdecimal():
+            at = self._now() if before is None else before.at
+            self._show(place, PageItem(key=key, at=at, text=text, markdown=True, growing=True))
+
+    async def typing(self, place: Place) -> None:
+        for tab in self._tabs.get(place, ()):
+            tab.put(PageItem(key=TYPING, at=self._now(), text="", growing=True))
+
+    async def send(self, outbound: Outbound) -> str:
+        if outbound.file is not None and len(outbound.file.data) > _FILE_BYTES:
+            raise TooLarge(f"{outbound.file.name} has {len(outbound.file.data)} bytes; {_FILE_BYTES} can be shown")
+        key = outbound.edits or self._key(outbound)
+        before = self._fresh(outbound.place).get(key)
+        item = PageItem(
+            key=key,
+            at=self._now() if before is None else before.at,
+            text=outbound.text,
+            markdown=outbound.markup == MARKDOWN,
+            buttons=outbound.buttons,
+            file=outbound.file,
+            row=outbound.id,
+            earlier=outbound.earlier_run,
+        )
+        self._show(outbound.place, item)
+        if outbound.turn is not None and not (item.buttons or item.file):
+            self._leave_to_history(outbound.place, key)
+        return key
+
+    def _leave_to_history(self, place: Place, answer: str) -> None:
+        """Drops an answer and what it answers, because history keeps both from now on."""
+        kept = self._fresh(place)
+        said = [key for key, item in kept.items() if item.mine and not item.text.startswith("/")]
+        for key in (answer, *said):
+            self._drop(place, key)
+
+    def _key(self, outbound: Outbound) -> str:
+        """Returns the key of a row: that of its turn's answer, which grew under it, or one of its own."""
+        if outbound.id == 0:
+            return f"n{next(self._unnumbered)}"
+        if outbound.turn is not None and outbound.chunk == 0 and outbound.file is None:
+            key = answer_key(outbound.turn)
+            if self._rows.setdefault((outbound.place, key), outbound.id) == outbound.id:
+                if len(self._rows) > _BEHIND:
+                    del self._rows[next(iter(self._rows))]
+                return key
+        return f"r{outbound.id}"
+
+    def _drop(self, place: Place, key: str) -> None:
+        self._fresh(place).pop(key, None)
+
+    def _fresh(self, place: Place) -> dict[str, PageItem]:
+        """Returns the held items of a place, without those whose time is over."""
+        items, since = self._held.get(place, {}), self._now() - _HELD_MS
+        fresh = {key: item for key, item in items.items() if item.at > since}
+        if fresh:
+            self._held[place] = fresh
+        else:
+            self._held.pop(place, None)
+        return fresh
+
+    def _show(self, place: Place, item: PageItem) -> None:
+        items = self._fresh(place)
+        items[item.key] = item
+        # The bytes of a file that goes by age are dropped with it.
+        self._held[place] = dict(sorted(items.items(), key=lambda each: each[1].at)[-_HELD:])
+        for tab in self._tabs.get(place, ()):
+            tab.put(item)
+
+
+def said_key(message_id: str) -> str:
+    """Returns the key of what a person said."""
+    return f"u{message_id}"
+
+
+def answer_key(turn: int) -> str:
+    """Returns the key of a turn's answer."""
+    return f"t{turn}"
+
+
+def attached(name: str, media_type: str, data: bytes) -> Attachment:
+    """Returns a file that a person sends with a message, holding its bytes."""
+    kind = _KINDS.get(media_type.partition("/")[0], "file")
+    reference = _BYTES + base64.b64encode(data).decode("ascii")
+    return Attachment(kind=kind, name=name, media_type=media_type, size=len(data), reference=reference)
+
+
+def _fail(taken: asyncio.Future[None], error: Exception) -> None:
+    if not taken.done():
+        taken.set_exception(error)

@@ -1,0 +1,208 @@
+"""Conversations: the list, what was said, what is being said, and the forms to say more.
+
+Invariant: an event goes to the stream of its own place alone, and a stream ends with the session it belongs to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from aiohttp import web
+
+from channels.base import Place, rows
+from channels.web import TYPING, PageItem, answer_key, said_key
+from gateway.page.site import Refused, Visit
+from gateway.page.visitors import FORMS, pressing, with_words
+from memory.service import Conversation
+
+#: Messages shown of a conversation, and conversations in the list.
+_LINES: Final = 80
+_LISTED: Final = 50
+#: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
+_ALIVE: Final = 15.0
+_LOOK: Final = 1.0
+#: Seconds for which a form without a script waits for its answer.
+_ANSWER: Final = 20.0
+#: Characters of a thread's name.
+_THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+#: The path of the first conversation, which has no thread.
+FIRST: Final = "main"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    name: str
+    opening: str
+    last_at: int
+
+
+async def chats(visit: Visit) -> web.StreamResponse:
+    """The latest conversation."""
+    found = await _listed(visit)
+    return visit.to(f"/chat/{found[0].name if found else FIRST}")
+
+
+async def chat(visit: Visit) -> web.StreamResponse:
+    """One conversation, and the list of all."""
+    visitor, name = visit.visitor, visit.path["thread"]
+    items = await _log(visit, visitor.place(_thread(name)))
+    return visit.html(
+        "chat.html",
+        log=_shown(visit, items),
+        seen=_hash(items),
+        talks=await _listed(visit),
+        name=name,
+        new=f"c{visitor.nonce().partition('.')[0][:10]}",
+        empty=not items,
+    )
+
+
+async def say(visit: Visit) -> web.StreamResponse:
+    """Says something in a conversation."""
+    visitor, name = visit.visitor, visit.path["thread"]
+    text = visit.form.get("text", "").strip()
+    if text or visit.files:
+        said = visitor.inbound(thread=_thread(name), nonce=_nonce(visit), language=visit.texts.language)
+        await visit.visitors.say(visitor, with_words(said, text, visit.files))
+    return await _back(visit)
+
+
+async def press(visit: Visit) -> web.StreamResponse:
+    """Presses a button under a message."""
+    visitor = visit.visitor
+    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
+    await visit.visitors.say(visitor, pressing(said, visit.form.get("key", ""), visit.form.get("data", "")[:64]))
+    return await _back(visit)
+
+
+async def stop(visit: Visit) -> web.StreamResponse:
+    """Stops the answer that is being made."""
+    visitor = visit.visitor
+    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
+    await visit.visitors.say(visitor, with_words(said, "/stop"))
+    return await _back(visit)
+
+
+async def file(visit: Visit) -> web.StreamResponse:
+    """A file that the bot has shown, to be saved."""
+    place = visit.visitor.place(_thread(visit.path["thread"]))
+    row = visit.path["row"]
+    found = visit.visitor.channel.file(place, int(row)) if row.isdecimal() and len(row) < 18 else None
+    if found is None:
+        raise Refused(404, "page.file_gone")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
+    return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
+
+
+async def events(visit: Visit) -> web.StreamResponse:
+    """The stream of what changes in a conversation, as long as the session lasts."""
+    visitor = visit.visitor
+    place = visitor.place(_thread(visit.path["thread"]))
+    headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(visit.request)
+    with visitor.channel.tab(place) as tab:
+        try:
+            items = await _log(visit, place)
+            if _hash(items) != visit.query.get("seen"):
+                await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
+            visit.visitors.wake(visitor, place)
+            looked = time.monotonic()
+            while True:
+                item = await tab.next(_ALIVE)
+                if time.monotonic() - looked > _LOOK:
+                    if await visit.visitors.of(visitor.token) is None:
+                        await _send(response, "over", {})
+                        return response
+                    looked = time.monotonic()
+                if item is None:
+                    await response.write(b": alive\n\n")
+                else:
+                    await _send(response, "item", {"key": item.key, "html": _one(visit, item)})
+        except (EOFError, ConnectionError):  # too far behind, or gone; the page asks again
+            return response
+
+
+async def _log(visit: Visit, place: Place) -> list[PageItem]:
+    """Returns what there is to show of a conversation, oldest first: what history keeps, and what is held besides."""
+    visitor = visit.visitor
+    lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
+    last = {line.turn_id: line.id for line in lines if not line.mine}
+    items = []
+    for line in lines:
+        if line.mine:
+            key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
+        else:
+            answers = line.turn_id is not None and last[line.turn_id] == line.id
+            key = answer_key(line.turn_id or 0) if answers else f"m{line.id}"
+        items.append(PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine))
+    known = {item.key for item in items}
+    held = [item for item in visitor.channel.held(place) if item.key not in known]
+    # What is held came after what history has of the same moment.
+    return sorted([*items, *held], key=lambda item: item.at)
+
+
+def _shown(visit: Visit, items: list[PageItem]) -> str:
+    parts, before = [], ""
+    for item in items:
+        day = visit.texts.date(item.at)
+        parts.append(_one(visit, item, day=day if day != before else ""))
+        before = day
+    return "".join(parts)
+
+
+def _one(visit: Visit, item: PageItem, *, day: str = "") -> str:
+    turn = item.key[1:] if item.key.startswith("t") and item.key[1:].isdecimal() and not item.growing else ""
+    return visit.text(
+        "_item.html", item=item, day=day, turn=turn, rows=rows(item.buttons), typing=item.key == TYPING,
+        thread=visit.path["thread"], clock=visit.texts.moment(item.at)[-5:],
+    )  # fmt: skip
+
+
+async def _listed(visit: Visit) -> list[_Listed]:
+    visitor = visit.visitor
+    found: list[Conversation] = await visitor.store.memory.browse.talks(
+        visitor.context, platform=visitor.channel.platform, limit=_LISTED
+    )
+    listed = []
+    for one in found:
+        place = Place.from_session_key(one.session_key)
+        if place.channel == visitor.channel.id and place.chat == visitor.account and place.thread != FORMS:
+            listed.append(_Listed(name=place.thread or FIRST, opening=one.opening, last_at=one.last_at))
+    return listed
+
+
+def _thread(name: str) -> str | None:
+    if not set(name) <= _THREAD or name == FORMS or len(name) > 40:
+        raise Refused(404, "page.nothing_here")
+    return None if name == FIRST else name
+
+
+def _nonce(visit: Visit) -> str:
+    """Returns the id of what a form says. The page's script sends many messages from one form, and counts them."""
+    nth = visit.form.get("nth", "")
+    word = visit.form["nonce"].partition(".")[0]
+    return f"{word}-{nth}" if nth.isalnum() and nth.isascii() and len(nth) < 20 else word
+
+
+async def _back(visit: Visit) -> web.Response:
+    """Returns to the conversation. Without a script nothing else shows the answer, so it is waited for."""
+    if visit.is_enhanced:
+        return web.Response(status=204)
+    await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
+    return visit.to(f"/chat/{visit.path['thread']}")
+
+
+async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:
+    await response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
+
+
+def _hash(items: list[PageItem]) -> str:
+    """Returns a short name for what is shown, by which a tab and the server know that they show the same."""
+    shown = [(item.key, item.text, item.growing, [one.data for one in item.buttons]) for item in items]
+    return hashlib.sha256(repr(shown).encode("utf-8", "replace")).hexdigest()[:16]

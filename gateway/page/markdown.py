@@ -1,0 +1,48 @@
+"""Markdown as HTML for the page.
+
+Invariants: what is HTML in the text is shown as text. Nothing is fetched: pictures become links, because a picture with
+words in its address would carry them away. Links lead to the web or to mail, and tell nobody where they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+#: Longer texts are shown as they are: the library's time grows with length, and the process waits meanwhile.
+_LONGEST: Final = 32_768
+_SCHEMES: Final = ("http://", "https://", "mailto:")
+
+
+def rendered(text: str) -> Markup:
+    """Returns Markdown as HTML that neither runs nor fetches anything."""
+    if len(text) > _LONGEST:
+        return plain(text)
+    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes all that is not its own
+
+
+def plain(text: str) -> Markup:
+    """Returns a text as it is, with its lines and spaces."""
+    return Markup('<p class="plain">{}</p>').format(escape(text))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
+    parser.enable(["table", "strikethrough"]).disable(["image", "reference", "lheading"])
+    # Replaces the library's own rule, which lets other schemes through.
+    parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]
+    parser.add_render_rule("link_open", _link)
+    return parser
+
+
+def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    tokens[at].attrSet("rel", "noreferrer noopener nofollow")
+    tokens[at].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, at, options, env)

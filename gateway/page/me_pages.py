@@ -1,0 +1,141 @@
+"""The visitor's own page: their profile, accounts, sessions and privacy; and the sign-in, before all of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from gateway.commands import keys
+from gateway.commands.catalogue import CATALOGUE
+from gateway.page.memory_pages import done, told
+from gateway.page.site import Refused, Visit
+
+#: Looks of admins that are shown.
+_LOOKS: Final = 30
+#: The permissions that a key may be made with.
+_SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
+#: What the buttons of the page do, as commands.
+_COMMANDS: Final = {
+    "out": "/privacy out",
+    "in": "/privacy in",
+    "about_off": "/privacy about off",
+    "about_on": "/privacy about on",
+    "delete": "/privacy delete",
+    "export": "/memory export",
+}
+
+
+async def me(visit: Visit) -> web.StreamResponse:
+    """What is kept of the visitor, and who may see it."""
+    visitor, texts = visit.visitor, visit.texts
+    memory, session = visitor.store.memory, visitor.session
+    kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
+    slots = await memory.browse.profile(visitor.context)
+    sessions = await visit.visitors.visits.sessions(session.channel, session.user_id)
+    known, made = CATALOGUE[texts.language], await memory.keys.of(visitor.context)
+    return visit.html(
+        "me.html",
+        kept=kept,
+        kinds=[(texts(f"kinds.{kind}"), count) for kind, count in kept.kinds.items()],
+        since="" if kept.since is None else texts.date(kept.since),
+        slots=[
+            (
+                texts(f"slot.{slot.memory.key if slot.memory.kind == 'profile' else 'directive'}"),
+                slot.memory.value,
+                [told(visit, one) for one in slot.made_of],
+            )
+            for slot in slots
+        ],
+        accounts=[
+            (one.name or one.user_id, texts(key) if (key := f"platform.{one.platform}") in known else one.platform)
+            for one in kept.accounts
+        ],
+        looks=[(texts.moment(one.looked_at), one.admin_name, one.action, one.found) for one in kept.looks],
+        sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
+        own=session.id,
+        keys=[(key.id, keys.told(texts, key)) for key in made],
+        has_api=visit.visitors.has_api,
+        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in _SCOPES],
+        speaker=visitor.context.speaker,
+    )
+
+
+async def act(visit: Visit) -> web.StreamResponse:
+    """Does what a button of the page says."""
+    command = _COMMANDS.get(visit.form.get("action", ""))
+    if command is None:
+        raise Refused(400, "page.bad_form")
+    return await done(visit, command, back="/me")
+
+
+async def act_on_keys(visit: Visit) -> web.StreamResponse:
+    """Makes a key for a program of the visitor, or revokes one. A new key stands in the answer alone."""
+    label, number = " ".join(visit.form.get("label", "").split()), visit.form.get("revoke", "")
+    scopes = visit.form.get("scopes", "")
+    if number.isdecimal():
+        return await done(visit, f"/keys revoke {number[:10]}", back="/me")
+    if not label or scopes not in _SCOPES:
+        raise Refused(400, "page.bad_form")
+    return await done(visit, f"/keys make {scopes} {label}", back="/me")
+
+
+async def choose_agent(visit: Visit) -> web.StreamResponse:
+    """Opens the page of another agent."""
+    agent = visit.form.get("agent", "")
+    if agent not in visit.visitors.agents:
+        raise Refused(400, "page.bad_form")
+    await visit.visitors.visits.choose_agent(visit.visitor.session.id, agent)
+    return visit.to("/chat")
+
+
+# Sign-in --------------------------------------------------------------------------------------------------------
+
+
+async def sign_in(visit: Visit) -> web.StreamResponse:
+    """The page that a link leads to. The code behind its # stays in the browser until the button is pressed."""
+    return visit.html("in.html", wrong=False)
+
+
+async def name(visit: Visit) -> web.StreamResponse:
+    """Returns the name of the person whom a code would sign in."""
+    found = await visit.visitors.named(_code(visit))
+    return web.Response(status=404) if found is None else web.Response(text=found)
+
+
+async def enter(visit: Visit) -> web.StreamResponse:
+    """Spends a code and signs its person in."""
+    token = await visit.visitors.sign_in(_code(visit))
+    if token is None:
+        return visit.html("in.html", 403, wrong=True)
+    response = visit.to("/chat")
+    visit.site.set_cookie(visit.request, response, token)
+    return response
+
+
+async def out(visit: Visit) -> web.StreamResponse:
+    """Ends a session of the visitor: this one, another, or all."""
+    session, which = visit.visitor.session, visit.form.get("which", "")
+    visits = visit.visitors.visits
+    if which == "all":
+        await visits.sign_out_everywhere(session.channel, session.user_id)
+    elif which.isdecimal() and len(which) < 16 and int(which) != session.id:
+        own = await visits.sessions(session.channel, session.user_id)
+        if int(which) in {one.id for one in own}:
+            await visits.sign_out(int(which))
+        return visit.to("/me")
+    else:
+        await visits.sign_out(session.id)
+    response = visit.to("/in")
+    visit.site.drop_cookie(visit.request, response)
+    return response
+
+
+async def home(visit: Visit) -> web.StreamResponse:
+    """The first page."""
+    return visit.to("/in" if visit.guest is None else "/chat")
+
+
+def _code(visit: Visit) -> str:
+    """Returns the code of a form; whole links that were pasted count as well."""
+    return visit.form.get("code", "").strip().rpartition("#")[2][:200]

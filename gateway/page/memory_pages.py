@@ -1,0 +1,287 @@
+"""What is remembered: the list with its search and filters, one memory in full, and what can be done with it.
+
+Invariants: a page shows what its visitor's scope shows, and an id of somebody else is an id that does not exist. Every
+change is a command of the visitor's, with the answer of that command as its receipt.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from difflib import SequenceMatcher
+from typing import Any, Final
+from urllib.parse import quote
+
+from aiohttp import web
+
+from channels.base import Inbound, Place, rows
+from channels.web import PageItem
+from gateway.commands import phrases
+from gateway.commands.parts import part_of
+from gateway.config.loading import WEB_PREFIX
+from gateway.page.site import Refused, Visit
+from gateway.page.visitors import FORMS, pressing, with_words
+from memory.errors import NotFound, UnknownFilter, UnreadFilter
+from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
+
+#: Memories of a page, hits of a search, and answers named that a memory entered.
+_PAGE: Final = 40
+_HITS: Final = 60
+_ANSWERS: Final = 30
+#: Memories shown as they were on a day.
+_THEN: Final = 400
+_ID: Final = re.compile("m_[a-z0-9]{1,32}")
+#: What the buttons of a memory do, as a command.
+_ACTIONS: Final = {
+    "pin": "/memory pin {id}",
+    "unpin": "/memory unpin {id}",
+    "confirm": "/memory confirm {id}",
+    "forget": "/forget {id}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMemory:
+    """A memory as it is shown in a list. `id` is empty for what is only derived from others."""
+
+    id: str
+    said: str
+    kind: str
+    category: str
+    since: str
+    until: str
+    marks: tuple[str, ...]
+
+
+def told(visit: Visit, memory: Memory) -> ShownMemory:
+    """Returns a memory in the visitor's words."""
+    texts, visitor = visit.texts, visit.visitor
+    said = " ".join(phrases.tell(memory, visitor.context, language=texts.language).split())
+    marks = [
+        texts(f"page.mark.{name}")
+        for name, is_so in (
+            ("pinned", memory.pinned),
+            ("unsure", memory.unsure),
+            ("derived", memory.origin == "derived"),
+        )
+        if is_so
+    ]
+    return ShownMemory(
+        id=memory.short_id,
+        said=said[:1].upper() + said[1:],
+        kind=texts(f"kind.{memory.kind}"),
+        category=texts(f"category.{memory.category}") if memory.kind == "fact" else "",
+        since=texts.date(memory.valid_from),
+        until="" if memory.valid_until is None else texts.date(memory.valid_until),
+        marks=tuple(marks),
+    )
+
+
+async def listed(visit: Visit) -> web.StreamResponse:
+    """The list of memories, all of them, those found, or those of a day."""
+    query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
+    page = int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+    values: dict[str, Any] = {
+        "query": query,
+        "day": day,
+        "page": page,
+        "pages": 1,
+        "groups": [],
+        "quotes": [],
+        "why": "",
+        "chips": [],
+    }
+    if day:
+        values |= await _then(visit, day)
+    else:
+        values |= await _found(visit, query, page)
+    return visit.html("memory.html", **values)
+
+
+async def _then(visit: Visit, day: str) -> dict[str, Any]:
+    """Returns what was known and held on a day."""
+    try:
+        asked = date.fromisoformat(day)
+    except ValueError:
+        return {"why": visit.texts("page.bad_day"), "total": 0}
+    visitor = visit.visitor
+    held = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=_THEN)
+    return {"groups": _grouped(visit, held), "total": len(held)}
+
+
+async def _found(visit: Visit, query: str, page: int) -> dict[str, Any]:
+    """Returns a page of the list, or what a search finds."""
+    visitor, browse = visit.visitor, visit.visitor.store.memory.browse
+    try:
+        filters = await browse.filters(visitor.context, query, group_of=part_of)
+    except (UnknownFilter, UnreadFilter) as exc:
+        return {"why": visit.texts.unread(exc), "total": 0}
+    if filters.words:
+        return await _searched(visit, filters)
+    named = any(one.name == "category" for one in filters.given)
+    kinds = [kind for tier in TIERS.values() for kind in tier] if named else LISTED
+    shelf = await browse.shelf(visitor.context, kinds, filters=filters, limit=_PAGE, page=page)
+    return {
+        "groups": _grouped(visit, shelf.memories),
+        "total": shelf.total,
+        "page": shelf.first // _PAGE + 1,
+        "pages": max(1, -(-shelf.total // _PAGE)),
+        "chips": _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if not query else [],
+    }
+
+
+async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
+    visitor = visit.visitor
+    hits = await visitor.store.memory.search(visitor.context, filters.words, limit=_HITS, filters=filters)
+    terms = query_terms(filters.words)
+    found = [hit.memory for hit in hits if hit.memory is not None]
+    said = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
+    language = visit.texts.language
+    quotes = [
+        (visit.texts.date(one.said_at), phrases.quote(one, visitor.context, one.text[:300], language=language))
+        for one in said
+    ]
+    groups = [("", [told(visit, memory) for memory in found])] if found else []
+    return {"groups": groups, "quotes": quotes, "total": len(found) + len(said)}
+
+
+def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:
+    """Returns memories under headings, in the order in which their groups first appear."""
+    groups: dict[str, list[ShownMemory]] = {}
+    for memory in memories:
+        head = visit.texts(f"kinds.{memory.kind}")
+        if memory.kind == "fact":
+            head = visit.texts(f"category.{memory.category}")
+        groups.setdefault(head[:1].upper() + head[1:], []).append(told(visit, memory))
+    return list(groups.items())
+
+
+def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
+    """Returns the parts of the list with the searches that show them."""
+    kinds = [(visit.texts(f"kinds.{kind}"), f"category:{kind}") for kind in ("event", "reflection", "style")]
+    facts = [(visit.texts(f"category.{name}"), f"category:{name}") for name in sorted(categories)]
+    return [*facts, *kinds]
+
+
+async def one(visit: Visit) -> web.StreamResponse:
+    """One memory in full."""
+    visitor, short_id = visit.visitor, visit.path["id"]
+    if not _ID.fullmatch(short_id):
+        raise Refused(404, "page.no_memory")
+    try:
+        shown = await visitor.store.memory.browse.shown(visitor.context, short_id)
+    except NotFound as exc:
+        raise Refused(404, "page.no_memory") from exc
+    memory, texts = shown.memory, visit.texts
+    entered = await visitor.store.memory.browse.entered(visitor.context, memory.id, limit=_ANSWERS)
+    versions = [told(visit, each) for each in shown.versions]
+    return visit.html(
+        "one.html",
+        shown=shown,
+        memory=memory,
+        told=told(visit, memory),
+        learned=texts.moment(memory.learned_at),
+        origin=texts(f"memory.origin.{memory.origin}") if memory.origin != "derived" else texts("page.mark.derived"),
+        quotes=[_quoted(visit, source) for source in shown.sources],
+        versions=_differing(versions) if len(versions) > 1 else [],
+        made_of=[told(visit, each) for each in shown.made_of],
+        made_into=[told(visit, each) for each in shown.made_into],
+        entered=[(one.turn_id, texts.moment(one.answered_at), one.asked) for one in entered],
+        percent=round(100 * shown.left),
+    )
+
+
+def _quoted(visit: Visit, source: Source) -> dict[str, str]:
+    visitor, texts = visit.visitor, visit.texts
+    mine = source.author_id in (visitor.context.speaker.id, *visitor.context.scope.selves)
+    place = Place.from_session_key(source.session_key)
+    return {
+        "text": texts("page.erased") if source.text is None else source.text[:1_000],
+        "date": texts.moment(source.said_at),
+        "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
+        "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
+        "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
+    }
+
+
+def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tuple[str, str]]]]:
+    """Returns versions, the newest first, each as words that are the same (=), new (+) or gone (-)."""
+    shown, before = [], ""
+    for version in versions:
+        old, new = before.split(), version.said.split()
+        words: list[tuple[str, str]] = []
+        for change, a, b, c, d in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+            if change == "equal" or not before:
+                words.append(("=", " ".join(new[c:d])))
+                continue
+            words += [("-", " ".join(old[a:b]))] if b > a else []
+            words += [("+", " ".join(new[c:d]))] if d > c else []
+        shown.append((version, words))
+        before = version.said
+    return shown[::-1]
+
+
+# What is done ---------------------------------------------------------------------------------------------------
+
+
+async def act(visit: Visit) -> web.StreamResponse:
+    """Does what a button of a memory says."""
+    short_id, action = visit.path["id"], visit.form.get("action", "")
+    if not _ID.fullmatch(short_id):
+        raise Refused(404, "page.no_memory")
+    value = " ".join(visit.form.get("value", "").split())[:2_000]
+    if action == "edit" and value:
+        return await done(visit, f"/memory edit {short_id} {value}", back=f"/memory/{short_id}")
+    if action not in _ACTIONS:
+        raise Refused(400, "page.bad_form")
+    back = "/memory" if action == "forget" else f"/memory/{short_id}"
+    return await done(visit, _ACTIONS[action].format(id=short_id), back=back)
+
+
+async def tell(visit: Visit) -> web.StreamResponse:
+    """Keeps what is typed."""
+    value = visit.form.get("value", "").strip()[:4_000]
+    return await done(visit, f"/remember {value}", back="/memory") if value else visit.to("/memory")
+
+
+async def forget(visit: Visit) -> web.StreamResponse:
+    """Asks whether everything that a search means is to be forgotten."""
+    value = visit.form.get("value", "").strip()[:400]
+    return await done(visit, f"/forget {value}", back="/memory") if value else visit.to("/memory")
+
+
+async def press(visit: Visit) -> web.StreamResponse:
+    """Answers a question that a command has asked."""
+    said = _said(visit)
+    items = await visit.visitors.answered(
+        visit.visitor, pressing(said, visit.form.get("key", "")[:100], visit.form.get("data", "")[:64])
+    )
+    return receipt(visit, items, back=_safe(visit.form.get("back", "")))
+
+
+async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
+    """Says a command for the visitor and shows its answer."""
+    items = await visit.visitors.answered(visit.visitor, with_words(_said(visit), command))
+    return receipt(visit, items, back=back)
+
+
+def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
+    """Returns the page with the answer to a command, or the file that it brought."""
+    found = next((item.file for item in items if item.file is not None), None)
+    if found is not None:
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
+        return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
+    shown = [(item, rows(item.buttons)) for item in items]
+    return visit.html("receipt.html", items=shown, back=back)
+
+
+def _said(visit: Visit) -> Inbound:
+    return visit.visitor.inbound(
+        thread=FORMS, nonce=visit.form["nonce"].partition(".")[0], language=visit.texts.language
+    )
+
+
+def _safe(back: str) -> str:
+    """Returns a path of the page itself."""
+    return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

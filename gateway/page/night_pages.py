@@ -1,0 +1,74 @@
+"""What happened at night: the runs that changed something of the visitor's, what each changed, and its undo."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from gateway.commands.jobs import figures, job_name
+from gateway.page.memory_pages import done, told
+from gateway.page.site import Refused, Visit
+from memory.errors import NotFound
+from memory.jobs.runner import OwnerResult, What
+
+#: Results that are read for the list, of one run for each account.
+_READ: Final = 120
+#: The sign of a change: new or back, put aside, or changed in place.
+_SIGNS: Final[dict[What, str]] = {
+    "new": "+", "back": "+", "archived": "−", "replaced": "−", "compressed": "−", "told again": "=", "changed": "=",
+}  # fmt: skip
+
+
+async def nights(visit: Visit) -> web.StreamResponse:
+    """The runs, newest first."""
+    visitor, texts = visit.visitor, visit.texts
+    runs: dict[int, list[OwnerResult]] = {}
+    for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):
+        runs.setdefault(item.run.id, []).append(item)
+    listed = []
+    for items in runs.values():
+        counts: dict[str, int] = {}
+        for item in items:
+            for name, count in item.counts.items():
+                counts[name] = counts.get(name, 0) + count
+        run = items[0].run
+        state = "undone" if {item.state for item in items} == {"undone"} else ""
+        listed.append((run.id, texts.moment(run.started_at), job_name(texts, run.job), figures(texts, counts), state))
+    return visit.html("nights.html", runs=listed)
+
+
+async def night(visit: Visit) -> web.StreamResponse:
+    """What one run changed."""
+    visitor, texts, number = visit.visitor, visit.texts, _number(visit)
+    items = await visitor.store.memory.jobs.item(visitor.context, number)
+    if not items:
+        raise Refused(404, "page.no_night")
+    try:
+        changes = await visitor.store.memory.jobs.did(visitor.context, number)
+    except NotFound as exc:
+        raise Refused(404, "page.no_night") from exc
+    run = items[0].run
+    return visit.html(
+        "night.html",
+        number=number,
+        job=job_name(texts, run.job),
+        when=texts.moment(run.started_at),
+        changes=[
+            (_SIGNS[one.what], told(visit, one.memory), [told(visit, part) for part in one.made_of]) for one in changes
+        ],
+        undone={item.state for item in items} == {"undone"},
+    )
+
+
+async def undo(visit: Visit) -> web.StreamResponse:
+    """Undoes a run."""
+    number = _number(visit)
+    return await done(visit, f"/memory undo {number}", back=f"/night/{number}")
+
+
+def _number(visit: Visit) -> int:
+    number = visit.path["run"]
+    if not number.isdecimal() or len(number) > 9:
+        raise Refused(404, "page.no_night")
+    return int(number)

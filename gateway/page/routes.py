@@ -1,0 +1,56 @@
+"""Every route of the page, and the page put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from channels.base import Channel
+from channels.web import WebChannel
+from gateway.config.loading import Config
+from gateway.page import chat_pages, me_pages, memory_pages, night_pages, why_pages, world_pages
+from gateway.page.site import Route, Site
+from gateway.page.visitors import Visitors
+from gateway.pipeline.router import Router
+from gateway.pipeline.store import Roster
+
+ROUTES: Final = (
+    Route(method="GET", pattern="/", handler=me_pages.home, open=True),
+    Route(method="GET", pattern="/in", handler=me_pages.sign_in, open=True),
+    Route(method="POST", pattern="/in", handler=me_pages.enter, open=True),
+    Route(method="POST", pattern="/in/name", handler=me_pages.name, open=True),
+    Route(method="POST", pattern="/out", handler=me_pages.out),
+    Route(method="POST", pattern="/agent", handler=me_pages.choose_agent),
+    Route(method="GET", pattern="/chat", handler=chat_pages.chats),
+    Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
+    Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
+    Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
+    Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say),
+    Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
+    Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
+    Route(method="GET", pattern="/memory", handler=memory_pages.listed),
+    Route(method="POST", pattern="/memory", handler=memory_pages.tell),
+    Route(method="POST", pattern="/forget", handler=memory_pages.forget),
+    Route(method="POST", pattern="/answer", handler=memory_pages.press),
+    Route(method="GET", pattern="/memory/{id}", handler=memory_pages.one),
+    Route(method="POST", pattern="/memory/{id}", handler=memory_pages.act),
+    Route(method="GET", pattern="/why/{turn}", handler=why_pages.why),
+    Route(method="GET", pattern="/timeline", handler=world_pages.timeline),
+    Route(method="GET", pattern="/entities", handler=world_pages.entities),
+    Route(method="GET", pattern="/entities/{id}", handler=world_pages.entity),
+    Route(method="GET", pattern="/night", handler=night_pages.nights),
+    Route(method="GET", pattern="/night/{run}", handler=night_pages.night),
+    Route(method="POST", pattern="/night/{run}", handler=night_pages.undo),
+    Route(method="GET", pattern="/me", handler=me_pages.me),
+    Route(method="POST", pattern="/me", handler=me_pages.act),
+    Route(method="POST", pattern="/me/keys", handler=me_pages.act_on_keys),
+)
+
+
+def assembled(
+    config: Config, roster: Roster, channels: Mapping[str, Channel], router: Router, *, now: Callable[[], int]
+) -> Site:
+    """Returns the page of a running bot."""
+    own = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
+    visitors = Visitors(config=config, roster=roster, channels=own, router=router, now=now)
+    return Site(config, visitors, ROUTES, config.agents[config.default_agent].language)

@@ -1,0 +1,349 @@
+"""The page's front door: every request passes here before anything is read or done for it.
+
+Invariants: only names of this machine and the host of `web.url` are answered, so that no other site reaches the page
+through a name of its own. What changes anything is a POST from the page itself, with a word that only the session's own
+forms hold. A GET changes nothing but the time of the last visit. Without a session there is nothing but sign-in. No
+answer is kept by a browser, framed, or told to another site, and none runs anything but the page's own files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import jinja2
+from aiohttp import BodyPartReader, MultipartReader, StreamReader, web
+from aiohttp.base_protocol import BaseProtocol
+from markupsafe import Markup
+
+from channels.base import Attachment, NotTaken
+from channels.web import attached
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts, spoken
+from gateway.config.loading import Config
+from gateway.config.settings import OWN_NAME, is_loopback
+from gateway.page import markdown
+from gateway.page.visitors import Visitor, Visitors
+from memory.errors import StorageError
+
+#: The most bytes of a form, and what comes with files besides their bytes.
+_FORM_BYTES: Final = 200_000
+_FILES: Final = 5
+_SECURITY: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_COOKIE_DAYS: Final = 90
+
+
+class Refused(Exception):
+    """A request that is not answered: an HTTP status, and the key of the text that says why."""
+
+    def __init__(self, status: int, key: str) -> None:
+        super().__init__(key)
+        self.status = status
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One request: what was asked, by whom, and how it is answered. Pages behind the sign-in have a `visitor`."""
+
+    site: Site
+    request: web.BaseRequest
+    path: Mapping[str, str]
+    form: Mapping[str, str]
+    files: tuple[Attachment, ...]
+    visitors: Visitors
+    texts: Texts
+    guest: Visitor | None
+
+    @property
+    def visitor(self) -> Visitor:
+        if self.guest is None:
+            raise Refused(401, "page.sign_in_first")
+        return self.guest
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    @property
+    def is_enhanced(self) -> bool:
+        """True if the page's own script asks, for a part of the page."""
+        return self.request.headers.get("X-Remora") == "1"
+
+    def text(self, template: str, **values: Any) -> str:
+        """Returns a template, filled."""
+        return self.site.templates.get_template(template).render(
+            t=self.texts, visitor=self.guest, agents=self.visitors.agents, visit=self, at=self.request.path, **values
+        )
+
+    def html(self, template: str, status: int = 200, **values: Any) -> web.Response:
+        """Returns a page."""
+        return web.Response(status=status, text=self.text(template, **values), content_type="text/html")
+
+    def to(self, place: str) -> web.Response:
+        """Returns the way to another page, after a form."""
+        return web.Response(status=303, headers={"Location": place})
+
+
+Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session."""
+
+    method: str
+    pattern: str
+    handler: Handler
+    open: bool = False
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """Returns the parts of a path that the pattern names; None if it is another path."""
+        wanted, given = self.pattern.split("/"), path.split("/")
+        if len(wanted) != len(given):
+            return None
+        found = {}
+        for want, part in zip(wanted, given, strict=True):
+            if want.startswith("{"):
+                if not part or len(part) > 100:
+                    return None
+                found[want[1:-1]] = part
+            elif want != part:
+                return None
+        return found
+
+
+class Site:
+    """The page. Implements `gateway.ops.http.Door`."""
+
+    def __init__(self, config: Config, visitors: Visitors, routes: tuple[Route, ...], language: Language) -> None:
+        self._url = config.settings.web.url
+        self._upload = config.settings.attachments.max_bytes
+        self._visitors = visitors
+        self._routes = routes
+        self._language = language
+        self._static = _static()
+
+    @cached_property
+    def templates(self) -> jinja2.Environment:
+        """The templates, in which every value is escaped."""
+        found = jinja2.Environment(
+            loader=jinja2.PackageLoader("gateway.page"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        found.globals |= {"static": self._address}
+        found.filters |= {
+            "markdown": markdown.rendered,
+            "plain": markdown.plain,
+            "part": lambda one: quote(one, safe=""),
+        }
+        return found
+
+    @property
+    def body_bytes(self) -> int:
+        return _FORM_BYTES + self._upload
+
+    def takes(self, path: str) -> bool:
+        """Returns True: whatever no other door takes is the page's."""
+        return True
+
+    def refused(self, request: web.BaseRequest) -> web.Response | None:
+        """Returns the refusal of a request under another name, or of files from somebody who is not signed in."""
+        if not self._is_host(request):
+            texts = Texts(spoken(_accepted(request), self._language))
+            return web.Response(status=421, text=f"{texts('page.host')}\n")
+        files = request.path.endswith("/say") and self._cookie(request)
+        if (
+            not files
+            and (request.content_length is None or request.content_length > _FORM_BYTES)
+            and request.body_exists
+        ):
+            return web.Response(status=413)
+        return None
+
+    async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+        """Answers a request."""
+        texts = Texts(spoken(_accepted(request), self._language))
+        if (file := self._file(request)) is not None:
+            return file
+        try:
+            response = await self._routed(request, body, texts)
+        except Refused as exc:
+            response = self._refusal(request, texts, exc.status, texts(exc.key))
+        except (StorageError, NotTaken) as exc:
+            response = self._refusal(request, texts, 503, str(exc))
+        if not response.prepared:
+            response.headers.update(_SECURITY)
+        return response
+
+    def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Returns the headers of an answer that is written piece by piece."""
+        return {**_SECURITY, **headers}
+
+    async def _routed(self, request: web.BaseRequest, body: bytes, texts: Texts) -> web.StreamResponse:
+        found = [(route, path) for route in self._routes if (path := route.match(request.path)) is not None]
+        method = "GET" if request.method == "HEAD" else request.method
+        route, path = next(((route, path) for route, path in found if route.method == method), (None, {}))
+        if route is None:
+            raise Refused(405 if found else 404, "page.nothing_here")
+        if method != "GET":
+            self._check_origin(request)
+        guest = await self._visitors.of(self._cookie(request))
+        if guest is None and not route.open:
+            return web.Response(status=303, headers={"Location": "/in"}) if method == "GET" else _unknown(texts)
+        if guest is not None:
+            own = guest.context.speaker.language or _accepted(request)
+            texts = Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
+        form, files = await _form(request, body) if method != "GET" else ({}, ())
+        if method != "GET" and guest is not None and not route.open and not guest.is_own(form.get("nonce", "")):
+            raise Refused(403, "page.stale")
+        visit = Visit(
+            site=self, request=request, path=path, form=form, files=files, visitors=self._visitors, texts=texts,
+            guest=guest,
+        )  # fmt: skip
+        return await route.handler(visit)
+
+    # Where a request comes from ---------------------------------------------------------------------------------
+
+    def _is_host(self, request: web.BaseRequest) -> bool:
+        name = (urlsplit(f"//{request.host}").hostname or "").lower()
+        return is_loopback(name) or name == OWN_NAME or bool(self._url and request.host.lower() == self._authority)
+
+    @property
+    def _authority(self) -> str:
+        return urlsplit(self._url).netloc.lower()
+
+    def _is_secure(self, request: web.BaseRequest) -> bool:
+        """Returns whether the browser sees this request under https."""
+        return self._url.startswith("https://") and request.host.lower() == self._authority
+
+    def _check_origin(self, request: web.BaseRequest) -> None:
+        """Lets through what the page itself sends.
+
+        A browser that says from which site a request comes is believed, because no page can say it for the browser. Its
+        Origin is "null" then, as the page tells nobody where its visitors were.
+        """
+        site = request.headers.get("Sec-Fetch-Site")
+        scheme = "https" if self._is_secure(request) else "http"
+        own = f"{scheme}://{request.host}".lower()
+        if site != "same-origin" if site is not None else request.headers.get("Origin", "").lower() != own:
+            raise Refused(403, "page.elsewhere")
+
+    # The cookie -------------------------------------------------------------------------------------------------
+
+    def _cookie_name(self, request: web.BaseRequest) -> str:
+        return "__Host-remora" if self._is_secure(request) else "remora"
+
+    def _cookie(self, request: web.BaseRequest) -> str | None:
+        return request.cookies.get(self._cookie_name(request))
+
+    def set_cookie(self, request: web.BaseRequest, response: web.StreamResponse, token: str) -> None:
+        """Gives the browser a session's token."""
+        response.set_cookie(
+            self._cookie_name(request),
+            token,
+            max_age=_COOKIE_DAYS * 86_400,
+            path="/",
+            secure=self._is_secure(request),
+            httponly=True,
+            samesite="Lax",
+        )
+
+    def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """Has the browser forget its session."""
+        response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
+
+    # Files of the page itself -----------------------------------------------------------------------------------
+
+    def _address(self, name: str) -> Markup:
+        return Markup("/static/{}/{}").format(self._static[name][0], name)
+
+    def _file(self, request: web.BaseRequest) -> web.Response | None:
+        if not request.path.startswith("/static/") or request.method not in ("GET", "HEAD"):
+            return None
+        version, _, name = request.path.removeprefix("/static/").partition("/")
+        if name not in self._static or self._static[name][0] != version:
+            return web.Response(status=404, headers=_SECURITY)
+        _, kind, data = self._static[name]
+        headers = {**_SECURITY, "Cache-Control": "public, max-age=31536000, immutable", "Content-Type": kind}
+        response = web.Response(body=data, headers=headers)
+        response.enable_compression()
+        return response
+
+    def _refusal(self, request: web.BaseRequest, texts: Texts, status: int, why: str) -> web.Response:
+        if request.headers.get("X-Remora") == "1":
+            return web.Response(status=status, text=why)
+        page = self.templates.get_template("refused.html").render(
+            t=texts, visitor=None, why=why, status=status, at=request.path, agents=()
+        )
+        return web.Response(status=status, text=page, content_type="text/html")
+
+
+def _unknown(texts: Texts) -> web.Response:
+    return web.Response(status=401, text=texts("page.sign_in_first"))
+
+
+def _accepted(request: web.BaseRequest) -> str:
+    """Returns the code of the browser's first language."""
+    return request.headers.get("Accept-Language", "").partition(",")[0].partition(";")[0].strip()
+
+
+def _static() -> dict[str, tuple[str, str, bytes]]:
+    """Returns the page's own files by name: a part of their hash, their type and their bytes."""
+    kinds = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+    found = {}
+    for file in resources.files("gateway.page").joinpath("static").iterdir():
+        kind = kinds.get(Path(file.name).suffix)
+        if kind is not None:
+            data = file.read_bytes()
+            found[file.name] = (hashlib.sha256(data).hexdigest()[:16], kind, data)
+    return found
+
+
+async def _form(request: web.BaseRequest, body: bytes) -> tuple[dict[str, str], tuple[Attachment, ...]]:
+    """Returns the fields and files of a form. Raises `Refused`."""
+    if request.content_type == "application/x-www-form-urlencoded":
+        try:
+            pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50, errors="strict")
+        except ValueError as exc:
+            raise Refused(400, "page.bad_form") from exc
+        return dict(pairs), ()
+    if request.content_type != "multipart/form-data":
+        raise Refused(415, "page.bad_form")
+    stream = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
+    stream.feed_data(body)
+    stream.feed_eof()
+    fields: dict[str, str] = {}
+    files: list[Attachment] = []
+    try:
+        async for part in MultipartReader(request.headers, stream):
+            if not isinstance(part, BodyPartReader):
+                raise Refused(400, "page.bad_form")
+            data = bytes(await part.read(decode=True))
+            if part.filename is None:
+                fields[part.name or ""] = data.decode("utf-8")
+            elif data and len(files) < _FILES:
+                files.append(attached(part.filename[:200], part.headers.get("Content-Type", ""), data))
+    except (ValueError, web.HTTPException) as exc:
+        raise Refused(400, "page.bad_form") from exc
+    return fields, tuple(files)

@@ -1,0 +1,268 @@
+"""The visitors of the page: who a request comes from, and what they may have done in their name.
+
+Invariants: a request says who it is by its cookie alone. The policy is asked at each request about the account that
+signed in, and the account on the page must still be one person with it, so a block, an unlink or a sign-out ends a
+session at once. Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and
+masks as any other does, and a repeated form is the same message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import stat
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from channels.base import Attachment, Inbound, Place
+from channels.web import PageItem, WebChannel
+from gateway.config.loading import WEB_PREFIX, Config
+from gateway.pipeline.request import Agent
+from gateway.pipeline.router import Router
+from gateway.pipeline.store import Roster, Store, where_said, who_said
+from memory.service import Context, SignedIn, Visits
+
+#: The thread in which the forms of memory pages speak, apart from all conversations.
+FORMS: Final = "forms"
+#: The file in which `remora web` leaves a code for the running process, in the data folder.
+CODE_FILE: Final = "web-code"
+#: Seconds for which such a code is taken.
+_CODE_SECONDS: Final = 600
+#: The operator's channel: whoever may write into the data folder sits at the machine.
+_OPERATOR: Final = "console"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Somebody signed in, with the agent whose page is open and what they may see of its memory."""
+
+    session: SignedIn
+    token: str
+    name: str
+    agent: str
+    channel: WebChannel
+    store: Store
+    served: Agent
+    context: Context
+    now: int
+
+    @property
+    def account(self) -> str:
+        """The visitor's user id on the page."""
+        return account(self.session.channel, self.session.user_id)
+
+    def place(self, thread: str | None) -> Place:
+        """Returns one of the visitor's conversations; None is the first."""
+        return Place(channel=self.channel.id, chat=self.account, thread=thread)
+
+    def inbound(self, *, thread: str | None, nonce: str, language: str = "") -> Inbound:
+        """Returns a message of the visitor, still without words. The same nonce is the same message."""
+        return Inbound(
+            channel=self.channel.id,
+            platform=self.channel.platform,
+            bot_id=self.channel.id,
+            update_key=f"{self.account}:{nonce}",
+            chat=self.account,
+            chat_kind="private",
+            author_id=self.account,
+            author_name=self.name,
+            message_id=nonce,
+            text="",
+            sent_at=self.now,
+            thread=thread,
+            language=language,
+        )
+
+    def nonce(self) -> str:
+        """Returns a word that only this session can put into a form."""
+        word = secrets.token_hex(8)
+        return f"{word}.{self._sign(word)}"
+
+    def is_own(self, nonce: str) -> bool:
+        """Returns whether this session's forms hold that word."""
+        word, _, signed = nonce.partition(".")
+        return bool(word) and hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(word).encode())
+
+    def _sign(self, word: str) -> str:
+        return hmac.digest(self.token.encode(), word.encode("utf-8", "replace"), "sha256").hex()[:32]
+
+
+class Visitors:
+    """Finds out who visits, and speaks for them."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        roster: Roster,
+        channels: Mapping[str, WebChannel],
+        router: Router,
+        now: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._roster = roster
+        self._channels = channels
+        self._router = router
+        self._now = now
+        self._forms: dict[Place, asyncio.Lock] = {}
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that have a page."""
+        return self._config.page_agents
+
+    @property
+    def has_api(self) -> bool:
+        """True if programs can talk to the agents."""
+        return bool(self._roster.api)
+
+    @property
+    def visits(self) -> Visits:
+        """The codes and sessions, which are in the default agent's store."""
+        return self._roster.stores[self._roster.default].memory.visits
+
+    async def of(self, token: str | None) -> Visitor | None:
+        """Returns who holds this cookie and may speak now; None for anybody else."""
+        if not token or len(token) > 200:
+            return None
+        session = await self.visits.session(token)
+        if session is None:
+            return None
+        if not self.visits.is_noted(session):
+            await self.visits.visited(session.id)
+        return await self._visitor(session, token)
+
+    async def _visitor(self, session: SignedIn, token: str) -> Visitor | None:
+        agent = session.agent if session.agent in self.agents else self.agents[0]
+        channel = self._channels[f"{WEB_PREFIX}{agent}"]
+        own = account(session.channel, session.user_id)
+        said = Inbound(
+            channel=channel.id, platform=channel.platform, bot_id=channel.id, update_key="", chat=own,
+            chat_kind="private", author_id=own, author_name="", message_id="", text="", sent_at=self._now(),
+        )  # fmt: skip
+        if not await self._router.may_speak(said):
+            return None
+        store, name = self._roster.store_for(said), self._roster.name_for(said)
+        who = {"platform": session.platform, "user_id": session.user_id, "page": channel.platform, "page_id": own}
+        called = await store.memory.visits.name(**who)
+        if called is None:
+            return None
+        said = replace(said, author_name=called)
+        served = self._roster.agents[name]
+        where, speaker = where_said(said, served.spec), who_said(said)
+        # Known since the sign-in, unless another agent serves the page now.
+        context = await store.memory.known(where, speaker) or await store.memory.context(where, speaker)
+        return Visitor(
+            session=session, token=token, name=called, agent=agent, channel=channel, store=store, served=served,
+            context=context, now=self._now(),
+        )  # fmt: skip
+
+    # Signing in -------------------------------------------------------------------------------------------------
+
+    async def named(self, code: str) -> str | None:
+        """Returns the name of the person whom a code would sign in, without spending it."""
+        found = await self._of_code(code)
+        if found is None:
+            return None
+        _, platform, user_id = found
+        return await self._roster.stores[self.agents[0]].memory.visits.called(platform, user_id)
+
+    async def sign_in(self, code: str) -> str | None:
+        """Spends a code; returns the token of the new session, or None if the code is not open."""
+        await self._of_code(code)
+        token = secrets.token_urlsafe(32)
+        session = await self.visits.sign_in(code, token)
+        if session is None:
+            return None
+        own = account(session.channel, session.user_id)
+        who = {"platform": session.platform, "user_id": session.user_id, "page": "web", "page_id": own}
+        for agent in self.agents:
+            await self._roster.stores[agent].memory.visits.join(**who)
+        # Makes the visitor's place known, so that reading a page changes nothing.
+        return token if await self._visitor(session, token) is not None else None
+
+    async def _of_code(self, code: str) -> tuple[str, str, str] | None:
+        """Returns the account that a code is for: channel, platform and user id. Takes over the operator's code."""
+        person = await asyncio.to_thread(_left_code, self._config.data_dir / CODE_FILE, code)
+        if person is not None:
+            await self.visits.open_code(
+                code, channel=_OPERATOR, platform=_OPERATOR, user_id=person, agent=self.agents[0]
+            )
+        return await self.visits.account_of(code)
+
+    # Speaking ---------------------------------------------------------------------------------------------------
+
+    async def say(self, visitor: Visitor, inbound: Inbound) -> None:
+        """Says something in one of the visitor's conversations. Raises `NotTaken`."""
+        await visitor.channel.say(inbound)
+
+    async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
+        """Says something in the thread of forms, and returns what is answered. Raises `NotTaken`.
+
+        Nothing is answered to a form that was sent before.
+        """
+        place = visitor.place(FORMS)
+        async with self._forms.setdefault(place, asyncio.Lock()):
+            with visitor.channel.tab(place) as tab:
+                self.wake(visitor, place)
+                await visitor.channel.say(inbound)
+                await self._router.settled(place)
+                shown = {item.key: item for item in tab.taken() if not (item.mine or item.growing)}
+            visitor.channel.drop(place)
+        return list(shown.values())
+
+    async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
+        """Waits until everything said in a place is answered, for at most `seconds`."""
+        with visitor.channel.tab(place), suppress(TimeoutError):
+            self.wake(visitor, place)
+            async with asyncio.timeout(seconds):
+                await self._router.settled(place)
+
+    def wake(self, visitor: Visitor, place: Place) -> None:
+        """Has sent what waits for a place that is open now."""
+        visitor.store.delivery.wake(place.session_key)
+
+
+def account(channel: str, user_id: str) -> str:
+    """Returns the user id on the page of an account of a channel."""
+    return f"{channel}.{user_id}"
+
+
+def with_words(inbound: Inbound, text: str, attachments: tuple[Attachment, ...] = ()) -> Inbound:
+    """Returns a visitor's message with its words."""
+    return replace(inbound, text=text, attachments=attachments)
+
+
+def pressing(inbound: Inbound, key: str, data: str) -> Inbound:
+    """Returns a visitor's press of a button under the item `key`."""
+    return replace(inbound, message_id=key, pressed=data)
+
+
+def leave_code(folder: Path, code: str, person: str) -> None:
+    """Leaves a code for the running process, in a file that only its owner can read."""
+    path = folder / CODE_FILE
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(f"{code}\n{person}\n", "utf-8")
+
+
+def _left_code(path: Path, code: str) -> str | None:
+    """Returns the name with which the operator left this code, and takes it away; None if they left no such code."""
+    try:
+        state = path.lstat()
+        if not stat.S_ISREG(state.st_mode) or state.st_mode & 0o077:
+            return None
+        left, person, *_ = [*path.read_text("utf-8").splitlines(), "", ""]
+    except (OSError, ValueError):
+        return None
+    if time.time() - state.st_mtime > _CODE_SECONDS or not left or not person:
+        return None
+    if not hmac.compare_digest(left.encode(), code.encode("utf-8", "replace")):
+        return None
+    path.unlink(missing_ok=True)
+    return person

@@ -1,0 +1,62 @@
+"""Why an answer was given: what entered it, how it was found, what it took.
+
+Invariant: the memories and messages named are looked up in the scope of the visitor, so anything forgotten is not shown
+again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiohttp import web
+
+from gateway.commands import phrases
+from gateway.page.memory_pages import told
+from gateway.page.site import Refused, Visit
+from memory.service import Memory, Message, RecalledEntry, Why
+
+#: The ways in which something came into an answer, with their headings.
+_PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
+
+
+async def why(visit: Visit) -> web.StreamResponse:
+    """What entered one answer."""
+    turn, visitor = visit.path["turn"], visit.visitor
+    if not turn.isdecimal() or len(turn) > 15:
+        raise Refused(404, "page.no_answer")
+    found = await visitor.store.memory.why(visitor.context, turn_id=int(turn))
+    if found is None:
+        raise Refused(404, "page.no_answer")
+    said = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    groups = []
+    for place, heading in _PLACES:
+        entries = [_entry(visit, found, entry, named) for entry, named in found.entries if entry.placed == place]
+        if entries:
+            groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
+    return visit.html(
+        "why.html",
+        at_time=visit.texts.moment(found.answered_at),
+        error=found.error,
+        said=said,
+        groups=groups,
+        spent=found.spent,
+    )
+
+
+def _entry(visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None) -> dict[str, Any]:
+    """Returns one thing that entered the answer, as the template takes it."""
+    texts = visit.texts
+    parts = [
+        (texts(f"part.{name}"), value)
+        for name, value in sorted(entry.parts.items(), key=lambda one: -one[1])
+        if f"{value:.2f}" not in ("0.00", "1.00")
+    ]
+    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
+    if isinstance(named, Memory):
+        now = found.replaced_by.get(named.id)
+        shown |= {"memory": told(visit, named), "now": None if now is None else told(visit, now)}
+    elif named is None:
+        shown["quote"] = texts("why.forgotten")
+    else:
+        shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+    return shown

@@ -1,0 +1,133 @@
+"""The world that memories tell of: by month, and by the names in them as a picture and as a list.
+
+Invariant: the picture stays put. Where a name stands follows from the name and from the names that were known before
+it, so that nothing moves when something is added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from aiohttp import web
+
+from gateway.page.memory_pages import ShownMemory, told
+from gateway.page.site import Refused, Visit
+from memory.service import Entity, Memory
+
+#: Memories on the time line, and names in the picture.
+_SPAN: Final = 500
+_DRAWN: Final = 36
+#: Memories that are read for the lines between names, and shown of one name.
+_LINKED: Final = 2_000
+_NAMED: Final = 60
+#: The picture: rings of places, from the middle outwards, in its units.
+_WIDTH: Final = 720
+_HEIGHT: Final = 440
+_RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Month:
+    """A month with its memories; `share` is its number of them compared with the fullest month, from 0 to 1."""
+
+    name: str
+    count: int
+    share: float
+    memories: list[ShownMemory]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """A name in the picture."""
+
+    id: int
+    name: str
+    type: str
+    x: float
+    y: float
+    size: float
+
+
+async def timeline(visit: Visit) -> web.StreamResponse:
+    """Memories by the month since which they hold."""
+    visitor, texts = visit.visitor, visit.texts
+    found = await visitor.store.memory.browse.newest(visitor.context, limit=_SPAN)
+    months: dict[str, list[Memory]] = {}
+    for memory in found:
+        months.setdefault(texts.month(memory.valid_from), []).append(memory)
+    most = max(map(len, months.values()), default=1)
+    shown = [
+        Month(name=name, count=len(of), share=len(of) / most, memories=[told(visit, memory) for memory in of])
+        for name, of in months.items()
+    ]
+    return visit.html("timeline.html", months=shown)
+
+
+async def entities(visit: Visit) -> web.StreamResponse:
+    """All names, as a picture and as a list."""
+    visitor = visit.visitor
+    known = await visitor.store.memory.browse.entities(visitor.context)
+    dots = _placed(known[:_DRAWN])
+    lines = _lines(known[:_DRAWN], dots)
+    types = [(kind, [one for one in known if one.type == kind]) for kind in dict.fromkeys(one.type for one in known)]
+    return visit.html("entities.html", dots=dots, lines=lines, types=types, width=_WIDTH, height=_HEIGHT)
+
+
+async def entity(visit: Visit) -> web.StreamResponse:
+    """One name, with the memories that name it and the names beside it."""
+    visitor, number = visit.visitor, visit.path["id"]
+    known = await visitor.store.memory.browse.entities(visitor.context)
+    found = next((one for one in known if number in map(str, one.ids)), None)
+    if found is None:
+        raise Refused(404, "page.no_entity")
+    memories = await visitor.store.memory.browse.some(visitor.context, found.memory_ids[:_NAMED])
+    own = set(found.memory_ids)
+    beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not found]
+    near = sorted([pair for pair in beside if pair[1]], key=lambda pair: -pair[1])[:12]
+    return visit.html("entity.html", found=found, memories=[told(visit, each) for each in memories], near=near)
+
+
+def _placed(known: list[Entity]) -> list[Dot]:
+    """Returns the names at their places. Those known longest choose first, each by a number made of its name."""
+    places = [
+        (
+            _WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(turn),
+            _HEIGHT / 2 + share * (_HEIGHT / 2 - 44) * math.sin(turn),
+        )
+        for count, share in _RINGS
+        for turn in (2 * math.pi * (n + share / 2) / count for n in range(count))
+    ]
+    most = max((one.mentions for one in known), default=1)
+    free = list(range(len(places)))
+    taken: dict[int, int] = {}
+    for one in sorted(known, key=lambda each: min(each.ids)):
+        digest = int.from_bytes(hashlib.sha256(f"{one.type} {one.name}".encode()).digest()[:4])
+        wanted = digest % len(places)
+        spot = min(free, key=lambda place: (place - wanted) % len(places))
+        free.remove(spot)
+        taken[min(one.ids)] = spot
+    return [
+        Dot(
+            id=min(one.ids), name=one.name, type=one.type, size=6 + 14 * math.sqrt(one.mentions / most),
+            x=round(places[taken[min(one.ids)]][0], 1), y=round(places[taken[min(one.ids)]][1], 1),
+        )
+        for one in known
+    ]  # fmt: skip
+
+
+def _lines(known: list[Entity], dots: list[Dot]) -> list[tuple[Dot, Dot, int]]:
+    """Returns the pairs of names that stand together in memories, and in how many."""
+    at = {dot.id: dot for dot in dots}
+    together: Counter[tuple[int, int]] = Counter()
+    of_memory: dict[int, list[int]] = {}
+    for one in known:
+        for memory_id in one.memory_ids[:_LINKED]:
+            of_memory.setdefault(memory_id, []).append(min(one.ids))
+    for named in of_memory.values():
+        together.update(combinations(sorted(named)[:8], 2))
+    return [(at[first], at[second], count) for (first, second), count in together.most_common(120)]

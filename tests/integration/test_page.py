@@ -1,0 +1,289 @@
+"""The web page as a whole, through HTTP: signing in, talking, seeing and changing what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from importlib import resources
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gateway.page.visitors import CODE_FILE, leave_code
+from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
+from tests.kit.visit import Guest, Page, paged, until, words
+from tests.platforms.telegram import serving as serving_telegram
+
+
+@pytest.fixture
+async def page(tmp_path: Path, unused_tcp_port: int) -> AsyncIterator[Page]:
+    async with paged(tmp_path, port=unused_tcp_port) as found:
+        yield found
+
+
+async def memory_of(guest: Guest, said: str) -> str:
+    """The id of the memory in the list with these words."""
+    html = (await guest.get("/memory")).text
+    links = [part for part in html.split('href="/memory/')[1:] if said in part.partition("</a>")[0]]
+    assert len(links) == 1, words(html)
+    return links[0].partition('"')[0]
+
+
+async def test_a_link_from_a_chat_signs_in_once(tmp_path: Path, unused_tcp_port: int) -> None:
+    """The code passes through no log: it stands behind the #, and the name is told before anything is done."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            await telegram.say("/web", user=BOB, name="Bob")
+            await telegram.wait(chat=BOB, bot_messages=1)
+            link = (await telegram.texts(BOB))[-1].split()[0]
+            address, _, code = link.partition("#")
+            assert address == f"http://remora.localhost:{unused_tcp_port}/in"
+
+            bob = page.guest()
+            assert (await bob.get("/chat")).headers["Location"] == "/in"
+            assert (await bob.post("/in/name", code="wrong")).status_code == 404
+            assert (await bob.post("/in", code="wrong")).status_code == 403
+            assert (await bob.post("/in/name", code=code)).text == "Bob"
+            assert (await bob.post("/in", code=link)).status_code == 303, "a whole link that is pasted counts"
+            assert "Bob Telegram" in await bob.text("/me")
+            assert (await page.guest().post("/in", code=code)).status_code == 403, "spent"
+
+            # One person: what is told on Telegram is known here, and the other way round.
+            await telegram.say("/remember I keep bees", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            assert "bees" in await bob.text("/memory")
+            await bob.told("/memory", at="/memory", value="I sail on Sundays")
+            await telegram.say("/memory", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=3)
+            assert "sail" in (await telegram.texts(BOB))[-1]
+
+            # A block by an admin ends the session at once, though nothing was signed out.
+            await telegram.say(f"/block {BOB}", user=ANN, name="Ann")
+            await telegram.wait(chat=ANN, bot_messages=1)
+            assert (await bob.get("/me")).headers["Location"] == "/in"
+            await telegram.say(f"/allow {BOB}", user=ANN)
+            await telegram.wait(chat=ANN, bot_messages=2)
+            assert (await bob.get("/me")).status_code == 200
+            await telegram.say("/web out", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=4)
+            assert "1" in (await telegram.texts(BOB))[-1]
+            assert (await bob.get("/me")).headers["Location"] == "/in"
+    assert code not in (tmp_path / "data" / "remora.db").read_bytes().decode("latin-1")
+
+
+async def test_whoever_sits_at_the_machine_signs_in_by_a_file(page: Page) -> None:
+    """Which only they can write, which is taken once, and which others must not be able to read."""
+    leave_code(page.data, "a-code", "ada")
+    left = page.data / CODE_FILE
+    assert stat.S_IMODE(left.stat().st_mode) == 0o600
+    guest = page.guest()
+    assert (await guest.post("/in", code="another")).status_code == 403
+    left.chmod(0o644)
+    assert (await guest.post("/in", code="a-code")).status_code == 403
+    left.chmod(0o600)
+    answer = await guest.post("/in", code="a-code")
+    assert answer.status_code == 303 and not left.exists()
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Path=/" in cookie
+    assert (await guest.text("/me")).count("Signed in") == 1
+
+
+async def test_sessions_end_one_by_one_or_all(page: Page) -> None:
+    """A lost laptop is signed out from another browser."""
+    first, second, third = [await page.signed_in() for _ in range(3)]
+    html = (await first.get("/me")).text
+    numbers = [part.partition('"')[0] for part in html.split('name="which" value="')[1:]]
+    assert len(numbers) == 4 and numbers[-1] == "all"
+    await first.post("/out", at="/me", which=numbers[1])
+    left = [guest for guest in (second, third) if (await guest.get("/me")).status_code == 200]
+    assert len(left) == 1 and (await first.get("/me")).status_code == 200
+    assert (await left[0].post("/out", at="/me", which="all")).headers["Location"] == "/in"
+    assert (await first.get("/me")).status_code == 303
+
+
+async def test_what_is_said_is_answered_in_every_tab_of_the_person_and_nowhere_else(page: Page) -> None:
+    """Answers come through the stream, and stand on the page that is loaded later."""
+    ada, bea = await page.signed_in("ada"), await page.signed_in("bea")
+    async with ada.stream() as first, ada.stream() as second, bea.stream() as other:
+        sent = await ada.say("My dog is called Rex", headers={"X-Remora": "1"})
+        assert sent.status_code == 204
+        for tab in (first, second):
+            assert "Rex" in await until(tab, "Rex")
+            await until(tab, "Why this answer")
+        await bea.say("hello there", headers={"X-Remora": "1"})
+        async with asyncio.timeout(15):
+            async for _, data in other:
+                assert "Rex" not in data["html"]
+                if "Why this answer" in data["html"]:
+                    break
+    shown = await ada.text("/chat/main")
+    assert shown.count("My dog is called Rex") == 2, "in the talk and in the list"
+    assert "Rex" not in await bea.text("/chat/main") and "Rex" not in await bea.text("/memory")
+    turn = (await ada.get("/chat/main")).text.partition('href="/why/')[2].partition('"')[0]
+    assert "My dog is called Rex" in await ada.text(f"/why/{turn}")
+    assert (await bea.get(f"/why/{turn}")).status_code == 404
+
+
+async def test_a_message_that_is_sent_twice_is_one(page: Page) -> None:
+    """Browsers and people repeat requests; the word in the form tells that it is the same."""
+    ada = await page.signed_in()
+    nonce = await ada.nonce()
+    for _ in range(3):
+        await ada.post("/chat/main/say", text="I like rowing", nonce=nonce)
+    assert (await ada.text("/chat/main")).count("I like rowing") == 2, "in the talk and in the list"
+    await ada.post("/memory", value="I like chess", nonce=nonce)
+    assert "done before" in await ada.told("/memory", at="/memory", value="I like chess", nonce=nonce)
+
+
+async def test_without_a_script_everything_can_be_said_and_pressed(page: Page) -> None:
+    """A form waits for its answer, and the page that follows shows it."""
+    ada = await page.signed_in()
+    answer = await ada.say("/remember I play the oboe")
+    assert answer.headers["Location"] == "/chat/main"
+    assert "oboe" in await ada.text("/chat/main")
+    await ada.say("/forget oboe")
+    ada.receipt = (await ada.get("/chat/main")).text
+    key, data, label = ada.buttons()[0]
+    await ada.post("/chat/main/press", key=key, data=data)
+    assert label not in [label for _, _, label in ada.buttons()] or "oboe" not in await ada.text("/memory")
+    assert "oboe" not in await ada.text("/memory")
+
+
+async def test_conversations_stand_apart_and_are_found_again(page: Page) -> None:
+    """One for the garden, one for work."""
+    ada = await page.signed_in()
+    await ada.say("The roses need water", thread="garden")
+    await ada.say("The report is due", thread="work")
+    assert "roses" in await ada.text("/chat/garden") and "report is due" in await ada.text("/chat/work")
+    log = (await ada.get("/chat/garden")).text.partition('id="log"')[2]
+    assert "report" not in log
+    assert (await ada.get("/chat")).headers["Location"] == "/chat/work"
+    for bad in ("forms", "A", "a b", "x" * 50):
+        assert (await ada.get(f"/chat/{bad}")).status_code == 404
+
+
+async def test_files_go_both_ways(page: Page) -> None:
+    """What is sent is read; an export is saved as a file."""
+    ada = await page.signed_in()
+    await ada.say("look", files={"file": ("notes.txt", b"the pump is in the shed", "text/plain")})
+    assert "notes.txt" in await ada.text("/chat/main")
+    await ada.told("/memory", at="/memory", value="I collect stamps")
+    export = await ada.post("/me", at="/me", action="export")
+    assert export.headers["Content-Disposition"].startswith("attachment") and b"stamps" in export.content
+    await ada.say("/memory export")
+    html = (await ada.get("/chat/main")).text
+    path = html.partition('href="/chat/main/file/')[2].partition('"')[0]
+    saved = await ada.get(f"/chat/main/file/{path}")
+    assert b"stamps" in saved.content and saved.headers["Content-Type"] == "application/octet-stream"
+    bea = await page.signed_in("bea")
+    assert (await bea.get(f"/chat/main/file/{path}")).status_code == 404
+
+
+async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> None:
+    """Each change answers with the receipt that the command gives."""
+    ada = await page.signed_in()
+    await ada.told("/memory", at="/memory", value="I live in Bern")
+    await ada.told("/memory", at="/memory", value="I am allergic to nuts")
+    found = await memory_of(ada, "Bern")
+    assert "nuts" not in await ada.text("/memory?q=Bern") and "nuts" in await ada.text("/memory?q=category:health")
+    assert "Nothing found" in await ada.text("/memory?q=about:Zebulon")
+    assert "2" in await ada.text("/memory?q=since:yesterday")
+
+    at = f"/memory/{found}"
+    assert "pinned" not in await ada.text(at)
+    await ada.told(at, at=at, action="pin")
+    assert "pinned" in await ada.text(at)
+    await ada.told(at, at=at, action="edit", value="Thun")
+    old, new = await ada.text(at), await memory_of(ada, "Thun")
+    assert "Held until" in old and "Bern" in (await ada.get(f"/memory/{new}")).text
+
+    at = f"/memory/{new}"
+    assert "Thun" in await ada.told(at, at=at, action="forget")
+    key, data, _ = ada.buttons()[0]
+    assert "Forgotten" in await ada.told("/answer", at=at, key=key, data=data, back="/memory")
+    assert "Thun" not in await ada.text("/memory") and (await ada.get(at)).status_code == 404
+    bea = await page.signed_in("bea")
+    nuts = await memory_of(ada, "nuts")
+    assert (await bea.get(f"/memory/{nuts}")).status_code == 404
+    await bea.told(f"/memory/{nuts}", at="/memory", action="pin")
+    assert "pinned" not in await ada.text(f"/memory/{nuts}")
+
+
+async def test_the_list_as_of_a_day_shows_what_held_then(page: Page) -> None:
+    ada = await page.signed_in()
+    await ada.told("/memory", at="/memory", value="I live in Bern")
+    assert "Bern" in await ada.text("/memory?on=2999-01-01")
+    assert "Nothing found" in await ada.text("/memory?on=1999-01-01")
+    assert "not a date" in await ada.text("/memory?on=tomorrow")
+
+
+async def test_names_time_and_self_are_shown(page: Page) -> None:
+    """Every page has something to say once something is known, and says what to do before."""
+    ada = await page.signed_in()
+    for path in ("/memory", "/timeline", "/entities", "/night"):
+        assert 'class="empty"' in (await ada.get(path)).text
+    await ada.told("/memory", at="/memory", value="My sister is called Marta Keller")
+    await ada.told("/memory", at="/memory", value="Marta Keller works at Acme in Lisbon")
+    names = await ada.text("/entities")
+    assert "Marta Keller" in names
+    number = (
+        (await ada.get("/entities")).text.partition('<ul class="names"><li><a href="/entities/')[2].partition('"')[0]
+    )
+    assert "Memories that name it" in await ada.text(f"/entities/{number}")
+    assert (await ada.get("/entities/999999")).status_code == 404
+    assert "Marta" in await ada.text("/timeline")
+    assert "I learn from what you say" in await ada.text("/me")
+    await ada.told("/me", at="/me", action="out")
+    assert "I learn nothing from what you say" in await ada.text("/me")
+
+
+async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
+    ada = await page.signed_in("ada", **{"Accept-Language": "zh-CN,zh;q=0.9"})
+    assert "记忆" in await ada.text("/memory")
+    assert 'lang="zh"' in (await ada.get("/memory")).text
+
+
+def test_the_file_of_others_is_as_they_made_it() -> None:
+    """A changed copy would be unnoticed for years."""
+    folder = resources.files("gateway.page") / "static"
+    for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_nobody_pays_for_a_page_that_is_off() -> None:
+    """The terminal chat and a bot without a page load none of it."""
+    code = "import sys; from gateway import app; from gateway.ops import serve; print([m for m in sys.modules if m.partition('.')[0] in ('jinja2', 'markupsafe') or m.startswith(('gateway.page', 'channels.web'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_tcp_port: int) -> None:
+    """What it opens is the memory of whoever made it."""
+    served = Served(tmp_path, port=unused_tcp_port, api="{enabled: true}", web="{enabled: true}")
+    async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+        ada = await page.signed_in()
+        await ada.told("/memory", at="/memory", value="I keep bees")
+        made = await ada.told("/me/keys", at="/me", label="Editor", scopes="read")
+        secret = next(word for word in made.split() if word.startswith("rk_")).rstrip(".,")
+        mine = await ada.text("/me")
+        assert "Editor" in mine and secret not in mine
+
+        async with httpx.AsyncClient(base_url=page.url, trust_env=False) as program:
+            program.headers["Authorization"] = f"Bearer {secret}"
+            listed = (await program.get("/v1/memories")).json()
+            assert [one["value"] for one in listed["results"]] == ["I keep bees"]
+            refused = await program.post("/v1/memories", json={"text": "I keep wasps"})
+            assert refused.status_code == 403, "it may only read"
+
+            number = mine.partition("Editor")[0].split()[-1].strip("#.:")
+            await ada.told("/me/keys", at="/me", revoke=number)
+            assert (await program.get("/v1/memories")).status_code == 401
+        assert "Editor" not in await ada.text("/me")
+        assert (await ada.post("/me/keys", at="/me", label="x", scopes="all")).status_code == 400
