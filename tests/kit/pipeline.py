@@ -153,6 +153,9 @@ async def pipeline(
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
-    yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
-    await router.drain(seconds=5)
-    await memory.close(seconds=5)
+    try:
+        yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
+    finally:
+        # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
+        await router.drain(seconds=5)
+        await memory.close(seconds=5)
