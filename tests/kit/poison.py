@@ -921,7 +921,13 @@ def _beyond(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
                     if now is not None and now["origin"] == "extracted" and (now["pinned"] or now["confirmed"]):
                         yield fault
                     theirs = was is not None and not {was["author_id"], was["subject_id"]} & mine.selves
-                    if theirs and not moved <= _USED and was is not None and was["kind"] != "profile":
+                    # A profile and a directive are made anew of what stands in the scope.
+                    if (
+                        theirs
+                        and not moved <= _USED
+                        and was is not None
+                        and was["kind"] not in ("profile", "directive")
+                    ):
                         yield fault
                 case "questions":
                     if now is None or now["state"] not in ("open", "cancelled") or now["purpose"] != "forget":
