@@ -116,7 +116,7 @@ def start(machine: Machine) -> None:
 
 
 def kill(machine: Machine) -> None:
-    """What was said before a SIGKILL is there after it."""
+    """Kills a chat with SIGKILL; the words said before are there in the next."""
     told = "(printf 'I like sourdough.\\n'; sleep 20) | remora chat > said & chat=$!"
     wait = "for _ in $(seq 100); do grep -q Noted said && break; sleep 0.2; done; kill -9 $chat; rm said"
     machine.run(f"{told}; {wait}")

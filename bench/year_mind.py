@@ -211,7 +211,7 @@ class Mind:
         return {"merged": [{"ids": ids, "key": named[0]["key"], "value": value[:MERGED_CHARS]}]}
 
     def _compared(self, rows: Sequence[Row]) -> Mapping[str, Any]:
-        """What replaces what: of planted facts that were told anew, the later value."""
+        """Returns the pairs in which a later value of a planted fact replaces an earlier one."""
         return {
             "pairs": [
                 {"n": row["n"], "verdict": "replaces" if self._is_update(row) else "agree", "why": "changed"}

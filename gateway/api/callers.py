@@ -1,4 +1,4 @@
-"""Who asks: the person whom a key stands for, or whom a front end names.
+"""Finds out who asks: the person whom a key stands for, or whom a front end names.
 
 Invariants: a person's own key is that person, whatever else the request says. A front end with a secret is believed
 only what it has signed. One that is marked as shared names people within a room of its own, so that nobody outside can

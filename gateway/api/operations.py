@@ -1,4 +1,4 @@
-"""What a program can do with its person's memory: one table for the memory API and for the server of tools.
+"""The operations of programs on their person's memory: one table for the memory API and for the MCP server.
 
 Invariants: no argument names a person. What a program writes names its source: a message of its person's, "through" the
 program. Text is masked before it is kept. A tool can't forget: it raises a question in the person's own chat, and only

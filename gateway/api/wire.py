@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def instructions(self) -> str:
-        """What the program itself wants of this answer."""
+        """The wishes of the program itself about this answer."""
         return "\n".join(one.content for one in self.messages if one.role == "system" and one.content.strip())
 
     @property

@@ -27,7 +27,7 @@ _COMMANDS: Final = {
 
 
 async def me(visit: Visit) -> web.StreamResponse:
-    """What is kept of the visitor, and who may see it."""
+    """Shows what is kept of the visitor, and who looked at it."""
     visitor, texts = visit.visitor, visit.texts
     memory, session = visitor.store.memory, visitor.session
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)

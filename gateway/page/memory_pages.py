@@ -1,4 +1,4 @@
-"""What is remembered: the list with its search and filters, one memory in full, and what can be done with it.
+"""The pages of memories: the list with its search and filters, one memory in full, and the changes to it.
 
 Invariants: a page shows what its visitor's scope shows, and an id of somebody else is an id that does not exist. Every
 change is a command of the visitor's, with the answer of that command as its receipt.

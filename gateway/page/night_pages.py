@@ -1,4 +1,4 @@
-"""What happened at night: the runs that changed something of the visitor's, what each changed, and its undo."""
+"""The pages of nightly runs: those that changed something of the visitor's, their changes, and their undo."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def nights(visit: Visit) -> web.StreamResponse:
 
 
 async def night(visit: Visit) -> web.StreamResponse:
-    """What one run changed."""
+    """Shows the changes of one run."""
     visitor, texts, number = visit.visitor, visit.texts, _number(visit)
     items = await visitor.store.memory.jobs.item(visitor.context, number)
     if not items:

@@ -20,7 +20,7 @@ _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", 
 
 
 async def why(visit: Visit) -> web.StreamResponse:
-    """What entered one answer."""
+    """Shows what entered one answer."""
     turn, visitor = visit.path["turn"], visit.visitor
     if not turn.isdecimal() or len(turn) > 15:
         raise Refused(404, "page.no_answer")

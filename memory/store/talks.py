@@ -22,7 +22,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationLine:
-    """What was said in a conversation, by the person (`mine`) or by the bot. `turn_id` is None for what has none."""
+    """A line of a conversation, said by the person (`mine`) or by the bot. `turn_id` is None if it has no turn."""
 
     id: int
     turn_id: int | None

@@ -62,7 +62,7 @@ def path_of(pattern: str, parts: Mapping[str, str]) -> str:
 
 
 def everything(page: Page) -> dict[str, list[tuple[Any, ...]]]:
-    """What is in the database, but for the indexes, which a search brings up to date."""
+    """All rows of the database but the indexes, which a search brings up to date."""
     with closing(sqlite3.connect(f"file:{page.data}/remora.db?mode=ro", uri=True)) as connection:
         named = connection.execute("select name from sqlite_schema where type = 'table' and sql not like '%virtual%'")
         tables = [name for (name,) in named if not name.startswith(_INDEXES)]

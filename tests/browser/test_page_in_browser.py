@@ -199,7 +199,7 @@ async def test_everything_works_by_keyboard_alone(opening: Opening) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_no_page_has_a_barrier(opening: Opening, theme: str) -> None:
-    """What axe knows of WCAG, on every page; with names long enough to break things."""
+    """Every page passes the rules of WCAG that axe knows, with names long enough to break things."""
     shown, guest = await opening(f"axe {theme}", color_scheme=theme)
     axe = Axe()
     for path in [*await lived_in(guest), "/in"]:

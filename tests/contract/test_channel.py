@@ -53,7 +53,7 @@ FILE = b"the bytes of a file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hands:
-    """What a person does beyond talking.
+    """The acts of a person beyond talking.
 
     `attach` sends FILE with some words; `press` presses the button with that data under a message; `keyboard` is the
     data of the buttons under it, row by row.
@@ -66,7 +66,7 @@ class Hands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """What a test does at the other end of a wire, beyond talking.
+    """The acts of a test at the other end of a wire, beyond talking.
 
     `lose` has the next send take effect without an answer; `age` lets so many seconds pass there; `fail` has every
     request fail until `mend`; `lock_out` makes the token worthless.

@@ -72,7 +72,7 @@ async def test_nobody_sees_or_revokes_the_key_of_another(tmp_path: Path) -> None
 
 
 async def test_a_key_counts_only_as_long_as_its_accounts_are_one_person(tmp_path: Path) -> None:
-    """Who takes the account of their programs out, as /unlink does, shuts their programs out."""
+    """Unlinking the account of one's programs shuts the programs out."""
     async with pipeline(tmp_path, rules=RULES, api=URL) as world:
         secret = await made(world, "laptop")
         assert "the API" in (await world.say("/privacy", author="7"))[0]

@@ -40,7 +40,7 @@ def configured(folder: Path, more: str = "", agent: str = "") -> Config:
 
 
 async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
-    """What the examination finds, by what it is about."""
+    """The findings of the examination, by subject."""
     return {one.about: one async for one in examination.examine(config, outside=outside, now=lambda: now)}
 
 

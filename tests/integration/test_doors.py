@@ -41,7 +41,7 @@ def model_of(home: House) -> ScriptedModel:
 
 
 async def test_a_program_talks_to_the_agent_as_its_person(home: House) -> None:
-    """What the person told the bot elsewhere is known there, and what the program says is known elsewhere."""
+    """Facts told to the bot elsewhere are known there, and facts told by the program are known elsewhere."""
     await home.world.say("/remember my locker is in hall Quaxolia", author="7")
     key = await home.key()
     model_of(home).answers = ["In hall Quaxolia."]
@@ -411,7 +411,7 @@ async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(hom
 
 
 async def test_the_persons_own_rate_is_an_error_of_its_own(tmp_path: Path) -> None:
-    """What the bot would tell in words in a chat is a status here, so that programs wait and ask again."""
+    """A notice that a chat would show in words is a status here, so that programs wait and ask again."""
     async with house(tmp_path, model=ScriptedModel(), a_minute=1, burst=2) as home:
         key = await home.key()
         answers = [await home.chat(key, f"Hello {n}") for n in range(3)]

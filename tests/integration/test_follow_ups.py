@@ -47,7 +47,7 @@ def clock_of(world: World) -> ReminderClock:
 
 
 async def asked(world: World, *, days: float, hour: int = 11, clock: ReminderClock | None = None) -> list[str]:
-    """What is shown to anybody by the clock, so many days after the first day, at an hour UTC."""
+    """The texts shown to anybody by the clock, so many days after the first day, at an hour UTC."""
     world.clock.set(NOON + int(days * DAY) + (hour - 12) * HOUR)
     wall = world.walls["telegram"]
     before = len(wall.sent)

@@ -89,7 +89,7 @@ def marked(tx: Transaction) -> None:
 
 
 async def holding(memory: Service, term: str) -> int:
-    """How many documents are found by a term."""
+    """The number of documents found by a term."""
     return await memory.database.read(
         lambda reader: reader.number("select count(distinct doc) from postings where term = ?", (term,))
     )

@@ -49,7 +49,7 @@ async def called(client: Any, tool: str, **arguments: Any) -> Any:
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_program_searches_remembers_and_corrects_in_both_eras(home: House, mode: str) -> None:
-    """What it keeps is there in the chat at once, and names the program."""
+    """A memory kept by a program is there in the chat at once, and names the program."""
     key = await home.key("Claude Code")
     async with client(home, key, mode) as program:
         listed = (await program.list_tools()).tools

@@ -515,7 +515,7 @@ async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, cloc
 
 
 async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_path: Path, clock: Clock) -> None:
-    """What waits, and what was set aside for failing too often, is read once the model answers again."""
+    """Waiting messages, and those set aside for failing too often, are read once the model answers again."""
     back_at, read = clock() + 8 * 3_600_000, list[str]()
 
     async def down_for_hours(request: ModelRequest) -> ModelAnswer:

@@ -93,7 +93,7 @@ async def test_the_names_of_mem0s_clients_are_understood(home: House) -> None:
 
 
 async def test_an_entity_is_found_by_its_name(home: House) -> None:
-    """What is known of a person, with the memories that name them."""
+    """An entity is told with the memories that name it."""
     key = await home.key()
     await home.world.say("/remember my sister Miriam lives in Porto", author="7")
     found = await home.ask("GET", "/v1/entities?name=Miriam", key)

@@ -78,7 +78,7 @@ async def test_a_link_from_a_chat_signs_in_once(tmp_path: Path, unused_tcp_port:
 
 
 async def test_whoever_sits_at_the_machine_signs_in_by_a_file(page: Page) -> None:
-    """Which only they can write, which is taken once, and which others must not be able to read."""
+    """The file is writable by them alone, is taken once, and must not be readable by others."""
     leave_code(page.data, "a-code", "ada")
     left = page.data / CODE_FILE
     assert stat.S_IMODE(left.stat().st_mode) == 0o600
@@ -169,7 +169,7 @@ async def test_conversations_stand_apart_and_are_found_again(page: Page) -> None
 
 
 async def test_files_go_both_ways(page: Page) -> None:
-    """What is sent is read; an export is saved as a file."""
+    """A file that is sent is read; an export is saved as a file."""
     ada = await page.signed_in()
     await ada.say("look", files={"file": ("notes.txt", b"the pump is in the shed", "text/plain")})
     assert "notes.txt" in await ada.text("/chat/main")
@@ -282,7 +282,7 @@ def test_nobody_pays_for_a_page_that_is_off() -> None:
 
 
 async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_tcp_port: int) -> None:
-    """What it opens is the memory of whoever made it."""
+    """It opens the memory of whoever made it."""
     served = Served(tmp_path, port=unused_tcp_port, api="{enabled: true}", web="{enabled: true}")
     async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
         ada = await page.signed_in()

@@ -242,7 +242,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def leaks(world: World, agents: Sequence[str] = AGENTS) -> list[str]:
-    """What somebody reads through `agents` that is not for them, or misses that is. Searching without the index is last."""
+    """Leaks and gaps of every way to read through `agents`. Searching without the index comes last."""
     found = await leaks_into_open_windows(world)
     for name in sorted(WAYS, key=lambda name: name == "substring"):
         for spot in (spot for spot in SPOTS if spot.agent in agents):

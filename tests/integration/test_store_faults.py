@@ -175,7 +175,7 @@ async def test_a_failing_statement_anywhere_is_told_and_forgotten(tmp_path: Path
 async def test_wrong_parameters_are_a_fault_of_the_program_and_no_failure_of_the_store(
     tmp_path: Path, driver: drivers.Driver
 ) -> None:
-    """Who tries again after a failure of the store would try for ever; nothing of the transaction stays."""
+    """A retry would go on for ever, so none is made; nothing of the transaction stays."""
     database = await Database.open(tmp_path / "remora.db", now=1, driver=driver)
 
     def wrong(tx: Transaction) -> None:

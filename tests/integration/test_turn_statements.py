@@ -1,4 +1,4 @@
-"""How many statements an ordinary turn asks of the database: with an engine elsewhere, each is a way there and back."""
+"""The number of statements that an ordinary turn asks: to an engine elsewhere, each is a way there and back."""
 
 from __future__ import annotations
 

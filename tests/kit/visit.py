@@ -40,7 +40,7 @@ class Guest:
         return await self.client.get(path, headers=headers)
 
     async def text(self, path: str) -> str:
-        """What a page says, without its marks; it must be there."""
+        """The words of a page, which must be there, without its marks."""
         answer = await self.get(path)
         assert answer.status_code == 200, (path, answer.status_code, answer.text[:500])
         return words(answer.text)
@@ -69,7 +69,7 @@ class Guest:
         return await self.post(f"/chat/{thread}/say", at=f"/chat/{thread}", text=text, **more)
 
     async def told(self, path: str, *, at: str, **form: str) -> str:
-        """What is answered to a form of a memory page."""
+        """The answer to a form of a memory page."""
         answer = await self.post(path, at=at, **form)
         assert answer.status_code == 200, (path, answer.status_code, answer.text[:500])
         self.receipt = answer.text
