@@ -253,7 +253,7 @@ def _told(change: Change) -> Iterator[str]:
     """One change of a preview: − set aside or replaced, + new with what it was made of, = stays, told again."""
     marks = {"new": "+", "archived": "-", "replaced": "-", "back": "+"}
     yield f"{marks.get(change.what, '=')} {_line(change.memory)}" + (
-        "" if change.what == "new" else f" ({change.what})"
+        "" if change.what == "new" else f" ({': '.join(filter(None, (change.what, change.why)))})"
     )
     for parent in change.made_of:
         yield f"    made of {_line(parent)}"

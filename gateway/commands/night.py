@@ -163,7 +163,8 @@ def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
 def _change(call: Call, change: Change) -> str:
     if change.made_of:
         return _row(call, "night.new_of", change.memory, ids=ids_of(call, change.made_of))
-    return _row(call, f"night.{change.what.replace(' ', '_')}", change.memory)
+    why = f".{change.why}" if change.what == "replaced" and change.why is not None else ""
+    return _row(call, f"night.{change.what.replace(' ', '_')}{why}", change.memory)
 
 
 def _row(call: Call, key: str, memory: Memory, **fields: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 EN: Final[dict[str, str]] = {
     "help.web": "get a link to the web page, where you can talk to me and see what I know",
+    "example.web": "/web\\n/web out",
     "option.web.action": "out signs you out of the page everywhere",
     "web.link": "{link}\nThis link signs you in once, until {until}. Don't give it to anyone: whoever opens it is signed in as you.",
     "web.private": "The link to the page is only for you. Ask me in our private chat.",
@@ -178,12 +179,19 @@ EN: Final[dict[str, str]] = {
     "page.me.looks": "Who has looked at your memories",
     "page.me.looks.none": "No admin has looked.",
     "page.me.look": "{name}, {action}: {found}",
+    "page.me.keys": "Keys of your programs",
+    "page.me.keys.how": "Whoever has a key counts as you. A new one is shown once.",
+    "page.me.key.label": "Name of the program",
+    "page.me.key.may": "What it may do",
+    "page.me.key.make": "Make a key",
+    "page.me.key.revoke": "Revoke",
     "page.me.export": "Export everything",
     "page.me.delete": "Erase everything …",
 }
 
 ZH: Final[dict[str, str]] = {
     "help.web": "获取网页链接，可以在网页上和我聊天，并查看我知道什么",
+    "example.web": "/web\\n/web out",
     "option.web.action": "out 让你在所有地方退出网页",
     "web.link": "{link}\n这个链接只能登录一次，有效期至 {until}。不要给任何人：打开它的人会以你的身份登录。",
     "web.private": "网页链接只给你本人。请在我们的私聊里向我要。",
@@ -356,6 +364,12 @@ ZH: Final[dict[str, str]] = {
     "page.me.looks": "谁看过你的记忆",
     "page.me.looks.none": "没有管理员看过。",
     "page.me.look": "{name}，{action}：{found}",
+    "page.me.keys": "你的程序的密钥",
+    "page.me.keys.how": "持有密钥的程序等同于你本人。新密钥只显示一次。",
+    "page.me.key.label": "程序名称",
+    "page.me.key.may": "允许的操作",
+    "page.me.key.make": "生成密钥",
+    "page.me.key.revoke": "撤销",
     "page.me.export": "导出全部",
     "page.me.delete": "清除一切……",
 }

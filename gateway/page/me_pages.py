@@ -6,12 +6,15 @@ from typing import Final
 
 from aiohttp import web
 
+from gateway.commands import keys
 from gateway.commands.people import called
 from gateway.page.memory_pages import done, told
 from gateway.page.site import Refused, Visit
 
 #: Looks of admins that are shown.
 _LOOKS: Final = 30
+#: The permissions that a key may be made with.
+_SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
 #: What the buttons of the page do, as commands.
 _COMMANDS: Final = {
     "out": "/privacy out",
@@ -30,6 +33,7 @@ async def me(visit: Visit) -> web.StreamResponse:
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
     slots = await memory.browse.profile(visitor.context)
     sessions = await visit.visitors.visits.sessions(session.channel, session.user_id)
+    made = await memory.keys.of(visitor.context)
     return visit.html(
         "me.html",
         kept=kept,
@@ -50,6 +54,9 @@ async def me(visit: Visit) -> web.StreamResponse:
         ],
         sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
         own=session.id,
+        keys=[(key.id, keys.told(texts, key)) for key in made],
+        has_api=visit.visitors.has_api,
+        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in _SCOPES],
         speaker=visitor.context.speaker,
     )
 
@@ -60,6 +67,17 @@ async def act(visit: Visit) -> web.StreamResponse:
     if command is None:
         raise Refused(400, "page.bad_form")
     return await done(visit, command, back="/me")
+
+
+async def act_on_keys(visit: Visit) -> web.StreamResponse:
+    """Makes a key for a program of the visitor, or revokes one. A new key stands in the answer alone."""
+    label, number = " ".join(visit.form.get("label", "").split()), visit.form.get("revoke", "")
+    scopes = visit.form.get("scopes", "")
+    if number.isdecimal():
+        return await done(visit, f"/keys revoke {number[:10]}", back="/me")
+    if not label or scopes not in _SCOPES:
+        raise Refused(400, "page.bad_form")
+    return await done(visit, f"/keys make {scopes} {label}", back="/me")
 
 
 async def choose_agent(visit: Visit) -> web.StreamResponse:

@@ -43,6 +43,7 @@ ROUTES: Final = (
     Route(method="POST", pattern="/night/{run}", handler=night_pages.undo),
     Route(method="GET", pattern="/me", handler=me_pages.me),
     Route(method="POST", pattern="/me", handler=me_pages.act),
+    Route(method="POST", pattern="/me/keys", handler=me_pages.act_on_keys),
 )
 
 

@@ -117,6 +117,11 @@ class Visitors:
         return self._config.page_agents
 
     @property
+    def has_api(self) -> bool:
+        """True if programs can talk to the agents."""
+        return bool(self._roster.api)
+
+    @property
     def visits(self) -> Visits:
         """The codes and sessions, which are in the default agent's store."""
         return self._roster.stores[self._roster.default].memory.visits

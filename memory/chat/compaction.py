@@ -38,6 +38,8 @@ log = structlog.get_logger(__name__)
 
 #: The part of the threshold that the kept messages may take.
 _KEPT: Final = 1 / 2
+#: The part of the window that stays as it is if more than the wanted number of messages fit there.
+_RAW: Final = 1 / 4
 #: A compaction of fewer messages is told only if it is the conversation's first: a small window is often full.
 _WORTH_TELLING: Final = 20
 #: How many messages are kept where the wanted number takes too much room.
@@ -56,6 +58,7 @@ _PATIENCE: Final = 60.0
 class Bounds:
     """When and how far a window is compacted: at this share of its `size`, to the last `keep` messages.
 
+    If a quarter of the window holds more, so many stay, unless somebody asked for the compaction.
     The summary takes at most `tokens` tokens. With `all_said`, it also covers what is not to be found again, as the
     words of people who are not learned from.
     """
@@ -185,7 +188,7 @@ class Compaction:
         messages = history.after(reader, session_id, session.window_after, limit=_LOOKED_AT)
         if not asked and _fits(messages, bounds.threshold, bounds.size):
             return None
-        start = _kept_from(messages, bounds)
+        start = _kept_from(messages, bounds, asked=asked)
         older = tuple(messages[:start])
         covered = tuple(message for message in older if message.recall or bounds.all_said)
         if sum(map(summary.is_spoken, covered if asked else older)) < _LEAST:
@@ -295,7 +298,7 @@ def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> 
     return len(messages) <= within.messages and sum(costs(messages, size)) <= within.tokens
 
 
-def _kept_from(messages: Sequence[Message], bounds: Bounds) -> int:
+def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> int:
     """Returns the place of the first message that is kept: it begins a turn, and those from it on leave enough room."""
     room = replace(
         bounds.size,
@@ -304,11 +307,24 @@ def _kept_from(messages: Sequence[Message], bounds: Bounds) -> int:
     )
     spoken = [place for place, message in enumerate(messages) if summary.is_spoken(message)]
     start = len(messages)
-    for number in (bounds.keep, *(fewer for fewer in _FEWER if fewer < bounds.keep)):
+    more = 0 if asked else _within_a_quarter(messages, bounds.size)
+    wanted = [more] if more > bounds.keep else []
+    for number in (*wanted, bounds.keep, *(fewer for fewer in _FEWER if fewer < bounds.keep)):
         start = _turn_of(messages, spoken[-number]) if number <= len(spoken) else 0
         if _fits(messages[start:], room, bounds.size):
             break
     return start
+
+
+def _within_a_quarter(messages: Sequence[Message], size: WindowSize) -> int:
+    """Returns how many of the last spoken messages fit into a quarter of the window."""
+    tokens, left, spoken = int(size.tokens * _RAW), int(size.messages * _RAW), 0
+    for message, cost in zip(reversed(messages), reversed(costs(messages, size)), strict=True):
+        tokens, left = tokens - cost, left - 1
+        if tokens < 0 or left < 0:
+            break
+        spoken += summary.is_spoken(message)
+    return spoken
 
 
 def _turn_of(messages: Sequence[Message], place: int) -> int:

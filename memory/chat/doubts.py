@@ -79,6 +79,8 @@ def of_question(reader: Reader, scope: Scope, question: Question) -> FactDoubt |
 
 def _next(reader: Reader, context: Context, *, now: int) -> FactDoubt | None:
     session, speaker = context.session, context.speaker
+    if not comparisons.is_any_waiting(reader):
+        return None
     if questions.open_to(reader, session_id=session.id, asker_id=speaker.id, now=now) is not None:
         return None
     scope = anew(reader, context).scope

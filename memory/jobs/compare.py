@@ -63,7 +63,9 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         later = {one.id for rest in batches[n:] for pair in rest for one in pair}
         # A fact is done with the last of its pairs; those that are in none are done at once.
         done, waiting = waiting - later, waiting & later
-        carry_out = partial(_settle, scope=scope, night=night, shown=[_ids(pair) for pair in batch], done=sorted(done))
+        asked = [_ids(pair) for earlier in batches[:n] for pair in earlier]
+        shown = asked[-len(batch) :]
+        carry_out = partial(_settle, scope=scope, night=night, shown=shown, asked=asked, done=sorted(done))
         steps.append(Step(request=_request(batch), carry_out=carry_out))
     if not batches and waiting:
         steps.append(Step(carry_out=partial(_mark, night=night, done=sorted(waiting))))
@@ -183,9 +185,19 @@ def _read(answer: str, count: int) -> dict[int, _Judged]:
 
 
 def _settle(
-    tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Sequence[FactPair], done: Sequence[int]
+    tx: Transaction,
+    answer: str,
+    *,
+    scope: Scope,
+    night: Night,
+    shown: Sequence[FactPair],
+    asked: Sequence[FactPair],
+    done: Sequence[int],
 ) -> Mapping[str, int]:
-    """Does what the answer says of each pair that still stands as it was shown; a pair it leaves out agrees."""
+    """Does what the answer says of each pair that still stands as it was shown; a pair it leaves out agrees.
+
+    `asked` are the pairs of the whole night so far, and `done` the facts that are in no later one.
+    """
     verdicts = _read(answer, len(shown))
     compared = replaced = doubts = 0
     for n, pair in enumerate(shown, start=1):
@@ -195,16 +207,25 @@ def _settle(
         older, newer = there[pair.older], there[pair.newer]
         outcome = _outcome(verdicts.get(n), older, newer)
         if outcome == "doubt" and comparisons.count_waiting(tx, scope.writes_to) >= _DOUBTS:
-            # It is compared again when either is told anew; until then both stand.
-            outcome = "agree"
+            # Both stand, and the pair stays uncompared: a later night asks again, when fewer doubts may wait.
+            continue
         why = _why(verdicts[n]) if outcome == "replaces" else None
         comparisons.keep(tx, pair, outcome, why=why, now=night.now)
         if outcome == "replaces":
             keep.supersede(tx, scope, older, newer, now=night.now, new_id=night.new_id)
         compared, replaced, doubts = compared + 1, replaced + (outcome == "replaces"), doubts + (outcome == "doubt")
-    memories.mark_compared(tx, done, now=night.now)
+    memories.mark_compared(tx, sorted(set(done) - _in_open_pairs(tx, scope, asked)), now=night.now)
     figures = {"compared": compared, "replaced": replaced, "doubts": doubts}
     return {name: count for name, count in figures.items() if count}
+
+
+def _in_open_pairs(reader: Reader, scope: Scope, pairs: Sequence[FactPair]) -> set[int]:
+    """Returns the facts of those pairs that nothing was kept of although both facts hold."""
+    ids = {one for pair in pairs for one in (pair.older, pair.newer)}
+    holding = {memory.id for memory in memories.by_ids(reader, scope, sorted(ids)) if memory.live}
+    compared = comparisons.known(reader, ids)
+    still = (frozenset((pair.older, pair.newer)) for pair in pairs)
+    return {one for pair in still if pair <= holding and pair not in compared for one in pair}
 
 
 def _outcome(judged: _Judged | None, older: Memory, newer: Memory) -> comparisons.Verdict:

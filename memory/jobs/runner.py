@@ -31,7 +31,8 @@ from memory.learn.learner import Learner
 from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, ample
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import chats, job_runs, lineage, memories, scopes, usage
+from memory.store import chats, comparisons, job_runs, lineage, memories, scopes, usage
+from memory.store.comparisons import Why
 from memory.store.database import Database, Reader, Transaction, look
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
@@ -51,12 +52,13 @@ What: TypeAlias = Literal["new", "archived", "replaced", "compressed", "back", "
 class Change:
     """A change that a run made, or would make, to one memory.
 
-    For a new memory, `made_of` holds the memories it was made of.
+    For a new memory, `made_of` holds the memories it was made of. For one that a comparison has ended, `why` says why.
     """
 
     what: What
     memory: Memory
     made_of: tuple[Memory, ...] = ()
+    why: Why | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -554,7 +556,14 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
         for row in done.made
         if row in shown
     ]
-    return changes + [Change(what=_what(of), memory=shown[row]) for row, of in changed.items() if row in shown]
+    ended = comparisons.replaced(reader, list(changed))
+    for row, of in changed.items():
+        if row in shown:
+            newer, why = ended.get(row, (None, None))
+            # A pair may have been compared, and undone, before something else replaced the row.
+            is_by_it = newer is not None and of.get("superseded_by", (None, None))[1] == newer
+            changes.append(Change(what=_what(of), memory=shown[row], why=why if is_by_it else None))
+    return changes
 
 
 def _what(changed: Mapping[str, tuple[object, object]]) -> What:

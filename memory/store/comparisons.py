@@ -70,6 +70,11 @@ def count_waiting(reader: Reader, owner_id: int) -> int:
     )
 
 
+def is_any_waiting(reader: Reader) -> bool:
+    """Returns whether anybody's doubt waits, which is nearly always known at once."""
+    return reader.one("select 1 from comparisons where verdict = 'doubt' and asked_at is null limit 1") is not None
+
+
 def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:
     """Returns the doubts about facts of these owners that may be asked about now, oldest first."""
     within = scope.predicate("m")

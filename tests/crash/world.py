@@ -53,7 +53,7 @@ _SLOWLY = "Slowly: "
 _THING = re.compile(r"thing\d{5}")
 _ANSWER = re.compile(r"Answer to: .*(thing\d{5})$")
 #: Seconds for the bot to come to a point where it dies.
-_POINT = 20
+_POINT = 45
 #: Seconds in which a bot that listens has to come to what was said while it did not.
 _CATCH_UP = 30
 #: Seconds a life lasts at least and at most after the bot listens, when it is ended at random.

@@ -172,6 +172,17 @@ async def test_the_cost_of_a_summary_is_booked_whatever_comes_of_it(tmp_path: Pa
         assert sorted(booked) == [("compact", 100), ("extract", 100)]
 
 
+async def test_of_a_large_window_a_quarter_stays_unless_somebody_asked(tmp_path: Path, clock: Clock) -> None:
+    """Ten messages of a window of hundreds were too little to go on with."""
+    bounds = Bounds(size=WindowSize(tokens=10_000, messages=48), at=0.75, keep=4, tokens=200)
+    async with remembering(tmp_path, clock, Model()) as memory:
+        await talked(memory, clock, 19)
+        (done,) = await checked(memory, bounds=bounds)
+        assert (done.messages, done.kept) == (26, 12)
+        by_hand = await memory.compaction.now(await memory.context(*ADA), bounds)
+        assert by_hand is not None and by_hand.kept == 4
+
+
 async def test_long_messages_leave_fewer_of_them(tmp_path: Path, clock: Clock) -> None:
     """Ten are kept, else three, else one, as room demands; a message is never cut from its answer."""
     bounds = Bounds(size=WindowSize(tokens=1_000, messages=100), at=0.75, keep=10, tokens=200)

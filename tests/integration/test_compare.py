@@ -7,17 +7,21 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gateway.pipeline.policy import Rules
 from memory.errors import NotCurrent
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import Context, Draft, FactDoubt, Part, Question, Service, Spent
+from memory.recall.embed import Embedder
+from memory.service import Context, Draft, Embedders, FactDoubt, Part, Question, SearchSetup, Service, Spent
 from memory.store import comparisons
 from memory.store.comparisons import FactPair
 from memory.store.database import Transaction
 from tests.kit import stores
+from tests.kit.canaries import Letters
 from tests.kit.fakes import Clock
 from tests.kit.pipeline import pipeline
 from tests.kit.stores import counting, rows
@@ -62,6 +66,13 @@ async def world(tmp_path: Path, clock: Clock, judge: Judge) -> AsyncIterator[Ser
         tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=judge)
     ) as service:
         yield service
+
+
+class ByMeaning(Letters):
+    """An embedder for which two words, and no others, mean the same."""
+
+    def _of(self, text: str) -> NDArray[np.float32]:
+        return super()._of("no meat" if text == "herbivorous" else text)
 
 
 async def told(
@@ -147,6 +158,43 @@ async def test_what_is_unsure_or_confirmed_is_asked_about_and_not_ended(
     assert await live(world, ada) == ["eats nuts every day", "nuts"]
 
 
+@pytest.mark.parametrize("sure", ["pin", "confirm"])
+async def test_what_a_person_made_sure_of_is_asked_about_and_not_ended(
+    world: Service, clock: Clock, judge: Judge, sure: str
+) -> None:
+    ada = await told(world, clock, ("allergy", "nuts"))
+    (nuts,) = await world.memories(ada, limit=10)
+    if sure == "pin":
+        await act(world, ada, lambda edits: edits.pin(nuts.short_id, pinned=True))
+    else:
+        await act(world, ada, lambda edits: edits.confirm(nuts.short_id))
+    await told(world, clock, ("food", "eats nuts every day"))
+    judge.says("nuts", "eats nuts every day", "replaces")
+    assert await night(world, clock) == {"compared": 1, "doubts": 1}
+    assert await live(world, ada) == ["eats nuts every day", "nuts"]
+
+
+async def test_facts_that_are_near_by_meaning_only_are_compared(tmp_path: Path, clock: Clock, judge: Judge) -> None:
+    """Where nothing was embedded, they share neither key nor word."""
+
+    async def vectors() -> Embedder:
+        return ByMeaning()
+
+    facts = [("motto", "herbivorous"), ("hobby", "chess"), ("pet", "an old tabby"), ("job", "draws maps")]
+    asked = []
+    for name, search in (("words", None), ("meaning", SearchSetup(embedders=Embedders(vectors=vectors)))):
+        more: dict[str, Any] = {} if search is None else {"search": search}
+        model = BackgroundModel(complete=judge)
+        async with stores.opened(tmp_path / f"{name}.db", clock, agents=["assistant"], model=model, **more) as memory:
+            await told(memory, clock, *facts, ("food", "no meat"))
+            await memory.indexed()
+            await night(memory, clock)
+        asked.append(set(judge.pairs))
+        judge.pairs.clear()
+    assert asked[0] == set()
+    assert ("herbivorous", "no meat") in asked[1]
+
+
 async def test_an_answer_that_cannot_be_read_compares_nothing(world: Service, clock: Clock, judge: Judge) -> None:
     await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
     judge.instead = "I think they agree."
@@ -221,12 +269,70 @@ async def test_a_model_that_doubts_everything_keeps_nobody_busy(world: Service, 
             judge.says(older, newer, "contradict")
     await told(world, clock, *(("food", value) for value in values))
     assert (await night(world, clock))["doubts"] == 3
+    before = len(judge.pairs)
+    ada = await world.context(*ADA)
+    for _ in range(3):
+        assert await asked(world, ada)
+        clock.move(days=2)
+    left = before - 3
+    assert left > 3
+    assert await night(world, clock) == {"compared": 3, "doubts": 3}
+    assert len(judge.pairs) == before + left  # none that was asked about is compared again
+
+
+async def test_a_groups_facts_are_asked_about_in_the_group(world: Service, clock: Clock, judge: Judge) -> None:
+    judge.says("nuts", "eats nuts every day", "contradict")
+    club = group("club", "ada")
+    room = await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"), place=club)
+    assert await night(world, clock) == {"compared": 1, "doubts": 1}
+    alone = (await say(world, ADA, "hello", clock=clock)).context
+    elsewhere = (await say(world, group("choir", "ada"), "hello", clock=clock)).context
+    assert await asked(world, alone) == [] == await asked(world, elsewhere)
+    ((doubt, question),) = await asked(world, room)
+    assert await act(world, room, lambda edits: edits.decide(question, "newer")) == (doubt, True)
+    assert await live(world, room) == ["eats nuts every day"]
 
 
 async def test_without_a_model_nothing_is_compared(tmp_path: Path, clock: Clock) -> None:
     async with stores.opened(tmp_path / "r.db", clock, agents=["assistant"]) as memory:
         await told(memory, clock, ("allergy", "nuts"), ("food", "eats nuts every day"))
         assert await night(memory, clock) == {}
+
+
+@pytest.mark.parametrize(
+    ("why", "english", "chinese"),
+    [
+        ("changed", "this has changed since", "情况变了"),
+        ("ended", "this is over", "已经结束"),
+        ("corrected", "this was wrong", "原来的有误"),
+        ("exact", "this is known more exactly now", "现在知道得更确切"),
+    ],
+)
+async def test_an_admin_has_it_run_and_the_report_gives_the_reason(
+    tmp_path: Path, judge: Judge, why: str, english: str, chinese: str
+) -> None:
+    rules = {"telegram": Rules(admins=frozenset({"7"}))}
+    judge.says("eats no nuts", "eats nuts every day", "replaces", why)
+    async with pipeline(tmp_path, rules=rules, background=BackgroundModel(complete=judge)) as world:
+        for text in ("eats no nuts", "eats nuts every day"):
+            await world.say(f"/remember {text}", author="7")
+            world.clock.move(minutes=5)
+        # What a person has asked to keep is sure, and only asked about.
+        await world.memory.database.write(lambda tx: tx.run("update memories set confirmed = 0 where kind = 'fact'"))
+        (previewed,) = await world.say("/memory preview compare", author="7")
+        assert english in previewed
+        assert await world.rows("select count(*) from comparisons") == [(0,)]
+        (asked,) = await world.say("/jobs run compare", author="7")
+        assert asked.startswith("check that facts agree for assistant starts")
+        worker = world.store.nights
+        assert worker is not None
+        (run,) = await worker.work_off()
+        assert (run.job, run.counts) == ("compare", {"compared": 1, "replaced": 1})
+        (shown,) = await world.say(f"/memory run {run.id}", author="7")
+        assert "eats no nuts" in shown and english in shown
+        await world.say("/profile language zh", author="7")
+        (shown,) = await world.say(f"/memory run {run.id}", author="7")
+        assert chinese in shown
 
 
 @pytest.mark.parametrize("answer", ["the second", "2", ""])

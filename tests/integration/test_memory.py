@@ -9,9 +9,10 @@ import pytest
 
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
-from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Triggers
+from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Spent, Triggers
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.stores import opened
 from tests.kit.talk import act, facts, found, group, known, learn, private, say
 
 
@@ -511,6 +512,31 @@ async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, cloc
     await learn(service, turn)
     assert turn.context.session.id in service.learner.due
     await service.close(seconds=5)
+
+
+async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_path: Path, clock: Clock) -> None:
+    """What waits, and what was set aside for failing too often, is read once the model answers again."""
+    back_at, read = clock() + 8 * 3_600_000, list[str]()
+
+    async def down_for_hours(request: ModelRequest) -> ModelAnswer:
+        if clock() < back_at:
+            raise ModelFailed("no model answers")
+        read.append(request.material)
+        spent = Spent(model="scripted", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
+        return ModelAnswer(text='{"facts": [], "events": [], "styles": []}', spent=spent)
+
+    async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=down_for_hours)) as memory:
+        told = []
+        for n in range(32):
+            told.append(f"I own boat number {n} of my fleet")
+            turn = await say(memory, private("ada"), told[-1], clock=clock)
+            await learn(memory, turn)
+            clock.move(minutes=15)
+        assert read == []
+        clock.move(days=1)
+        await memory.learner.flush_all(memory.agents.ids["assistant"])
+        material = "\n".join(read)
+        assert [text for text in told if text not in material] == []
 
 
 async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service, clock: Clock) -> None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from importlib import resources
 from pathlib import Path
 
+import httpx
 import pytest
 
 from gateway.page.visitors import CODE_FILE, leave_code
@@ -278,3 +279,28 @@ def test_nobody_pays_for_a_page_that_is_off() -> None:
     code = "import sys; from gateway import app; from gateway.ops import serve; print([m for m in sys.modules if m.partition('.')[0] in ('jinja2', 'markupsafe') or m.startswith(('gateway.page', 'channels.web'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_tcp_port: int) -> None:
+    """What it opens is the memory of whoever made it."""
+    served = Served(tmp_path, port=unused_tcp_port, api="{enabled: true}", web="{enabled: true}")
+    async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+        ada = await page.signed_in()
+        await ada.told("/memory", at="/memory", value="I keep bees")
+        made = await ada.told("/me/keys", at="/me", label="Editor", scopes="read")
+        secret = next(word for word in made.split() if word.startswith("rk_")).rstrip(".,")
+        mine = await ada.text("/me")
+        assert "Editor" in mine and secret not in mine
+
+        async with httpx.AsyncClient(base_url=page.url, trust_env=False) as program:
+            program.headers["Authorization"] = f"Bearer {secret}"
+            listed = (await program.get("/v1/memories")).json()
+            assert [one["value"] for one in listed["results"]] == ["I keep bees"]
+            refused = await program.post("/v1/memories", json={"text": "I keep wasps"})
+            assert refused.status_code == 403, "it may only read"
+
+            number = mine.partition("Editor")[0].split()[-1].strip("#.:")
+            await ada.told("/me/keys", at="/me", revoke=number)
+            assert (await program.get("/v1/memories")).status_code == 401
+        assert "Editor" not in await ada.text("/me")
+        assert (await ada.post("/me/keys", at="/me", label="x", scopes="all")).status_code == 400

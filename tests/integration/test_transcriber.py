@@ -208,7 +208,7 @@ async def test_a_server_that_hangs_is_given_up() -> None:
         await asyncio.sleep(5)
         return response
 
-    error, asked = await failure_of(hang, timeout=0.2)
+    error, asked = await failure_of(hang, timeout=0.8)
     assert (type(error), asked) == (ModelUnavailable, 3)
 
 

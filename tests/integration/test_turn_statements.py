@@ -11,7 +11,7 @@ from tests.kit.pipeline import pipeline
 from tests.kit.stores import Counted
 
 #: What a turn may ask, with the beginning and end of each of its transactions.
-MOST = 93
+MOST = 96
 
 
 async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
+from memory.learn.model import BackgroundModel
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
@@ -113,6 +114,7 @@ async def pipeline(
     admins_read: bool = True,
     agents: Sequence[str] = ("assistant",),
     model: Provider | None = None,
+    background: BackgroundModel | None = None,
     walls: Mapping[str, Any] | None = None,
     api: str = "",
     a_minute: int = 1_000_000,
@@ -124,7 +126,7 @@ async def pipeline(
     walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
         await migrated(folder / "remora.db"),
-        agents=dict.fromkeys(agents, AgentMemory()),
+        agents=dict.fromkeys(agents, AgentMemory(model=background)),
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),
         keeping=Keeping(admins_read=admins_read),
@@ -151,6 +153,9 @@ async def pipeline(
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
-    yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
-    await router.drain(seconds=5)
-    await memory.close(seconds=5)
+    try:
+        yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
+    finally:
+        # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
+        await router.drain(seconds=5)
+        await memory.close(seconds=5)

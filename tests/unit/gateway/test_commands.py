@@ -93,7 +93,7 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
         "allow", "block", "pair", "dead", "admin", "agents", "backup", "jobs",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.private} == {
-        "pair", "dead", "admin", "agents", "backup", "jobs", "link", "unlink", "profile",
+        "pair", "dead", "admin", "agents", "backup", "jobs", "keys", "link", "unlink", "profile", "web",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.shared} == {
         "agent", "compact", "model", "new", "remind", "stop", "retry", "task", "undo",
