@@ -251,7 +251,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
     bea = await page.signed_in("bea", **{"Accept-Language": "pt-BR,de-AT;q=0.8,en;q=0.5"})
     assert 'lang="de"' in (await bea.get("/memory")).text
-    menu = "Chat Gedächtnis Zeitleiste Namen Nächte Du"
+    menu = "Chat Gedächtnis Chronik Namen Nächte Du"
     pages = {"/chat/main": "Neues Gespräch", "/memory": "Noch nichts gemerkt", "/timeline": "Noch nichts hat ein Datum",
              "/entities": "Noch keine Namen", "/night": "Noch keine Nacht", "/me": "„bea“ auf dem Terminal"}  # fmt: skip
     for path, said in pages.items():
@@ -263,7 +263,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
     async with bea.stream() as events:
         await bea.say("/profile language fr")
         await until(events, "en français")
-    assert "Discussion Mémoire Chronologie" in await bea.text("/me")
+    assert "Discussion Mémoire Dates" in await bea.text("/me")
 
 
 def test_the_file_of_others_is_as_they_made_it() -> None:
