@@ -32,14 +32,14 @@ async def test_a_long_talk_goes_on_with_a_summary_of_its_beginning(tmp_path: Pat
         await talked(bench)
         told = [text for text in bench.screen.texts if text.startswith("I have summed up")]
         assert told == [
-            "I have summed up the earlier part of our conversation (66 messages) to make room. I can still find all of it."
+            "I have summed up the earlier part of our conversation (50 messages) to make room. I can still find all of it."
         ]
         await bench.say("so what now?")
         first, memory, read, *history = bench.model.requests[-1].messages
         assert memory.content.startswith("[memory ") and "\nEarlier in this conversation:\nSaid:\n" in memory.content
-        assert "- 2026" in memory.content and "boat 32 has a leak" in memory.content
+        assert "- 2026" in memory.content and "boat 24 has a leak" in memory.content
         assert (first.role, memory.role, read.role) == ("system", "user", "assistant")
-        assert "boat 33 has a leak" in history[0].content and len(history) == 11
+        assert "boat 25 has a leak" in history[0].content and len(history) == 27
         assert "what was said before is summed up above" in history[-1].content
         await talked(bench, 20, first=_FILLING)
         assert [text for text in bench.screen.texts if text.startswith("I have summed up")] == told

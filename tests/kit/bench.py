@@ -135,10 +135,13 @@ class Bench:
             burst=10,
         )
         await self.router.take_up()
-        yield self.router
-        await self.router.drain(seconds=5)
-        for memory in self.memories.values():
-            await memory.close(seconds=5)
+        try:
+            yield self.router
+        finally:
+            # Else a test that fails leaves the threads of its stores behind, for which the process would wait for ever.
+            await self.router.drain(seconds=5)
+            for memory in self.memories.values():
+                await memory.close(seconds=5)
 
     def inbound(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> Inbound:
         number = key or str(next(numbers))
