@@ -357,6 +357,11 @@ class Service:
         finally:
             await self.database.close()
 
+    async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new to the store."""
+        entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
+        self.agents.renew(entered.ids, agents)
+
     async def context(self, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
         return await self.database.write(lambda tx: self._identities.enter(tx, where, who))

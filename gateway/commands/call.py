@@ -18,6 +18,7 @@ from gateway.commands import phrases
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
+from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
@@ -50,11 +51,11 @@ class Call:
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
     person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
     being made here, once the person is told; it returns False if there is none. `unhear` drops what this person said to
-    others, which is kept in RAM only. `new_code` makes a code that nobody
-    guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
-    queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
-    agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
-    context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
+    others, which is kept in RAM only. `new_code` makes a code that nobody guesses. `is_admin` recognises an admin of
+    this channel by id; `ids` is the channel's id format. `wake` has the queue of another session sent. `rerun` answers
+    the messages of a turn that was made for them. `roster` holds all agents with their stores. `nights` runs the night
+    jobs. `reload` reads the configuration anew. `observes` is True where what people say to others is context. With
+    `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
     arguments: str
@@ -77,6 +78,7 @@ class Call:
     trusted: bool
     roster: Roster
     nights: Worker | None = None
+    reload: Reload | None = None
     observes: bool = False
     usage: str = ""
     discreet: bool = False

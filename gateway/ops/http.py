@@ -122,7 +122,7 @@ async def serving(
     *,
     host: str,
     port: int,
-    hooks: Sequence[Hook] = (),
+    hooks: Callable[[], Sequence[Hook]] = tuple,
     hearing: Callable[[], bool] = lambda: True,
     doors: Callable[[], Sequence[Door]] = tuple,
     bounds: ServerBounds | None = None,
@@ -139,7 +139,6 @@ async def serving(
     """
     bounds = bounds or ServerBounds()
     local = _loopback(host)
-    taking = {hook.path: hook for hook in hooks}
 
     async def health(request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
@@ -154,7 +153,7 @@ async def serving(
         )
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        hook = taking.get(request.path)
+        hook = next((one for one in hooks() if one.path == request.path), None)
         door = next((one for one in doors() if one.takes(request.path)), None)
         if door is not None and hook is None and request.path != PATH:
             return await _behind(door, request, server, bounds.body_seconds, hearing)
@@ -194,7 +193,7 @@ async def serving(
             raise AddressUnusable(
                 f"The health page can't be served at {host}:{port}: {error.strerror}. Choose another http.port in "
                 "config.yaml (perhaps another Remora uses this one), or turn it off with http: {enabled: false}."
-                + (" Webhooks need it, so remove them as well if you turn it off." if hooks else "")
+                + (" Webhooks need it, so remove them as well if you turn it off." if hooks() else "")
             ) from error
         yield address(host, runner.addresses[0][1])
     finally:

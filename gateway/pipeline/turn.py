@@ -107,6 +107,10 @@ class TurnRunner:
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
 
+    def renew(self, web: Web) -> None:
+        """Gives agents that may read the web a way to it, if they had none at the start."""
+        self._web = self._web or web
+
     @contextmanager
     def under_way(self, session_key: str) -> Iterator[None]:
         """Marks that an answer is being made in a session, so that a stop reaches it wherever it is by then."""

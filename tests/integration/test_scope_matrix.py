@@ -41,6 +41,7 @@ NOT_READING = {
     "Service.request": "gives what a Desk method gave",
     "Service.open": _OWN,
     "Service.close": _OWN,
+    "Service.renew_agents": _OWN,
     "Service.amend": "whether the speaker's own message was changed",
     "Service.retract": "how many messages a platform has deleted",
     "Service.erase_left": "counts",
