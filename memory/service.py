@@ -29,7 +29,7 @@ from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.shown import Shown
-from memory.chat.stats import Spending, Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreFigures, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
@@ -127,10 +127,10 @@ __all__ = [
     "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
     "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
-    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
-    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
-    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "Source", "Spending", "Spent", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
+    "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
+    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded",
+    "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

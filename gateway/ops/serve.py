@@ -13,12 +13,12 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -30,8 +30,12 @@ from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
 from gateway.pipeline import policy
+from gateway.pipeline.store import Store
 from memory.errors import StorageError
 from memory.service import Service, StoreHealth
+
+if TYPE_CHECKING:
+    from gateway.ops.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -99,6 +103,7 @@ async def serve(
                 version=running,
             )
 
+        metrics = await _metrics(report, memories, parts.roster.each_store)
         page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
         if api is not None:
             stack.push_async_callback(api.close)
@@ -112,6 +117,7 @@ async def serve(
                     hooks=lambda: tuple(hooks().values()),
                     doors=lambda: doors,
                     hearing=hearing.is_set,
+                    metrics=metrics,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
@@ -253,6 +259,26 @@ def describe(config: Config, name: str) -> str:
     models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in config.agents[name].models)
     chosen = " (default)" if name == config.default_agent and len(config.agents) > 1 else ""
     return f"{name}{chosen}: {models or 'offline, no language model'}"
+
+
+async def _metrics(
+    report: Callable[[], Awaitable[http.Report]], memories: Mapping[str, Service], stores: Sequence[Store]
+) -> Callable[[], Awaitable[bytes]]:
+    """Returns what makes the metrics page of stores whose memories are given by name."""
+    used_until = {name: await memory.stats.used_until() for name, memory in memories.items()}
+    counted: Metrics | None = None
+
+    async def page() -> bytes:
+        nonlocal counted
+        if counted is None:
+            # Imported here, so that nobody pays for it who has no Prometheus.
+            from gateway.ops.metrics import Metrics
+
+            named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
+            counted = Metrics(report, named, used_until)
+        return await counted.page()
+
+    return page
 
 
 def _warnings(config: Config) -> list[str]:
