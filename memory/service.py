@@ -155,11 +155,15 @@ class Keeping:
     """The retention settings of a store, and whether admins may read it.
 
     Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
-    `housekeeping` erases words that were said that many days ago. With `admins_read`, admins see what memories say.
+    `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
+    store that are as old. What was said and learned in a chat is erased `left_chat_days` after the bot has left it.
+    With `admins_read`, admins see what memories say.
     """
 
     retention: Retention | None = None
     transcript_days: int | None = None
+    left_chat_days: int = 30
+    export_days: int | None = None
     admins_read: bool = False
 
 
@@ -208,6 +212,7 @@ class Service:
         self.agents = agents
         self.now = now
         self.new_id = runtime.memory_id
+        self.keeping = keeping
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
@@ -256,6 +261,7 @@ class Service:
             backups=self.backups,
             erase_left=self.erase_left,
             transcript_days=keeping.transcript_days,
+            export_days=keeping.export_days,
             now=now,
         )
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id)
@@ -545,13 +551,13 @@ class Service:
             await index.keep_up(self.database)
         return count
 
-    async def erase_left(self, days: int = 30) -> Erased:
-        """Erases what was said and learned in chats that the bot left more than `days` ago. Called at start and daily.
+    async def erase_left(self) -> Erased:
+        """Erases what was said and learned in chats that the bot left long enough ago. Called at start and daily.
 
         If stopped half-way, it continues the next time. A chat to which the bot came back keeps what is still there.
         """
         now = self.now()
-        return await left_chats.erase_left(self.database, before=now - days * _DAY_MS, now=now)
+        return await left_chats.erase_left(self.database, before=now - self.keeping.left_chat_days * _DAY_MS, now=now)
 
     def learn_soon(self, context: Context, reason: str) -> None:
         """Starts reading this session's unread messages, without waiting: a model may take a minute."""
