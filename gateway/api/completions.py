@@ -133,7 +133,7 @@ class Completions:
         async def finish() -> ApiAnswer:
             await reply.done()
             if reply.refused:
-                code, status = ("not_taken", 503) if reply.unsaved else ("rate_limit_exceeded", 429)
+                code, status = ("rate_limit_exceeded", 429) if reply.taken else ("not_taken", 503)
                 raise ApiRefusal(status, code, reply.refused)
             text = reply.text
             if not text:
