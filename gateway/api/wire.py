@@ -62,8 +62,13 @@ class Asked:
         return self.messages[-1].content
 
     @property
+    def talk(self) -> list[ChatMessage]:
+        """The messages that are no wishes of the program."""
+        return [one for one in self.messages if one.role != "system"]
+
+    @property
     def has_history(self) -> bool:
-        return sum(one.role != "system" for one in self.messages) > 1
+        return len(self.talk) > 1
 
     def is_task(self, headers: Mapping[str, str]) -> bool:
         """Returns whether the front end asks for itself: a title, tags, what may be asked next."""

@@ -181,8 +181,9 @@ class Heard:
 
     @property
     def is_own_talk(self) -> bool:
-        """Returns whether the person said it now: it is not forwarded, not pressed, and no task that is due."""
-        return not self.inbound.forwarded and self.inbound.pressed is None and self.inbound.task is None
+        """Returns whether the person said it now: not before, not pressed, not forwarded, and no task that is due."""
+        said = self.inbound
+        return not (said.forwarded or said.told) and said.pressed is None and said.task is None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -360,7 +361,14 @@ class TurnRequest:
         said = "\n".join(self._shown(message, room, names, inlined) for message in self.turn.said)
         seen = tuple(picture for key in current for picture in pictures.get(key, ()))
         newest = ChatMessage(role="user", content=said, pictures=seen)
-        return [*history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+        return [*self._earlier(), *history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+
+    def _earlier(self) -> list[Uttered]:
+        """Returns what was said before the branch that this conversation is."""
+        return [
+            Uttered(message=ChatMessage(role=cast("Role", role), content=marks.unmarked(self._short(said))))
+            for role, said in self.heard[0].inbound.earlier
+        ]
 
     def _shown(
         self, message: Message, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]]
