@@ -13,7 +13,19 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import (
+    Attachment,
+    Capabilities,
+    Channel,
+    ChannelUnavailable,
+    Health,
+    Host,
+    Inbound,
+    NotTaken,
+    Outbound,
+    Place,
+)
+from channels.carried import carried
 
 #: The channel's id, which is also the name of its platform.
 API: Final = "api"
@@ -181,6 +193,9 @@ class ApiChannel(Channel):
             raise await self._crashes.get()
         finally:
             self._host = None
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        return carried(attachment, limit=limit)
 
     def drafts(self, place: Place) -> bool:
         return True

@@ -92,6 +92,9 @@ class Completions:
         if asked.is_task(headers):
             return await self._alone(replace(asked, tools=()), caller, served, named, with_memory=False)
         if recalls:
+            if not served.sees and any(one.pictures for one in asked.messages):
+                told = f"The model of {served.spec.name} can't see pictures."
+                raise ApiRefusal(400, "unsupported", told, param="image_url")
             return await self._alone(asked, caller, served, named, with_memory=True)
         if asked.tools:
             message = f"An agent has its own tools. Ask {asked.model}{RECALL} to have yours called."
@@ -120,6 +123,7 @@ class Completions:
             sent_at=self._now(),
             thread=tells.place.thread,
             ticket=tells.key,
+            attachments=tells.attachments,
             instructions=asked.instructions[:_LONGEST_INSTRUCTIONS],
             earlier=tells.earlier,
             told=tells.told,
@@ -138,7 +142,7 @@ class Completions:
             if not text:
                 raise ApiRefusal(409, "already_answered", "This message was answered before. Send it as a new one.")
             spent = () if reply.turn is None else await store.memory.stats.of_turn(reply.turn)
-            return ApiAnswer(text=text, spent=total(spent))
+            return ApiAnswer(text=text, spent=total(spent), turn=reply.turn)
 
         return Begun(
             answer_id=self._answer_id(asked, conversation_in(tells.place.thread)),

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from channels.api import API
-from channels.base import Place
+from channels.base import Attachment, Place
+from channels.carried import carrying
 from gateway.api.callers import conversation_named
 from gateway.api.places import agent_in, digest, thread_of
 from gateway.api.wire import Asked
@@ -42,6 +43,7 @@ class Telling:
     key: str
     place: Place
     text: str
+    attachments: tuple[Attachment, ...] = ()
     earlier: tuple[tuple[str, str], ...] = ()
     told: bool = False
 
@@ -79,7 +81,9 @@ async def telling(
         place = replace(root, thread=thread_of(agent_in(root.thread), digest(key)[:24]))
     own = next((at for at, row in rows.items() if row.session_key == place.session_key), newest)
     earlier = () if place == root else _bounded(asked, own)
-    return Telling(key=key, place=place, text=text, earlier=earlier, told=told)
+    pictures = () if text != said else asked.messages[-1].pictures
+    attachments = tuple(carrying("", picture.media_type, picture.data) for picture in pictures)
+    return Telling(key=key, place=place, text=text, attachments=attachments, earlier=earlier, told=told)
 
 
 def _keys(asked: Asked, root: Place) -> dict[int, str]:
@@ -88,6 +92,8 @@ def _keys(asked: Asked, root: Place) -> dict[int, str]:
     found = {}
     for at, one in enumerate(asked.talk):
         running.update(f"\0{one.role}:{one.content}".encode("utf-8", "surrogatepass"))
+        for picture in one.pictures:
+            running.update(picture.data)
         if one.role == "user":
             found[at] = running.hexdigest()[:40]
     return found

@@ -110,6 +110,11 @@ class Agent:
         return tuple({tool.name: tool for tools in found for tool in tools}.values())
 
     @property
+    def sees(self) -> bool:
+        """Returns whether one of its models takes pictures."""
+        return not self.offline and any(model.sees for model in self.spec.models)
+
+    @property
     def voice(self) -> Voice:
         return Voice(
             name=self.spec.name,

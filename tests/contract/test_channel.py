@@ -34,11 +34,12 @@ from channels.base import (
     TooLarge,
     rows,
 )
+from channels.carried import carrying
 from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
-from channels.web import PageItem, WebChannel, attached
+from channels.web import PageItem, WebChannel
 from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
 
@@ -51,6 +52,7 @@ COMMANDS = (
     CommandSpec(name="let", help="let in", admin=True, private=True, options=(Option(name="who", help="an id"),)),
 )
 FILE = b"the bytes of a file"
+NOTES = carrying("notes.txt", "text/plain", FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,7 +388,7 @@ async def web(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         screen=shown,
         files=files,
         hands=Hands(
-            attach=lambda: say("look", attachments=(attached("notes.txt", "text/plain", FILE),)),
+            attach=lambda: say("look", attachments=(NOTES,)),
             press=lambda key, data: say("", message_id=key, pressed=data),
             keyboard=keyboard,
         ),
@@ -411,12 +413,12 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     to_say: asyncio.Queue[Inbound] = asyncio.Queue()
     replies: list[ApiReply] = []
 
-    def message(text: str) -> Inbound:
+    def message(text: str, *attached: Attachment) -> Inbound:
         key = f"k{next(numbers)}"
         return Inbound(
             channel=channel.id, platform=channel.platform, bot_id=channel.id, update_key=key, chat=place.chat,
             chat_kind="private", author_id=place.chat, author_name="Ada", message_id=key, text=text, sent_at=NOW,
-            thread=place.thread, ticket=key,
+            thread=place.thread, ticket=key, attachments=attached,
         )  # fmt: skip
 
     async def ask(inbound: Inbound) -> None:
@@ -441,9 +443,9 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         running.cancel()
         await asyncio.wait([running])
 
-    async def say(text: str) -> None:
+    async def say(text: str, *attached: Attachment) -> None:
         busy.let_go.set()
-        to_say.put_nowait(message(text))
+        to_say.put_nowait(message(text, *attached))
 
     async def screen() -> str:
         busy.let_go.set()
@@ -453,14 +455,24 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         await wait_for_something()
         return shown
 
-    async def files() -> list[tuple[str, bytes]]:
+    async def nothing(*_: str) -> list[Any]:
+        """There are no files and no buttons."""
         return []
 
     asking = asyncio.create_task(ask_all())
     cleanup.callback(asking.cancel)
     cleanup.callback(busy.let_go.set)
     await wait_for_something()
-    return Rig(channel=channel, place=place, author=place.chat, say=say, hang_up=None, screen=screen, files=files)
+    return Rig(
+        channel=channel,
+        place=place,
+        author=place.chat,
+        say=say,
+        hang_up=None,
+        screen=screen,
+        files=nothing,
+        hands=Hands(attach=lambda: say("look", NOTES), press=nothing, keyboard=nothing),
+    )
 
 
 @pytest.fixture(params=[console, telegram, discord, web, api], ids=["console", "telegram", "discord", "web", "api"])
