@@ -8,8 +8,9 @@ nowhere; the latter gets no memory either. Each answer counts towards the allowa
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from agents import marks, prompt
@@ -24,6 +25,7 @@ from agents.llm import (
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Inbound, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named
+from gateway.api.front_ends import is_task, own_words
 from gateway.api.places import conversation, conversation_in, digest, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
@@ -89,16 +91,17 @@ class Completions:
         recalls = asked.model not in self._roster.agents
         served = self._roster.agents[asked.model.removesuffix(RECALL) if recalls else asked.model]
         named = conversation(asked.conversation or conversation_named(headers) or caller.home)
-        if asked.is_task(headers):
-            return await self._alone(replace(asked, tools=()), caller, served, named, with_memory=False)
+        if is_task(asked.messages, headers):
+            return await self._alone(asked, caller, served, named, with_memory=False)
         if recalls:
             if not served.sees and any(one.pictures for one in asked.messages):
                 told = f"The model of {served.spec.name} can't see pictures."
                 raise ApiRefusal(400, "unsupported", told, param="image_url")
             return await self._alone(asked, caller, served, named, with_memory=True)
-        if asked.tools:
-            message = f"An agent has its own tools. Ask {asked.model}{RECALL} to have yours called."
-            raise ApiRefusal(400, "unsupported", message, param="tools")
+        for name, wanted in (("tool_choice", asked.must_call), ("response_format", asked.json_schema is not None)):
+            if wanted:
+                message = f"An agent answers in words, with its own tools. Ask {asked.model}{RECALL} for that."
+                raise ApiRefusal(400, "unsupported", message, param=name)
         return await self._told(asked, caller, served, named, headers)
 
     # The whole pipeline -----------------------------------------------------------------------------------------
@@ -201,9 +204,12 @@ class Completions:
             grown += text
             reply.grow(self._defang(grown, True))
 
+        if asked.json_schema:
+            told = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
+            messages = [*messages, ChatMessage(role="system", content=told)]
         request = Request(
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
-            agent=served.spec.name,
+            json_mode=asked.json_schema is not None, agent=served.spec.name,
         )  # fmt: skip
         try:
             async with asyncio.timeout(self._seconds):
@@ -250,7 +256,7 @@ class Completions:
         memory, spec = self._roster.stores[served.spec.name].memory, served.spec.memory
         if not spec.enabled:
             return
-        query = next((one.content for one in reversed(asked.messages) if one.role == "user"), "")
+        query, _ = own_words(next((one.content for one in reversed(asked.messages) if one.role == "user"), ""))
         hits = await memory.search(context, query[:2_000], limit=spec.recall_items) if query.strip() else []
         known = await memory.memories(context, limit=spec.known_facts)
         told = [Hit(score=1.0, memory=one) for one in known]

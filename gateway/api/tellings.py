@@ -19,6 +19,7 @@ from channels.api import API
 from channels.base import Attachment, Place
 from channels.carried import carrying
 from gateway.api.callers import conversation_named
+from gateway.api.front_ends import own_words
 from gateway.api.places import agent_in, digest, thread_of
 from gateway.api.wire import Asked
 from memory.service import Mailbox
@@ -58,7 +59,7 @@ async def telling(
     was_delivered: Callable[[str], bool],
 ) -> Telling:
     """Returns what a request tells in the conversation `root`, or in a branch of it."""
-    said, keys = asked.said, _keys(asked, root)
+    (said, documents), keys = own_words(asked.said), _keys(asked, root)
     (*_, newest) = keys
     before = await mailbox.told_before(API, API, [f"{key}:" for key in keys.values()])
     rows = {place: before[n] for n, place in enumerate(keys) if n in before}
@@ -81,9 +82,17 @@ async def telling(
         place = replace(root, thread=thread_of(agent_in(root.thread), digest(key)[:24]))
     own = next((at for at, row in rows.items() if row.session_key == place.session_key), newest)
     earlier = () if place == root else _bounded(asked, own)
-    pictures = () if text != said else asked.messages[-1].pictures
-    attachments = tuple(carrying("", picture.media_type, picture.data) for picture in pictures)
-    return Telling(key=key, place=place, text=text, attachments=attachments, earlier=earlier, told=told)
+    attachments = [carrying("", picture.media_type, picture.data) for picture in asked.messages[-1].pictures]
+    if documents:
+        attachments.append(carrying("documents.txt", "text/plain", documents.encode("utf-8", "replace")))
+    return Telling(
+        key=key,
+        place=place,
+        text=text,
+        attachments=() if text != said else tuple(attachments),
+        earlier=earlier,
+        told=told,
+    )
 
 
 def _keys(asked: Asked, root: Place) -> dict[int, str]:
@@ -91,7 +100,7 @@ def _keys(asked: Asked, root: Place) -> dict[int, str]:
     running = hashlib.sha256(root.session_key.encode("utf-8", "surrogatepass"))
     found = {}
     for at, one in enumerate(asked.talk):
-        running.update(f"\0{one.role}:{one.content}".encode("utf-8", "surrogatepass"))
+        running.update(f"\0{one.role}:{own_words(one.content)[0]}".encode("utf-8", "surrogatepass"))
         for picture in one.pictures:
             running.update(picture.data)
         if one.role == "user":

@@ -25,22 +25,14 @@ _PLAIN: Final = ("text", "input_text", "output_text")
 _SEEN: Final = ("image_url", "input_image")
 _MOST_MESSAGES: Final = 2_000
 _ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"developer": "system"}
-#: The beginnings of prompts by which front ends have titles, tags and questions made, and phrases only they have.
-_TASKS: Final = (
-    "### task:",
-    "create a concise, 3-5 word title",
-    "generate a concise, 3-5 word title",
-    "provide a concise, 5-word-or-less title",
-    "please generate a concise, 5-word-or-less title",
-    "write a concise title for the conversation",
-    "analyze the chat history to determine the necessity of generating search queries",
-)
-_TASK_HEADERS: Final = ("x-openwebui-task", "x-remora-task")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none."""
+    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none.
+
+    With `must_call` the answer is to call one of the `tools`. With a `json_schema` it is to be JSON of that schema.
+    """
 
     form: Form
     model: str
@@ -50,6 +42,8 @@ class Asked:
     user: str
     conversation: str
     tools: tuple[ToolSpec, ...] = ()
+    must_call: bool = False
+    json_schema: JSON | None = None
     temperature: float | None = None
     max_tokens: int | None = None
 
@@ -75,13 +69,6 @@ class Asked:
     @property
     def has_history(self) -> bool:
         return len(self.talk) > 1
-
-    def is_task(self, headers: Mapping[str, str]) -> bool:
-        """Returns whether the front end asks for itself: a title, tags, what may be asked next."""
-        if any(headers.get(name) for name in _TASK_HEADERS):
-            return True
-        last = self.messages[-1].content.lstrip().casefold() if self.messages else ""
-        return last.startswith(_TASKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +106,8 @@ def asked(body: JSON, form: Form) -> Asked:
         user=_text(body, "user", ""),
         conversation=_conversation(body),
         tools=tuple(_tool(one) for one in body.get("tools") or ()),
+        must_call=body.get("tool_choice") not in (None, "auto", "none"),
+        json_schema=_schema(body),
         temperature=_number(body, "temperature"),
         max_tokens=int(most) if isinstance(most, int) and most > 0 else None,
     )
@@ -321,6 +310,23 @@ def _tool(tool: object) -> ToolSpec:
         description=str(spec.get("description") or ""),
         parameters=spec.get("parameters") or {},
     )
+
+
+def _schema(body: JSON) -> JSON | None:
+    """Returns the schema of the JSON that is asked for, {} for any; None if words are."""
+    text = body.get("text")
+    wanted = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
+    match wanted:
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json_object"}:
+            return {}
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}} | {
+            "type": "json_schema",
+            "schema": dict(schema),
+        }:
+            return schema
+    raise ApiRefusal(400, "unsupported", "This format of an answer is not known here.", param="response_format")
 
 
 def _conversation(body: JSON) -> str:
