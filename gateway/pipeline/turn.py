@@ -608,10 +608,9 @@ def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:
 
 def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str]:
     """Returns a line for the person about each attachment that could not be read or seen."""
-    blind = served.offline or not any(model.sees for model in served.spec.models)
     lines = []
     for one in beside:
-        if (why := obstacle(one, blind=blind)) is not None:
+        if (why := obstacle(one, blind=not served.sees)) is not None:
             why = "no_model" if why == "no_sight" and served.offline else why
             lines.append(texts(f"attach.{why}", name=texts.attachment(one.kind, one.name)))
     return lines

@@ -42,7 +42,8 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
-    "store/mailbox.py:told_before": (1, "the answer to the very message that is sent again, in the same place"),
+    "store/mailbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
+    "store/mailbox.py:answer_before": (1, "the answer to the very message that is sent again, in the same place"),
     "store/documents.py:after": (1, _INDEXER),
     "store/documents.py:highest": (1, "one number, for the log"),
     "store/documents.py:messages": (1, _INDEXER),
