@@ -12,10 +12,10 @@ later the second message, to the whole bot. Then a night compares the facts. Wha
     kept                 both stand
     unread               the first message or the second brought no fact, and nothing changed
 
-A conflict is right if it is superseded, ended or asked, a compatible pair if it is kept or unread. `patterns` is an agent
-without a model. `read` is one whose scripted model takes every message for one fact, under a key that no other fact
-has, and judges each pair that a night shows it as FILE does. So `read` measures all but a model's own judgement: whether
-both facts are kept, whether they meet among the others, and whether the verdict is carried out. No randomness.
+A conflict is right if it is superseded, ended or asked, a compatible pair if it is kept or unread. `patterns` is an
+agent without a model. `read` is one whose scripted model takes every message for one fact, under a key that no other
+fact has, and judges each pair that a night shows it as FILE does. So `read` measures all but a model's own judgement:
+whether both facts are kept, whether they meet among the others, and whether the verdict is carried out. No randomness.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ async def outcome(memory: Service, pair: Pair) -> str:
     """Returns what came of a pair."""
     rows = await memory.database.read(
         lambda reader: reader.all(
-            "select distinct m.id, said.text as said, m.valid_until, m.superseded_by, coalesce(c.verdict, '') as verdict,"
-            " coalesce(c.why, '') as why from memories m join memory_sources s on s.memory_id = m.id"
+            "select distinct m.id, said.text as said, m.valid_until, m.superseded_by,"
+            " coalesce(c.verdict, '') as verdict, coalesce(c.why, '') as why from memories m join memory_sources s on s.memory_id = m.id"
             " join messages said on said.id = s.message_id left join comparisons c on c.older_id = m.id"
             " and c.verdict <> 'agree' where m.kind = 'fact' and said.text in (?, ?)"
             " and said.author_id in (select id from identities where user_id = ?)",
