@@ -50,12 +50,13 @@ _START: Final = 1_780_300_800_000  # 1 June 2026, 8:00 UTC
 _DAY: Final = 86_400_000
 #: What everybody says between the two messages; each sentence becomes a fact when the scripted model reads it.
 OTHER_THINGS: Final = (
-    "I collect old train timetables.", "My aunt sends me postcards from Crete.", "Rainy Sundays are for jigsaw puzzles.",
+    "I collect old train timetables.", "My aunt sends me postcards from Crete.", "Sundays are for jigsaw puzzles.",
     "I read detective novels in the bath.", "My bicycle has a squeaky saddle.", "I whistle when I wash up.",
-    "Ich sammle Briefmarken aus Island.", "Mein Nachbar übt jeden Abend Trompete.", "Zum Frühstück gibt es bei mir Porridge.",
+    "Ich sammle Briefmarken aus Island.", "Mein Nachbar übt jeden Abend Trompete.", "Morgens gibt es Porridge.",
     "Colecciono imanes de nevera.", "Mi abuela hace la mejor tortilla.", "Los lunes voy a clase de cerámica.",
     "Je fais pousser des tomates sur le balcon.", "Ma voisine me prête ses romans.", "Le jeudi, je vais au marché.",
-    "我喜欢在河边散步。", "我表哥会修自行车。", "周五晚上我常看老电影。", "私は古い地図を集めています。", "友達と毎月ボードゲームをします。",
+    "我喜欢在河边散步。", "我表哥会修自行车。", "周五晚上我常看老电影。",
+    "私は古い地図を集めています。", "友達と毎月ボードゲームをします。",
 )  # fmt: skip
 #: The year, month or day that is added to a value that names it in words.
 _DATED: Final = re.compile(r" \(\d{4}(?:-\d\d){0,2}\)")
@@ -165,8 +166,8 @@ async def outcome(memory: Service, pair: Pair) -> str:
     """Returns what came of a pair."""
     rows = await memory.database.read(
         lambda reader: reader.all(
-            "select distinct m.id, said.text as said, m.valid_until, m.superseded_by,"
-            " coalesce(c.verdict, '') as verdict, coalesce(c.why, '') as why from memories m join memory_sources s on s.memory_id = m.id"
+            "select distinct m.id, said.text as said, m.valid_until, m.superseded_by, c.verdict,"
+            " coalesce(c.why, '') as why from memories m join memory_sources s on s.memory_id = m.id"
             " join messages said on said.id = s.message_id left join comparisons c on c.older_id = m.id"
             " and c.verdict <> 'agree' where m.kind = 'fact' and said.text in (?, ?)"
             " and said.author_id in (select id from identities where user_id = ?)",
