@@ -121,7 +121,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:mark_enriched": (1, "marks rows that the scope's own read has given; nothing comes out"),
     "store/night_work.py:events": (1, "ids and times of the events of owners an agent works for"),
     "store/memories.py:mark_compared": (1, "marks rows that the scope's own read has given; nothing comes out"),
-    "store/comparisons.py:count_waiting": (1, "a count"),
     "store/night_work.py:owners_to_compare": (1, "ids of owners only, of those that an agent serves"),
     "store/vectors.py:neighbours": (1, "confined to the partition of one owner and the rows of a scope's own read"),
     "store/night_work.py:owners_to_merge": (1, "ids of owners only, of those that an agent serves"),
