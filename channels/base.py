@@ -155,7 +155,8 @@ class Inbound:
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
     this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
-    `instructions` are what the author's program wants for this answer alone.
+    `instructions` are what the author's program wants for this answer alone. `as_admin` is the page's word that its
+    visitor signed in lately enough to use the rights of the account they signed in with.
     """
 
     channel: str
@@ -182,6 +183,7 @@ class Inbound:
     language: str = ""
     task: int | None = None
     instructions: str = ""
+    as_admin: bool = False
 
     @property
     def place(self) -> Place:

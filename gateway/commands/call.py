@@ -51,7 +51,9 @@ class Call:
     person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
     being made here, once the person is told; it returns False if there is none. `unhear` drops what this person said to
     others, which is kept in RAM only. `new_code` makes a code that nobody
-    guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
+    guesses. `administers` is the channel that this person's rights as an admin are for, and `account` their id there: on
+    the page those of the account they signed in with. `is_admin` recognises an admin of that channel by id; `ids` is
+    its id format. `wake` has the
     queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
     agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
     context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
@@ -67,6 +69,8 @@ class Call:
     texts: Texts
     access: Access
     admin: bool
+    administers: str
+    account: str
     stop: Callable[[Callable[[], Awaitable[None]]], Awaitable[bool]]
     new_code: Callable[[], str]
     unhear: Callable[[], None]
@@ -81,6 +85,11 @@ class Call:
     usage: str = ""
     discreet: bool = False
     aside: str = ""
+
+    @property
+    def administered(self) -> str:
+        """The channel `administers` as session keys name it."""
+        return Place(channel=self.administers, chat="").session_key.partition(":")[0]
 
     async def say(self, text: str) -> None:
         """Answers without changing anything."""

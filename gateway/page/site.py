@@ -30,6 +30,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
 from gateway.config.settings import OWN_NAME, is_loopback
+from gateway.ops.http import Report
 from gateway.page import markdown
 from gateway.page.visitors import Visitor, Visitors
 from memory.errors import StorageError
@@ -134,7 +135,15 @@ class Route:
 class Site:
     """The page. Implements `gateway.ops.http.Door`."""
 
-    def __init__(self, config: Config, visitors: Visitors, routes: tuple[Route, ...], language: Language) -> None:
+    def __init__(
+        self,
+        config: Config,
+        visitors: Visitors,
+        routes: tuple[Route, ...],
+        language: Language,
+        report: Callable[[], Awaitable[Report]],
+    ) -> None:
+        self.report = report
         self._url = config.settings.web.url
         self._upload = config.settings.attachments.max_bytes
         self._visitors = visitors
