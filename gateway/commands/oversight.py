@@ -165,7 +165,7 @@ async def _answer(
             return pieces(call.channel, reply)
         return pieces(call.channel, reply.text, buttons=reply.buttons)
 
-    edits = call.inbound.message_id if in_place and call.inbound.pressed is not None else None
+    edits = call.pressed_on if in_place else None
     await call.memory.oversight.answer(
         call.context, call.inbox_id, who, action, shown, channel=call.administered, query=query, edits=edits
     )

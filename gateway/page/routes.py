@@ -6,10 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from channels.base import Channel
-from channels.web import WebChannel
 from gateway.config.loading import Config
 from gateway.ops.http import Report
-from gateway.page import admin_pages, chat_pages, me_pages, memory_pages, night_pages, why_pages, world_pages
+from gateway.page import (
+    admin_pages,
+    chat_pages,
+    me_pages,
+    memory_pages,
+    night_pages,
+    question_pages,
+    why_pages,
+    world_pages,
+)
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
 from gateway.pipeline.router import Router
@@ -42,6 +50,8 @@ ROUTES: Final = (
     Route(method="GET", pattern="/night", handler=night_pages.nights),
     Route(method="GET", pattern="/night/{run}", handler=night_pages.night),
     Route(method="POST", pattern="/night/{run}", handler=night_pages.undo),
+    Route(method="GET", pattern="/questions", handler=question_pages.questions),
+    Route(method="POST", pattern="/questions", handler=question_pages.answer),
     Route(method="GET", pattern="/admin", handler=admin_pages.health),
     Route(method="POST", pattern="/admin", handler=admin_pages.back_up),
     Route(method="GET", pattern="/admin/jobs", handler=admin_pages.jobs),
@@ -67,6 +77,5 @@ def assembled(
     now: Callable[[], int],
 ) -> Site:
     """Returns the page of a running bot, whose health `report` tells."""
-    own = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
-    visitors = Visitors(config=config, roster=roster, channels=own, router=router, now=now)
+    visitors = Visitors(config=config, roster=roster, channels=channels, router=router, now=now)
     return Site(config, visitors, ROUTES, config.agents[config.default_agent].language, report)

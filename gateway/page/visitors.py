@@ -2,8 +2,9 @@
 
 Invariants: a request says who it is by its cookie alone. The policy is asked at each request about the account that
 signed in, and the account on the page must still be one person with it, so a block, an unlink or a sign-out ends a
-session at once. An admin's rights are those of that account, for `_ADMIN_MS` after the sign-in and on forms alone. Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and
-masks as any other does, and a repeated form is the same message.
+session at once. An admin's rights are those of that account, for `_ADMIN_MS` after the sign-in, and on forms alone.
+Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and masks as any other
+does, and a repeated form is the same message.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from channels.base import Attachment, Inbound, Place
+from channels.base import Attachment, Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
@@ -112,13 +113,14 @@ class Visitors:
         *,
         config: Config,
         roster: Roster,
-        channels: Mapping[str, WebChannel],
+        channels: Mapping[str, Channel],
         router: Router,
         now: Callable[[], int],
     ) -> None:
         self._config = config
         self.roster = roster
-        self._channels = channels
+        self._all = channels
+        self._channels = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
         self._router = router
         self._now = now
         self._forms: dict[Place, asyncio.Lock] = {}
@@ -213,6 +215,18 @@ class Visitors:
     async def say(self, visitor: Visitor, inbound: Inbound) -> None:
         """Says something in one of the visitor's conversations. Raises `NotTaken`."""
         await visitor.channel.say(inbound)
+
+    def buttons_of(self, channel: str) -> Channel | None:
+        """Returns a running channel whose messages have buttons; None for any other."""
+        found = self._all.get(channel)
+        return found if found is not None and found.capabilities.buttons else None
+
+    async def press(self, inbound: Inbound) -> bool:
+        """Presses a button in a chat elsewhere; returns False if its author may not speak there. Raises `NotTaken`."""
+        if not await self._router.may_speak(inbound):
+            return False
+        await self._router.on_inbound(inbound)
+        return True
 
     async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
         """Says something in the thread of forms, and returns what is answered. Raises `NotTaken`.

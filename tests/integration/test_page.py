@@ -256,7 +256,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
     bea = await page.signed_in("bea", **{"Accept-Language": "pt-BR,de-AT;q=0.8,en;q=0.5"})
     assert 'lang="de"' in (await bea.get("/memory")).text
-    menu = "Chat Gedächtnis Chronik Namen Nächte Du"
+    menu = "Chat Gedächtnis Chronik Namen Nächte Fragen Du"
     pages = {"/chat/main": "Neues Gespräch", "/memory": "Noch nichts gemerkt", "/timeline": "Noch nichts hat ein Datum",
              "/entities": "Noch keine Namen", "/night": "Noch keine Nacht", "/me": "„bea“ auf dem Terminal"}  # fmt: skip
     for path, said in pages.items():
@@ -461,3 +461,77 @@ async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
     shown = words(html)
     assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
     assert html.count('class="answers"') > 30 and 'height="100.0"' in html, "the fullest day fills the picture"
+
+
+# Questions ----------------------------------------------------------------------------------------------------------
+
+
+async def asked(guest: Guest) -> list[tuple[str, list[str]]]:
+    """The ids of the questions on the page, each with its choices."""
+    html = (await guest.get("/questions")).text
+    return [
+        (part.partition('"')[0], re.findall(r'name="choice" value="(\w+)"', part))
+        for part in html.split('name="id" value="')[1:]
+    ]
+
+
+async def test_a_question_of_a_chat_is_answered_on_the_page(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Shown with what would go, answered as by its button there; to anybody else it is no question."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ann = await signed_in_by_chat(page, telegram, ANN, "Ann")
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            assert "Nothing waits" in await bob.text("/questions")
+            await telegram.say("/remember I keep bees", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            await telegram.say("/forget bees", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=3)
+            shown = await bob.text("/questions")
+            assert "Forget this?" in shown and "bees" in shown and "Asked on Telegram" in shown
+            ((number, choices),) = await asked(bob)
+            assert choices == ["words", "memory", "no"]
+            assert "bees" not in await ann.text("/questions")
+            for guest, choice in ((ann, "words"), (bob, "do"), (bob, "")):
+                answer = await guest.post("/questions", at="/me", id=number, choice=choice)
+                assert answer.status_code == 404 and "no longer open" in answer.text
+            told = await bob.told("/questions", at="/questions", id=number, choice="words")
+            assert "in your chat on Telegram" in told
+            await telegram.wait(chat=BOB, bot_messages=4)
+            assert "Forgotten" in (await telegram.texts(BOB))[-1]
+            assert "bees" not in await bob.text("/memory") and await asked(bob) == []
+            again = await bob.post("/questions", at="/me", id=number, choice="words")
+            assert again.status_code == 404
+
+            # What an admin is asked about others is answered where it was asked.
+            await telegram.say("I keep a canary", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=5)
+            listed = await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
+            found = re.search(r"m_[a-z0-9]+", listed)
+            assert found is not None
+            await telegram.say(f"/admin memory {BOB} forget {found[0]}", user=ANN)
+            await telegram.wait(chat=ANN, bot_messages=2)
+            assert await asked(ann) == []
+
+
+async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: Page) -> None:
+    """A form's with a receipt, a conversation's in the conversation."""
+    ada = await page.signed_in()
+    for text in ("I play the oboe", "I play chess"):
+        await ada.told("/memory", at="/memory", value=text)
+    await ada.told("/forget", at="/memory", value="oboe")
+    ((number, _),) = await asked(ada)
+    assert "Forgotten" in await ada.told("/questions", at="/questions", id=number, choice="words")
+    await ada.say("/forget chess", thread="games")
+    assert "chess" in await ada.text("/questions")
+    ((number, _),) = await asked(ada)
+    answer = await ada.post("/questions", at="/questions", id=number, choice="no")
+    assert answer.headers["Location"] == "/chat/games"
+    assert "chess" in await ada.text("/memory") and await asked(ada) == []
+    await ada.told("/me", at="/me", action="delete")
+    ((number, choices),) = await asked(ada)
+    assert choices == ["yes", "no"] and "Erase everything" in await ada.text("/questions")
+    await ada.told("/questions", at="/questions", id=number, choice="no")
+    assert "chess" in await ada.text("/memory")
+    await ada.say("/remind water the plants")
+    assert "Type the time" in await ada.text("/questions")
