@@ -36,6 +36,7 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
+    Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/memory", handler=memory_pages.tell),

@@ -221,6 +221,11 @@ class Visitors:
         found = self._all.get(channel)
         return found if found is not None and found.capabilities.buttons else None
 
+    def address_of(self, place: Place, message_id: str | None) -> str | None:
+        """Returns the address at which a platform shows a message; None if there is none."""
+        channel = self._all.get(place.channel)
+        return None if channel is None or message_id is None else channel.link(place, message_id)
+
     async def press(self, inbound: Inbound) -> bool:
         """Presses a button in a chat elsewhere; returns False if its author may not speak there. Raises `NotTaken`."""
         if not await self._router.may_speak(inbound):

@@ -269,6 +269,10 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
         await bea.say("/profile language fr")
         await until(events, "en français")
     assert "Discussion Mémoire Dates" in await bea.text("/me")
+    # Also where nothing is, and where a form is refused.
+    lost = (await bea.get("/nowhere")).text
+    assert 'lang="fr"' in lost and "Discussion Mémoire Dates" in words(lost)
+    assert 'lang="fr"' in (await bea.post("/memory", value="x", nonce="x")).text
 
 
 def test_the_file_of_others_is_as_they_made_it() -> None:
@@ -535,3 +539,76 @@ async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: 
     assert "chess" in await ada.text("/memory")
     await ada.say("/remind water the plants")
     assert "Type the time" in await ada.text("/questions")
+
+
+# Beside answers and in the list -------------------------------------------------------------------------------------
+
+
+async def test_what_was_said_is_forgotten_beside_its_answer(page: Page) -> None:
+    """Of any answer, not only the last: asked in the conversation, with all that the words taught."""
+    ada = await page.signed_in()
+    for text in ("My boat is called Nix", "I play chess", "what do I play?"):
+        await ada.say(text)
+    html = (await ada.get("/chat/main")).text
+    turns = re.findall(r'name="turn" value="(\d+)"', html)
+    assert len(turns) == 3
+    await ada.post("/chat/main/forget", turn=turns[0])
+    ada.receipt = (await ada.get("/chat/main")).text
+    key, data, _ = ada.buttons()[0]
+    await ada.post("/chat/main/press", key=key, data=data)
+    shown = await ada.text("/memory")
+    assert "Nix" not in shown and "chess" in shown and "Nix" not in await ada.text("/chat/main")
+    eve = await page.signed_in("eve")
+    assert (await eve.post("/chat/main/forget", turn=turns[1])).status_code == 404
+    assert (await eve.post("/chat/main/forget", turn="x")).status_code == 400
+
+    # What was wrong in an answer is corrected beside what the answer used.
+    why = await ada.get(f"/why/{turns[2]}?wrong=1")
+    assert "Which of these is wrong?" in words(why.text) and '<details class="correct" open>' in why.text
+    memory = re.search(r'action="(/memory/m_\w+)"', why.text)
+    assert memory is not None
+    await ada.post(memory[1], at="/me", action="edit", value="go")
+    assert "go" in await ada.text("/memory?q=go")
+
+
+async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) -> None:
+    ada = await page.signed_in()
+    for text in ("I live in Bern", "I play chess", "I was in Lisbon in spring with Marta"):
+        await ada.say(text)
+    chess = await memory_of(ada, "chess")
+    await ada.post(f"/memory/{chess}", at=f"/memory/{chess}", action="pin")
+    pinned = await ada.text("/memory?show=pinned")
+    assert "1 found · Pinned" in pinned and "chess" in pinned and "Bern" not in pinned
+    assert "Nothing found" in await ada.text("/memory?show=fading")
+    with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
+        store.execute("update memories set last_reinforced_at = last_reinforced_at - 86400000 * 400")
+        store.commit()
+    fading = await ada.text("/memory?show=fading")
+    assert "Fading" in fading and "chess" not in fading and "Nothing found" not in fading
+    assert "chess" in await ada.text("/memory?show=other"), "what is no state is none"
+    html = (await ada.get("/memory")).text
+    places = re.findall(r'href="/memory\?(q=place%3A[^"]+)"', html)
+    assert places, html
+    assert "found" in await ada.text(f"/memory?{places[0]}")
+
+
+async def test_a_quote_leads_to_the_platforms_own_message(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Where the platform has an address for it: in a supergroup of Telegram, not in a private chat."""
+    group = -1001234567890
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        config = tmp_path / "config.yaml"
+        config.write_text(
+            config.read_text().replace("admins: [7]}", f"admins: [7], groups: [{group}], group_members: everyone}}")
+        )
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            await telegram.say("I play the oboe", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            oboe = await memory_of(bob, "oboe")
+            html = (await bob.get(f"/memory/{oboe}")).text
+            assert "from telegram" in html and "t.me" not in html
+            with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
+                store.execute("update sessions set key = ? where key like 'telegram:8:%'", (f"telegram:{group}:-",))
+                store.commit()
+            assert 'href="https://t.me/c/1234567890/' in (await bob.get(f"/memory/{oboe}")).text
