@@ -157,6 +157,8 @@ class Inbound:
     this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
     `instructions` are what the author's program wants for this answer alone. `earlier` is what was said before in a
     conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves.
+    `instructions` are what the author's program wants for this answer alone. `as_admin` is the page's word that its
+    visitor signed in lately enough to use the rights of the account they signed in with.
     """
 
     channel: str
@@ -185,6 +187,7 @@ class Inbound:
     instructions: str = ""
     earlier: tuple[tuple[str, str], ...] = ()
     told: bool = False
+    as_admin: bool = False
 
     @property
     def place(self) -> Place:

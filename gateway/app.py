@@ -53,7 +53,7 @@ from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import Policy, Rules, new_code
+from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
 from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
@@ -277,7 +277,7 @@ def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
     page = Rules(on_behalf=True, ids=FORMATS["web"])
     return {
-        "console": Rules(open_to_all=True, ids=FORMATS["console"]),
+        "console": Rules(open_to_all=True, operator=OPERATOR, ids=FORMATS["console"]),
         **({API: Rules(vouched=True, ids=FORMATS[API])} if config.settings.api.enabled else {}),
         **{f"{WEB_PREFIX}{name}": page for name in config.page_agents},
     } | {

@@ -84,6 +84,7 @@ from memory.store import (
     mailbox,
     memories,
     passages,
+    people,
     questions,
     recalls,
     sealing,
@@ -106,7 +107,7 @@ from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
-from memory.store.questions import Question
+from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
@@ -125,7 +126,8 @@ __all__ = [
     "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
     "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
     "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "OpenQuestion", "Order", "OutboxRow",
+    "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
     "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown",
     "SignedIn", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
@@ -487,6 +489,15 @@ class Service:
                 reader, session_id=context.session.id, asker_id=context.speaker.id, now=self.now()
             )
         )
+
+    async def open_questions(self, context: Context) -> list[OpenQuestion]:
+        """Returns the questions that wait for the speaker in their private chats, with any of their accounts."""
+
+        def act(reader: Reader) -> list[OpenQuestion]:
+            own = [one.id for one in people.accounts(reader, context.speaker.id)]
+            return questions.open_to_any(reader, own, now=self.now())
+
+        return await self.database.read(act)
 
     async def amend(
         self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose

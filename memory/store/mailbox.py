@@ -482,8 +482,7 @@ def dead(reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
     """
     rows = reader.all(
         "select id, session_key, state, error, created_at from outbox"
-        " where (state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
-        f" and {_CHANNEL} = ? order by id desc limit ?",
+        f" where {_GIVEN_UP} and {_CHANNEL} = ? order by id desc limit ?",
         (channel, limit),
     )
     return [DeadLetter(**dict(row)) for row in rows]
@@ -493,6 +492,27 @@ def purge(tx: Transaction, channel: str) -> int:
     """Drops a channel's rows that were given up, and returns how many. Rows that people can still ask for stay."""
     rows = tx.all(f"delete from outbox where state = 'dead' and {_CHANNEL} = ? returning kind", (channel,))
     return sum(row["kind"] != "placeholder" for row in rows)
+
+
+def revive(tx: Transaction, now: int, channel: str, outbox_id: int) -> str | None:
+    """Queues a row that was given up, or whose fate is unknown, again. Returns its session's key.
+
+    Returns None if the channel has no such row, or if the row is empty by now.
+    """
+    row = tx.one(
+        f"update outbox set state = 'pending', attempts = 0, offered = 0, not_before = 0, created_at = ?, {_NO_ERROR}"
+        f" where id = ? and {_CHANNEL} = ? and {_GIVEN_UP} and text <> '' returning session_key",
+        (now, outbox_id, channel),
+    )
+    return None if row is None else str(row["session_key"])
+
+
+def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
+    """Drops one row of a channel that was given up, or whose fate is unknown. Returns False if there is none."""
+    row = tx.one(
+        f"delete from outbox where id = ? and {_CHANNEL} = ? and {_GIVEN_UP} returning id", (outbox_id, channel)
+    )
+    return row is not None
 
 
 def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
@@ -666,6 +686,9 @@ _UNSENT = "state in ('pending', 'sending', 'unknown')"
 _NO_FILE = "file_name = '', file = null"
 _EMPTY = erasure.emptied("outbox")
 _HOLDING = erasure.holding("outbox")
+_GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
+#: A row whose fate was unknown may have been shown, whatever comes of it now.
+_NO_ERROR = "error = iif(state = 'unknown', 'unknown', null)"
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"

@@ -177,6 +177,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
+    "store/audit.py:people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
     "store/audit.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
