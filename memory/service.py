@@ -29,7 +29,7 @@ from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.shown import Shown
-from memory.chat.stats import Spending, Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreFigures, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
@@ -130,10 +130,10 @@ __all__ = [
     "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
     "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown",
-    "SignedIn", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
-    "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues",
-    "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders",
-    "reminder_rule", "reworded", "shares", "takes_back", "to_forget",
+    "SignedIn", "Source", "Spending", "Spent", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn",
+    "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder",
+    "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms",
+    "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -359,6 +359,11 @@ class Service:
                 await self._embedding.close()
         finally:
             await self.database.close()
+
+    async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new to the store."""
+        entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
+        self.agents.renew(entered.ids, agents)
 
     async def context(self, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""

@@ -59,6 +59,7 @@ VENDORS = {
     },
     "httpcore": {"gateway/internet/reach.py"},
     "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
+    "prometheus_client": {"gateway/ops/metrics.py"},
     "selectolax": {"gateway/pipeline/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
     "mnemonic": {"memory/text/secrets/shapes.py"},
