@@ -54,11 +54,13 @@ from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import Policy, Rules, new_code
+from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
 from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from memory.learn.entities import SPACY_INSTALL
+from memory.learn.entities import trained as trained_names
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
@@ -327,7 +329,7 @@ def rules(config: Config) -> dict[str, Rules]:
     """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
     page = Rules(on_behalf=True, ids=FORMATS["web"])
     return {
-        "console": Rules(open_to_all=True, ids=FORMATS["console"]),
+        "console": Rules(open_to_all=True, operator=OPERATOR, ids=FORMATS["console"]),
         **({API: Rules(vouched=True, ids=FORMATS[API])} if config.settings.api.enabled else {}),
         **{f"{WEB_PREFIX}{name}": page for name in config.page_agents},
     } | {
@@ -683,6 +685,7 @@ def _agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
         learns_style=spec.memory.enabled and spec.memory.manner,
         nightly=spec.memory.enabled,
         rotation=_rotation(spec.session),
+        entities=spec.memory.entities,
     )
 
 
@@ -693,9 +696,31 @@ def _rotation(session: SessionSpec) -> Rotation:
     )
 
 
+def without_names(config: Config) -> list[str]:
+    """Returns a sentence for each agent whose names are to be found by a part that is missing."""
+    found = []
+    for name, spec in config.agents.items():
+        if spec.memory.entities == "spacy" and trained_names() is None:
+            found.append(
+                f"Agent {name} is to find names with spaCy (memory.entities), which is not installed here, so patterns "
+                f"alone find them. {SPACY_INSTALL}"
+            )
+        elif spec.memory.entities == "model" and not _background_specs(spec):
+            found.append(
+                f"Agent {name} is to find names with its model (memory.entities), but has none, so patterns alone find "
+                "them. Give it a model, or set memory.entities to auto."
+            )
+    return found
+
+
+def _background_specs(spec: AgentSpec) -> list[ModelSpec]:
+    """Returns the models that read an agent's conversations, the first choice first."""
+    return [model for model in spec.background.models or spec.models if model.provider != "offline"]
+
+
 def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
-    models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
+    models = _background_specs(spec)
     if not models:
         return None
     chain = shared.chain(models, background=True)

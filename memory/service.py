@@ -65,6 +65,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.days import days_named
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
@@ -83,6 +84,7 @@ from memory.store import (
     mailbox,
     memories,
     passages,
+    people,
     questions,
     recalls,
     sealing,
@@ -98,6 +100,7 @@ from memory.store.comparisons import DoubtAnswer
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
+from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
 from memory.store.lineage import Source
@@ -105,7 +108,7 @@ from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
-from memory.store.questions import Question
+from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
@@ -119,18 +122,19 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys", "Attached",
-    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation", "ConversationLine",
-    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
-    "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
-    "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
-    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
-    "Source", "Spending", "Spent", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
-    "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses",
-    "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded",
-    "shares", "takes_back", "to_forget",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey",
+    "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
+    "Conversation", "ConversationLine", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
+    "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview",
+    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls",
+    "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt",
+    "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said",
+    "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status",
+    "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
+    "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
+    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -448,7 +452,7 @@ class Service:
                     author_id=fresh.speaker.id, author_name=author,
                 )  # fmt: skip
                 session, owner = chats.session_by_id(tx, fresh.session.id), fresh.scope.writes_to
-                sources = history.record(tx, session, None, [utterance], owner_id=owner, now=now)
+                sources = [one.id for one in history.record(tx, session, None, [utterance], owner_id=owner, now=now)]
             result = act(Edits(tx, fresh, now=now, new_id=self.new_id, source_ids=sources))
             if tell is not None:
                 self.mailbox.post(tx, Outgoing(session_key=context.session.key, pieces=tell(result)))
@@ -497,6 +501,15 @@ class Service:
                 reader, session_id=context.session.id, asker_id=context.speaker.id, now=self.now()
             )
         )
+
+    async def open_questions(self, context: Context) -> list[OpenQuestion]:
+        """Returns the questions that wait for the speaker in their private chats, with any of their accounts."""
+
+        def act(reader: Reader) -> list[OpenQuestion]:
+            own = [one.id for one in people.accounts(reader, context.speaker.id)]
+            return questions.open_to_any(reader, own, now=self.now())
+
+        return await self.database.read(act)
 
     async def amend(
         self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose

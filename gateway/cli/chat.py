@@ -24,6 +24,7 @@ from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
 from gateway.config.loading import EX_CONFIG, Config, find, is_reference, load
+from gateway.pipeline.policy import OPERATOR
 from memory.errors import StorageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _LEAVING = "(Reading what was said, to remember it. Ctrl-C leaves at once; the n
 
 @click.command()
 @CONFIG
-@click.option("--as", "person", default="you", show_default=True, metavar="NAME", help="Chat as this person.")
+@click.option("--as", "person", default=OPERATOR, show_default=True, metavar="NAME", help="Chat as this person.")
 @click.option("--once", metavar="TEXT", help="Send one message, print the answer and exit.")
 def chat(config_path: Path | None, person: str, once: str | None) -> None:
     """Chat in the terminal, or line by line through a pipe."""
@@ -84,7 +85,7 @@ def serve(config_path: Path | None) -> None:
 
 @click.command()
 @CONFIG
-@click.option("--as", "person", default="you", show_default=True, metavar="NAME", help="Sign in as this person.")
+@click.option("--as", "person", default=OPERATOR, show_default=True, metavar="NAME", help="Sign in as this person.")
 def web(config_path: Path | None, person: str) -> None:
     """Print a link that signs you in to the web page of the running `remora serve`."""
     from gateway.ops import http

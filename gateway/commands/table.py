@@ -295,8 +295,8 @@ TABLE: tuple[Command, ...] = (
         ),
     ),
     Command(
-        name="dead", usage="/dead [purge]", run=admin.dead, admin=True, private=True,
-        options=(_option("action", choices=("purge",)),),
+        name="dead", usage="/dead [retry <id>|drop <id>|purge]", run=admin.dead, admin=True, private=True,
+        options=(_option("action", choices=("retry", "drop", "purge")), _option("id")),
     ),
 )  # fmt: skip
 

@@ -127,7 +127,7 @@ async def serve(
             # Imported here, so that nobody pays for a page that is off.
             from gateway.page.routes import assembled
 
-            doors.append(assembled(config, parts.roster, channels, router, now=now))
+            doors.append(assembled(config, parts.roster, channels, router, report=report, now=now))
         say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks().items()}))
         for warning in _warnings(config):
             say(f"Warning: {warning}")

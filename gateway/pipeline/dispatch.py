@@ -161,7 +161,7 @@ class Dispatch:
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
         wished = served.offline and asks_reminder(inbound.text, language=written)
-        orders = served.offline and (asked is None or asked.kind == "topic")
+        orders = served.offline and (asked is None or asked.kind in ("topic", "undo"))
         if asked is None and not (replied or wished or orders):
             return False
         call = _as_written(await self._call(waiting))
@@ -236,6 +236,7 @@ class Dispatch:
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
         context = await store.memory.context(where_said(inbound, served.spec), who_said(inbound))
+        administers, account = self._policy.account(inbound)
         return Call(
             arguments=arguments,
             inbox_id=heard.inbox_id,
@@ -252,8 +253,10 @@ class Dispatch:
             stop=partial(self._stop, store, inbound),
             unhear=partial(self._unhear, inbound),
             new_code=self._new_code,
-            is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
-            ids=self._policy.ids(inbound.channel),
+            administers=administers,
+            account=account,
+            is_admin=lambda user_id: self._policy.lists_admin(administers, user_id),
+            ids=self._policy.ids(administers),
             wake=store.delivery.wake,
             rerun=partial(self._rerun, waiting),
             roster=self._roster,

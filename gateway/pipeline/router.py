@@ -122,6 +122,10 @@ class Router:
         """Returns whether a message would be taken now, without any effect. Raises `StorageError`."""
         return await self._policy.may_speak(inbound, self._access.state)
 
+    def is_admin(self, inbound: Inbound) -> bool:
+        """Returns whether a message has an admin's rights on its channel, or on that of the account it is sent with."""
+        return self._policy.is_admin(inbound)
+
     # What channels say ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:

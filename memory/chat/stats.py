@@ -5,8 +5,9 @@ Invariants: This module changes nothing and returns no remembered words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 from memory import dates
@@ -18,7 +19,7 @@ from memory.store import extractions, figures, history, job_runs, mailbox, memor
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
 from memory.store.job_runs import Run
-from memory.store.usage import Spent, Taken, Used
+from memory.store.usage import Spent, Taken, Used, UsedQuarter
 
 _DAY_MS = 24 * 3_600_000
 
@@ -89,6 +90,29 @@ class Spending:
     chat: Taken
     agent: Taken
     until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedDay:
+    """The model calls of one day: tokens for `answers` and for work in the `background`. `cost` is None if unknown."""
+
+    day: date
+    calls: int
+    answers: int
+    background: int
+    cost: float | None
+
+
+def _day(day: date, of: Sequence[UsedQuarter]) -> UsedDay:
+    costs = [one.cost for one in of if one.cost is not None]
+    answers = sum(one.tokens for one in of if one.purpose in usage.ANSWERS)
+    return UsedDay(
+        day=day,
+        calls=sum(one.calls for one in of),
+        answers=answers,
+        background=sum(one.tokens for one in of) - answers,
+        cost=sum(costs) if costs else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +216,19 @@ class Stats:
         return await self._database.read(
             lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
         )
+
+    async def by_day(self, context: Context, *, days: int) -> list[UsedDay]:
+        """Returns what model calls used on each of the last `days` days in the person's time zone, today last."""
+        today = dates.local_date(self._now(), context.timezone)
+        first = today - timedelta(days=days - 1)
+        since = dates.end_of(first - timedelta(days=1), context.timezone)
+        quarters = await self._database.read(
+            lambda reader: usage.by_quarter(reader, context.session.agent_id, since=since)
+        )
+        found: dict[date, list[UsedQuarter]] = {first + timedelta(days=n): [] for n in range(days)}
+        for one in quarters:
+            found.setdefault(dates.local_date(one.at, context.timezone), []).append(one)
+        return [_day(day, of) for day, of in sorted(found.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         """Returns what answers have taken today, in the agent's `timezone`."""
