@@ -78,6 +78,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:of_owner": (1, _LEFT),
     "store/memories.py:learned_until": (1, "ids of rows that were erased, in a store put back"),
     "store/memories.py:count_all": (1, "a count, for the operator who restores"),
+    "store/figures.py:rows": (2, "counts, for the operator's figures"),
     "store/history.py:count_erased": (1, "a count, for the operator who restores"),
     "store/history.py:recorded_until": (1, "ids of rows that were erased, in a store put back"),
     "store/history.py:newest_id": (1, "the newest id"),
