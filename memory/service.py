@@ -116,6 +116,7 @@ from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
+from memory.text.zones import zone_named, zones_like
 from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
@@ -134,7 +135,7 @@ __all__ = [
     "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
     "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
     "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -256,6 +256,15 @@ def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> Non
     tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
 
 
+def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
+    """Sets the time zone of the person whose account an owner is; None leaves it to the agent's."""
+    tx.run(
+        "update people set timezone = ? where id = (select i.person_id from owners o"
+        " join identities i on i.id = o.identity_id where o.id = ?)",
+        (timezone, owner_id),
+    )
+
+
 def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
     """Sets whether a manner of talking is learned from now on: for this person or, in a group, for the group."""
     if session.private:
