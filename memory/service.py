@@ -65,6 +65,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.days import days_named
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
@@ -126,11 +127,11 @@ __all__ = [
     "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
     "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
-    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
-    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
-    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown",
+    "SignedIn", "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial",
+    "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues",
+    "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders",
+    "reminder_rule", "reworded", "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

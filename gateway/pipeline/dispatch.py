@@ -158,7 +158,7 @@ class Dispatch:
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
         wished = served.offline and asks_reminder(inbound.text, language=written)
-        orders = served.offline and (asked is None or asked.kind == "topic")
+        orders = served.offline and (asked is None or asked.kind in ("topic", "undo"))
         if asked is None and not (replied or wished or orders):
             return False
         call = _as_written(await self._call(waiting))
