@@ -152,10 +152,8 @@ class Transaction(Reader):
         self._connection.execute(sql, _bound(parameters))
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Runs an insert and returns the new row's id."""
-        row_id = self._connection.execute(sql, _bound(parameters)).lastrowid
-        assert row_id is not None
-        return row_id
+        """Runs an insert of one row and returns the new row's id."""
+        return self.number(f"{sql} returning id", parameters)
 
     def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
         """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
