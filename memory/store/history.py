@@ -132,6 +132,16 @@ def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> li
     return [message(row) for row in reversed(rows)]
 
 
+def window(reader: Reader, session: Session, *, limit: int) -> tuple[list[Message], frozenset[int]]:
+    """Returns the newest `limit` messages of a session's window, oldest first, and the ids of those with files."""
+    rows = reader.all(
+        f"select {COLUMNS}, exists (select 1 from attachments a where a.message_id = messages.id) as has_files"
+        " from messages where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
+        (session.id, session.window_after, limit),
+    )
+    return [message(row) for row in reversed(rows)], frozenset(row["id"] for row in rows if row["has_files"])
+
+
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
     """Returns a session's messages with ids from `first` to `last`, without erased ones."""
     rows = reader.all(

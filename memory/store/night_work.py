@@ -60,7 +60,7 @@ def unread(
     """
     # Rows are read in the order of their ids: the index of waiting rows, which the sign keeps away, has them by owner.
     return reader.all(
-        "select m.id, m.owner_id, m.value from memories m where m.id < ?1 and m.enriched_at is null"
+        "select m.id, m.owner_id, m.value from memories m where m.id < ?1 and +m.enriched_at is null"
         f" and m.kind in ('fact', 'event', 'reflection') and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
         " and +m.owner_id in (select value from json_each(?3))"
         " and (select count(*) from memory_entities l where l.memory_id = m.id) <= ?4"

@@ -14,7 +14,7 @@ from typing import Final
 from memory.errors import IndexDamaged
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
-from memory.store.migrate import migrations
+from memory.store.sqlite.migrate import migrations
 
 #: The number of the migration that creates the tables.
 _MIGRATION: Final = 25

@@ -34,9 +34,9 @@ INSTEAD = {
 }
 #: The engine itself, and what is done only to files of SQLite: their pages, indexes and copies.
 SQLITE_ALONE = {
-    "store/database.py": "the engine",
-    "store/health.py": "pages",
-    "store/migrate.py": "the engine",
+    "store/sqlite/database.py": "the engine",
+    "store/sqlite/health.py": "the engine",
+    "store/sqlite/migrate.py": "the engine",
     "store/files.py": "copies of files",
     "store/job_watch.py": "temporary triggers, of which another engine has its own kind",
     "store/postings.py:remove_changed": "a copy of a file",
