@@ -80,6 +80,8 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
         return _all(facts, speech)
+    if speech.talked.search(question.text.strip(" ?？.!")):
+        return _talked(remembered, speech)
     if question.about:
         told = _about(question, remembered, speech, tokens)
         if told.text:
@@ -145,6 +147,9 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     for one in found:
         if question.musts and not question.musts & one.held:
             continue
+        # A favourite beer is near to anything that is best of its kind.
+        if question.asks is not None and question.asks.object and not question.rest & one.held:
+            continue
         share = 1 - len(lacking(question.words, one.held, inflected=speech.inflected)) / len(question.words)
         # A long message holds some word of every question.
         if one.memory.nearness > _NEAR or (share > _SOME and len(one.words) <= _QUOTATION):
@@ -166,6 +171,12 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     lines = [sentence(one.said) for one in live[:_MOST_LISTED]]
     text = "\n".join([*lines, speech.texts["more"]] if len(live) > _MOST_LISTED else lines)
     return Told(text, tuple(live[:_MOST_LISTED]))
+
+
+def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
+    """Tells what was said of late, or in the time that the question names: of anything else nothing was found."""
+    quotes = _quotes(remembered, speech)[-_MOST:]
+    return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
 
 
 def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:

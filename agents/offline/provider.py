@@ -50,6 +50,8 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     lines = []
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
+    if (request.noted or request.ended) and spoken.grief.search(spoken.read(request.said)):
+        lines.insert(0, texts["sorry"])
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
     attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""

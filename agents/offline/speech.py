@@ -62,8 +62,8 @@ class Speech:
     of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
     messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
     `own` questions about the person who asks, `personal` those about that person's life and people, `agenda` those
-    about what is planned on certain days, `other` sentences
-    about somebody else. A question that fits `before` is
+    about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss, `other`
+    sentences about somebody else. A question that fits `before` is
     answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
     `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
     """
@@ -90,6 +90,8 @@ class Speech:
     own: re.Pattern[str]
     personal: re.Pattern[str]
     agenda: re.Pattern[str]
+    talked: re.Pattern[str]
+    grief: re.Pattern[str]
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
     kind: re.Pattern[str] | None
@@ -162,6 +164,8 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         own=pattern(data.get("own", _NOTHING)),
         personal=pattern(data.get("personal", "")),
         agenda=pattern(data["agenda"]),
+        talked=pattern(data.get("talked", _NOTHING)),
+        grief=pattern(data["grief"]),
         other=pattern(data.get("other", _NOTHING)),
         yes_no=pattern(data["yes_no"]),
         kind=pattern(data["kind"]) if "kind" in data else None,

@@ -111,6 +111,11 @@ class Agent:
         return tuple({tool.name: tool for tools in found for tool in tools}.values())
 
     @property
+    def sees(self) -> bool:
+        """Returns whether one of its models takes pictures."""
+        return not self.offline and any(model.sees for model in self.spec.models)
+
+    @property
     def voice(self) -> Voice:
         return Voice(
             name=self.spec.name,
@@ -182,8 +187,9 @@ class Heard:
 
     @property
     def is_own_talk(self) -> bool:
-        """Returns whether the person said it now: it is not forwarded, not pressed, and no task that is due."""
-        return not self.inbound.forwarded and self.inbound.pressed is None and self.inbound.task is None
+        """Returns whether the person said it now: not before, not pressed, not forwarded, and no task that is due."""
+        said = self.inbound
+        return not (said.forwarded or said.told) and said.pressed is None and said.task is None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -375,7 +381,14 @@ class TurnRequest:
         said = "\n".join(self._shown(message, room, names, inlined) for message in self.turn.said)
         seen = tuple(picture for key in current for picture in pictures.get(key, ()))
         newest = ChatMessage(role="user", content=said, pictures=seen)
-        return [*history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+        return [*self._earlier(), *history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+
+    def _earlier(self) -> list[Uttered]:
+        """Returns what was said before the branch that this conversation is."""
+        return [
+            Uttered(message=ChatMessage(role=cast("Role", role), content=marks.unmarked(self._short(said))))
+            for role, said in self.heard[0].inbound.earlier
+        ]
 
     def _shown(
         self, message: Message, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]]

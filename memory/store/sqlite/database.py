@@ -162,7 +162,7 @@ class SqliteTransaction(SqliteReader, Transaction):
 
 
 class SqliteDatabase(Database):
-    """An open store. Use `await Database.open(...)`; close it with `await close()`."""
+    """An open store on disk. Use `await SqliteDatabase.open(...)`; close it with `await close()`."""
 
     def __init__(
         self,

@@ -154,3 +154,14 @@ def test_what_was_so_before_is_told_with_its_end() -> None:
     older = replace(BEFORE, said="you live in Turku", value="Turku", at=-MINUTE, until="2 May 2026")
     told = answered("where did I live before?", HOME, BEFORE, older)
     assert told == "Before: you live in Oslo, until 3 June 2026.\nBefore: you live in Turku, until 2 May 2026."
+
+
+def test_what_was_talked_of_is_told_in_its_order() -> None:
+    later = said("Bo came by", minute=3)
+    told = answered("what did we talk about today?", later, said("The ladder is behind the barn"), TEA)
+    assert told == "You said today: “The ladder is behind the barn”\nYou said today: “Bo came by”"
+
+
+def test_what_somebody_does_is_their_work() -> None:
+    friend = replace(HUSBAND, said="your friend: Nia", key="friend", value="Nia")
+    assert answered("what does Nia do?", friend, said("Nia is a vet")) == "You said today: “Nia is a vet”"

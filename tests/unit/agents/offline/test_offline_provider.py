@@ -102,3 +102,7 @@ async def test_text_is_streamed_once() -> None:
 )
 async def test_a_question_behind_a_greeting_is_answered(said: str, told: str) -> None:
     assert told in await reply(said)
+
+
+async def test_a_loss_is_met_with_words_of_regret() -> None:
+    assert (await reply("Biscuit died last night", ended=("your cat",))).startswith("I'm so sorry.")
