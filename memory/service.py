@@ -97,8 +97,7 @@ from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
 from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer
-from memory.store.database import Database, Durability, Reader, Transaction, one_moment
-from memory.store.driver import Driver
+from memory.store.database import Durability, Reader, Transaction, one_moment
 from memory.store.entities import Entity
 from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
@@ -112,6 +111,8 @@ from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
@@ -204,7 +205,7 @@ class Service:
 
     def __init__(
         self,
-        database: Database,
+        database: SqliteDatabase,
         *,
         agents: Agents,
         runtime: Runtime,
@@ -321,7 +322,7 @@ class Service:
         Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
         runtime = replace(runtime, now=one_moment(runtime.now))
-        database = await Database.open(path, now=runtime.now(), durability=durability, driver=driver)
+        database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
         try:
             service = cls(
                 database,

@@ -126,9 +126,10 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
         return
     tx.run(
         "update people set language = coalesce(people.language, other.language),"
-        " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning),"
-        " about = min(people.about, other.about), manner = min(people.manner, other.manner),"
-        " followed_up_on = max(people.followed_up_on, other.followed_up_on)"
+        " timezone = coalesce(people.timezone, other.timezone), learning = people.learning * other.learning,"
+        " about = people.about * other.about, manner = people.manner * other.manner,"
+        " followed_up_on = case when people.followed_up_on < other.followed_up_on then other.followed_up_on"
+        " else people.followed_up_on end"
         " from people as other where people.id = ? and other.id = ?",
         (person_id, other_person_id),
     )
@@ -256,8 +257,9 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
     """Has nobody asked who was asked or has declined since, by another copy of the store."""
     for row in rows:
         tx.run(
-            "update people set follow_ups = iif(? = '', '', follow_ups), followed_up_on = max(followed_up_on, ?)"
-            " where id = (select person_id from identities where platform = ? and user_id = ?)",
+            "update people set follow_ups = case when ?1 = '' then '' else follow_ups end,"
+            " followed_up_on = case when followed_up_on < ?2 then ?2 else followed_up_on end"
+            " where id = (select person_id from identities where platform = ?3 and user_id = ?4)",
             (row["follow_ups"], row["followed_up_on"], row["platform"], row["user_id"]),
         )
 
@@ -338,7 +340,7 @@ def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
     """Adds the opt-outs of another copy of the store to those here."""
     for row in rows:
         tx.run(
-            "update people set learning = min(learning, ?), about = min(about, ?)"
+            "update people set learning = learning * ?, about = about * ?"
             " where id = (select person_id from identities where platform = ? and user_id = ?)",
             (row["learning"], row["about"], row["platform"], row["user_id"]),
         )
