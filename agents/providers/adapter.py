@@ -93,6 +93,8 @@ class Adapter(ABC):
         self._server = Server.at(model.base_url, self.path, model=model.model, key=key)
         self._where = self._server.where
         self._model = model
+        #: The model's name as a word of its own: a name like "m" stands in many words.
+        self._named = re.compile(rf"(?<!\w){re.escape(model.model)}(?!\w)")
         self._count_tokens = count_tokens
         known: Learned = {} if learned is None else learned
         self._quirks = known.setdefault(f"{self._server.url} {model.model}", set())
@@ -179,7 +181,7 @@ class Adapter(ABC):
                 await response.aclose()
             status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
             # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
-            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model.model, "").lower()
+            said = self._named.sub("", f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}").lower()
             shown = "pictures" not in quirks and any(one.pictures for one in messages)
             unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
             asked = {**body, "system": any(one.role == "system" for one in messages)}
