@@ -26,6 +26,7 @@ class Mailbox:
         self._noted: set[str] = set()
 
     told_before = reads(mailbox.told_before)
+    answer_before = reads(mailbox.answer_before)
     unanswered = reads(mailbox.unanswered)
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)
@@ -170,8 +171,8 @@ class Mailbox:
         """Records that a row was shown, and takes the session's next row."""
 
         def act(tx: Transaction) -> OutboxRow | None:
-            mailbox.sent(tx, self._now(), row.id, platform_ref)
-            return mailbox.take(tx, self._now(), row.session_key)
+            goes_on = mailbox.sent(tx, self._now(), row.id, platform_ref)
+            return mailbox.take(tx, self._now(), row.session_key) if goes_on else None
 
         return await self._database.write(act)
 
@@ -265,8 +266,6 @@ class Mailbox:
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
         """Queues a message inside the caller's transaction. A turn's answer replaces the turn's placeholder."""
-        if message.turn_id is not None:
-            message = replace(message, edits=mailbox.shown_placeholder(tx, message.turn_id))
         mailbox.post(tx, message, run=self.run_id, now=self._now())
 
     def _notice(

@@ -64,14 +64,19 @@ class Agents:
     `by_id` also holds agents that are no longer configured.
     """
 
-    ids: Mapping[str, int]
-    by_id: Mapping[int, AgentMemory]
+    ids: dict[str, int]
+    by_id: dict[int, AgentMemory]
 
     def timezone(self, agent_id: int) -> str:
         return self.by_id[agent_id].timezone
 
     def model(self, agent_id: int) -> BackgroundModel | None:
         return self.by_id[agent_id].model
+
+    def renew(self, ids: Mapping[str, int], settings: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new. `ids` holds the id of each."""
+        self.ids.update(ids)
+        self.by_id.update({ids[name]: agent for name, agent in settings.items()})
 
     @property
     def nightly(self) -> list[int]:
