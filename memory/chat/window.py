@@ -149,7 +149,8 @@ def _spoken_of(
     if any(_PICTURE.search(one.text) and one.id not in attached for one in said):
         wanted += attachments.last_pictured(reader, session_id, window[0].id)
     shown = {message.id for message in window}
-    return attachments.of_messages(reader, [one for one in dict.fromkeys(wanted) if one not in shown])
+    left = [one for one in dict.fromkeys(wanted) if one not in shown]
+    return attachments.of_messages(reader, left) if left else {}
 
 
 def _said_lately(
