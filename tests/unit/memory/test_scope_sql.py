@@ -152,6 +152,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/vectors.py:_count": (1, "figures of the whole store, for status"),
     "store/lineage.py:parts_of": (1, _ERASED),
     "store/documents.py:changed_names": (1, "numbers of rows only, for the indexer"),
+    "store/attachments.py:last_pictured": (1, "ids of messages of the session whose turn it is"),
     "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
     "store/entities.py:note": (1, "whether a row is this owner's"),
     "store/entities.py:of_memories": (1, _HELD),
