@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-import sqlite3
 import time
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from playwright.async_api import Page as Shown
 from gateway.page.visitors import leave_code
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
-from tests.kit.visit import Guest, Page
+from tests.kit.visit import USED, Guest, Page
 
 # One loop for all, as they share a browser and a served page.
 pytestmark = [
@@ -237,13 +235,7 @@ async def test_the_pages_of_admins_have_no_barrier_and_fit_a_phone(page: Page, o
     shown, guest = await opening("you", color_scheme=theme, viewport={"width": 320, "height": 600})
     await guest.say("I play the oboe")
     await guest.say("/forget oboe")
-    with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
-        store.execute(
-            "insert into usage (agent_id, purpose, model, input_tokens, output_tokens, cached_tokens, estimated, cost,"
-            " created_at) select id, 'chat', 'a-model-with-a-rather-long-name', 7000, 300, 0, 0, 0.25, ? from agents limit 1",
-            (int(time.time() * 1000),),
-        )
-        store.commit()
+    await page.alter((USED, ["chat", 7_000, 0.25, int(time.time() * 1000)]))
     axe = Axe()
     for path in ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people", "/questions"):
         await shown.goto(path)
