@@ -241,6 +241,13 @@ async def test_names_time_and_self_are_shown(page: Page) -> None:
     assert "Memories that mention it" in await ada.text(f"/entities/{number}")
     assert (await ada.get("/entities/999999")).status_code == 404
     assert "Marta" in await ada.text("/timeline")
+    for nth in range(8):
+        await ada.told("/memory", at="/memory", value=f"I like tune number {nth}")
+    line = (await ada.get("/timeline")).text
+    month = line.partition('href="/timeline?')[2].partition('"')[0]
+    assert line.count('href="/memory/') == 6 and month.startswith("month=")
+    assert (await ada.get(f"/timeline?{month}")).text.count('href="/memory/') > 8
+    assert (await ada.get("/timeline?month=1999-01")).text.count('href="/memory/') == 6
     assert "I learn from what you say" in await ada.text("/me")
     await ada.told("/me", at="/me", action="out")
     assert "I learn nothing from what you say" in await ada.text("/me")
