@@ -112,7 +112,12 @@ async def settled(
     for _ in range(100):
         wrong = {}
         for person, guest in enumerate(guests):
-            html = (await guest.get(f"/chat/{thread}")).text.partition('id="log"')[2].partition("</section>")[0]
+            try:
+                loaded = (await guest.get(f"/chat/{thread}")).text
+            except httpx.HTTPError as error:
+                wrong[f"person {person}"] = repr(error)
+                continue
+            html = loaded.partition('id="log"')[2].partition("</section>")[0]
             for name, each in (("page", html), *((f"tab {n}", tab.shown) for n, tab in enumerate(tabs[person]))):
                 if found := amiss(each, said[person], known[person]):
                     wrong[f"person {person}, {name}"] = found
