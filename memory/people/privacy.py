@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, writes
+from memory.context import Context, anew, in_read, writes
 from memory.recall import index
 from memory.store import (
     audit,
@@ -101,14 +101,11 @@ class Privacy:
         """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
 
-    async def speakers(self, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
+    @in_read
+    def speakers(self, reader: Reader, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
         """Returns those of some users of a platform who are known, by their id there."""
-
-        def act(reader: Reader) -> dict[str, Speaker]:
-            found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
-            return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
-
-        return await self._database.read(act)
+        found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
+        return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
     async def learn_from(self, context: Context, learning: bool) -> None:
         """Sets whether anything is learned from what the speaker says from now on, anywhere in this store."""
@@ -122,17 +119,14 @@ class Privacy:
         """Sets between which hours the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
         await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
 
-    async def maker(self, code: str) -> Party | None:
+    @in_read
+    def maker(self, reader: Reader, code: str) -> Party | None:
         """Returns the maker of an open code, or None.
 
         Use it to decide how to proceed with the code. Never reveal the maker before the code was taken.
         """
-
-        def act(reader: Reader) -> Party | None:
-            made = links.maker(reader, code)
-            return None if made is None else _party(reader, *made)
-
-        return await self._database.read(act)
+        made = links.maker(reader, code)
+        return None if made is None else _party(reader, *made)
 
     async def is_code(self, context: Context, code: str) -> bool:
         """Returns whether the speaker's words are somebody's code. If not, they count as a wrong code."""
