@@ -29,7 +29,7 @@ from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.shown import Shown
-from memory.chat.stats import Spending, Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreFigures, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
@@ -65,6 +65,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.days import days_named
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
@@ -83,6 +84,7 @@ from memory.store import (
     mailbox,
     memories,
     passages,
+    people,
     questions,
     recalls,
     sealing,
@@ -105,7 +107,7 @@ from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
-from memory.store.questions import Question
+from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
@@ -124,13 +126,14 @@ __all__ = [
     "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
     "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
     "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
+    "OpenQuestion", "Order", "OutboxRow",
+    "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
     "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
-    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
-    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
-    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown",
+    "SignedIn", "Source", "Spending", "Spent", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn",
+    "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder",
+    "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms",
+    "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -357,6 +360,11 @@ class Service:
         finally:
             await self.database.close()
 
+    async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new to the store."""
+        entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
+        self.agents.renew(entered.ids, agents)
+
     async def context(self, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
         return await self.database.write(lambda tx: self._identities.enter(tx, where, who))
@@ -486,6 +494,15 @@ class Service:
                 reader, session_id=context.session.id, asker_id=context.speaker.id, now=self.now()
             )
         )
+
+    async def open_questions(self, context: Context) -> list[OpenQuestion]:
+        """Returns the questions that wait for the speaker in their private chats, with any of their accounts."""
+
+        def act(reader: Reader) -> list[OpenQuestion]:
+            own = [one.id for one in people.accounts(reader, context.speaker.id)]
+            return questions.open_to_any(reader, own, now=self.now())
+
+        return await self.database.read(act)
 
     async def amend(
         self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose

@@ -35,7 +35,7 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
+    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
@@ -59,6 +59,7 @@ VENDORS = {
     },
     "httpcore": {"gateway/internet/reach.py"},
     "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
+    "prometheus_client": {"gateway/ops/metrics.py"},
     "selectolax": {"gateway/pipeline/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
     "mnemonic": {"memory/text/secrets/shapes.py"},
@@ -75,7 +76,7 @@ VENDORS = {
     "pypdf": {"gateway/pipeline/pdf.py"},
     "aiohttp": {
         "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/http.py", "gateway/api/doors.py", "gateway/api/tools.py",
-        "gateway/page/chat_pages.py", "gateway/page/me_pages.py", "gateway/page/memory_pages.py", "gateway/page/night_pages.py",
+        "gateway/page/admin_pages.py", "gateway/page/chat_pages.py", "gateway/page/me_pages.py", "gateway/page/memory_pages.py", "gateway/page/night_pages.py", "gateway/page/question_pages.py",
         "gateway/page/site.py", "gateway/page/why_pages.py", "gateway/page/world_pages.py",
     },
     "jinja2": {"gateway/page/site.py"},

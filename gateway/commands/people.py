@@ -217,7 +217,7 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
 
 async def _act(call: Call, act: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
     """Carries out the answer to a question, and has the messages for other sessions sent."""
-    edits = call.inbound.message_id if is_alone(call.inbound.pressed or "") else None
+    edits = call.pressed_on if is_alone(call.inbound.pressed or "") else None
     await call.memory.privacy.act(call.context, call.inbox_id, act, edits=edits)
     for session_key in wake:
         call.wake(session_key)

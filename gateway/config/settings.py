@@ -344,7 +344,7 @@ class ApiSettings(Section):
     front_ends: tuple[FrontEndSettings, ...] = Field(default_factory=tuple, max_length=20)
     requests_per_minute: Whole = whole(60, "requests", 1, 100_000)
     concurrent: Whole = whole(4, "requests", 1, 100)
-    body_bytes: Whole = whole(1_000_000, "bytes", 1_000, 20_000_000)
+    body_bytes: Whole = whole(10_000_000, "bytes", 1_000, 50_000_000)
 
     def host(self) -> str:
         """Returns the host in `url`, without its port; "" without a `url`."""

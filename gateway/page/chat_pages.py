@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -28,6 +28,8 @@ _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
+#: Digits that the number of a turn has at most.
+_DIGITS: Final = 15
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The path of the first conversation, which has no thread.
@@ -77,6 +79,20 @@ async def press(visit: Visit) -> web.StreamResponse:
     visitor = visit.visitor
     said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
     await visit.visitors.say(visitor, pressing(said, visit.form.get("key", ""), visit.form.get("data", "")[:64]))
+    return await _back(visit)
+
+
+async def forget(visit: Visit) -> web.StreamResponse:
+    """Asks whether what an answer was given to is to be forgotten, with all that it taught."""
+    visitor, turn = visit.visitor, visit.form.get("turn", "")
+    if not turn.isdecimal() or len(turn) > _DIGITS:
+        raise Refused(400, "page.bad_form")
+    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
+    lines = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
+    if meant is None:
+        raise Refused(404, "page.no_answer")
+    await visit.visitors.say(visitor, replace(with_words(said, "/forget"), reply_to=meant))
     return await _back(visit)
 
 

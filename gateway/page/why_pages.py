@@ -40,6 +40,7 @@ async def why(visit: Visit) -> web.StreamResponse:
         said=said,
         groups=groups,
         spent=found.spent,
+        wrong=visit.query.get("wrong") == "1",
     )
 
 
@@ -54,7 +55,13 @@ def _entry(visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Messa
     shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
-        shown |= {"memory": told(visit, named), "now": None if now is None else told(visit, now)}
+        may = named.live and not named.follows
+        shown |= {
+            "memory": told(visit, named),
+            "value": named.value,
+            "may": may,
+            "now": None if now is None else told(visit, now),
+        }
     elif named is None:
         shown["quote"] = texts("why.forgotten")
     else:

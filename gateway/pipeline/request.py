@@ -54,6 +54,7 @@ from memory.service import (
     TurnMaterial,
     WindowSize,
     cues,
+    days_named,
     discloses,
 )
 
@@ -108,6 +109,11 @@ class Agent:
         """Returns its tools that are not ours, those that are off included."""
         found = await asyncio.gather(*(source.tools() for source in self.sources))
         return tuple({tool.name: tool for tools in found for tool in tools}.values())
+
+    @property
+    def sees(self) -> bool:
+        """Returns whether one of its models takes pictures."""
+        return not self.offline and any(model.sees for model in self.spec.models)
 
     @property
     def voice(self) -> Voice:
@@ -181,8 +187,9 @@ class Heard:
 
     @property
     def is_own_talk(self) -> bool:
-        """Returns whether the person said it now: it is not forwarded, not pressed, and no task that is due."""
-        return not self.inbound.forwarded and self.inbound.pressed is None and self.inbound.task is None
+        """Returns whether the person said it now: not before, not pressed, not forwarded, and no task that is due."""
+        said = self.inbound
+        return not (said.forwarded or said.told) and said.pressed is None and said.task is None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -255,18 +262,32 @@ class TurnRequest:
     def _values(self) -> Request:
         """Returns the request's values for a provider without a model, with no messages yet."""
         turn, texts = self.turn, self.texts
+        zone = ZoneInfo(turn.context.timezone)
+        moment = datetime.fromtimestamp(self.now / 1000, zone)
+        said = "\n".join(own_words(message.text) for message in turn.said)
+        days = days_named(said, language=texts.language, now=moment) if self.served.offline else None
+        remembered = tuple(
+            _remembered(item, item.memory, turn, texts, self.now)
+            if item.memory is not None
+            else _quoted(item, turn, texts, self.now)
+            for item in _told(self.view.recall)
+        )
+        if days is not None:
+            remembered = tuple(_dated(one, texts.language, zone) for one in remembered)
         return Request(
             messages=(),
-            said="\n".join(own_words(message.text) for message in turn.said),
-            remembered=tuple(
-                _remembered(item, item.memory, turn, texts, self.now)
-                if item.memory is not None
-                else _quoted(item, turn, texts, self.now)
-                for item in _told(self.view.recall)
-            ),
+            said=said,
+            remembered=remembered,
             reminders=tuple(
-                Reminded(one.text, reminder_lines.set_back(texts, one, self.now)) for one in self.reminders
+                Reminded(
+                    text=one.text,
+                    said=reminder_lines.set_back(texts, one, self.now),
+                    day=datetime.fromtimestamp((one.next_at or 0) / 1000, zone).date(),
+                )
+                for one in self.reminders
             ),
+            days=days,
+            days_said=" – ".join(texts.day_to_come(day, moment.date()) for day in dict.fromkeys(days or ())),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)
                 for proposal in self.learned.proposals
@@ -281,7 +302,7 @@ class TurnRequest:
             ),
             learning=_learning(self.served, turn),
             language=texts.language,
-            moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
+            moment=moment,
             agent=self.served.spec.name,
             model=turn.context.session.chosen_model or "",
             on_aborted=self.on_aborted,
@@ -360,7 +381,14 @@ class TurnRequest:
         said = "\n".join(self._shown(message, room, names, inlined) for message in self.turn.said)
         seen = tuple(picture for key in current for picture in pictures.get(key, ()))
         newest = ChatMessage(role="user", content=said, pictures=seen)
-        return [*history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+        return [*self._earlier(), *history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+
+    def _earlier(self) -> list[Uttered]:
+        """Returns what was said before the branch that this conversation is."""
+        return [
+            Uttered(message=ChatMessage(role=cast("Role", role), content=marks.unmarked(self._short(said))))
+            for role, said in self.heard[0].inbound.earlier
+        ]
 
     def _shown(
         self, message: Message, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]]
@@ -603,6 +631,12 @@ def _quoted(item: Recalled, turn: Turn, texts: Texts, now: int) -> Remembered:
         by="" if own else message.author_name,
         nearness=item.parts.get("nearness", 0.0),
     )
+
+
+def _dated(one: Remembered, language: str, zone: ZoneInfo) -> Remembered:
+    """Returns a memory with the days that it named when it was told."""
+    told = datetime.fromtimestamp(one.at / 1000, zone)
+    return replace(one, days=days_named(one.said if one.verbatim else one.value, language=language, now=told))
 
 
 def _clock(moment: int, timezone: str) -> str:

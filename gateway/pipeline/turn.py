@@ -33,6 +33,7 @@ from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
+from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
 from memory.errors import Withdrawn
 from memory.service import (
@@ -103,9 +104,14 @@ class TurnRunner:
         self._defang = defang
         self._wake = wake
         self._web = web
+        self.tally = WorkTally()
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
+
+    def renew(self, web: Web) -> None:
+        """Gives agents that may read the web a way to it, if they had none at the start."""
+        self._web = self._web or web
 
     @contextmanager
     def under_way(self, session_key: str) -> Iterator[None]:
@@ -172,10 +178,12 @@ class TurnRunner:
             async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
-                view = await self._view(served, turn, course.shares)
+                view = await self.tally.timed("look", self._view(served, turn, course.shares))
                 texts = replace(texts, language=_language(turn, view.window, texts.language))
                 course.listen(on_text)
-                outcome, view = await self._answer(served, turn, view, heard, attached, texts, channel, course)
+                outcome, view = await self.tally.timed(
+                    "answer", self._answer(served, turn, view, heard, attached, texts, channel, course)
+                )
         except ModelError as exc:
             log.error("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
             told = texts(f"error.{exc.code}")
@@ -198,7 +206,9 @@ class TurnRunner:
         if course.aborted:
             outcome = replace(outcome, spent=spent_on(course.aborted))
         outcome = replace(outcome, reply_to=_reply_to(heard), pictures=self._limits.pictures)
-        await self._finish(served, turn, view, outcome, channel, texts, task=heard[-1].inbound.task)
+        await self.tally.timed(
+            "commit", self._finish(served, turn, view, outcome, channel, texts, task=heard[-1].inbound.task)
+        )
         if course.shares is not None and served.compacts:
             self._compact(turn, served.bounds(course.shares), texts, channel)
 
@@ -226,6 +236,8 @@ class TurnRunner:
 
         After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
         """
+        self.tally.counts["turn", outcome.error or "answered"] += 1
+        self.tally.counts["recalled", ""] += len(view.recall.items) if view is not None else 0
         if task is None:
             await self._memory.turns.finish(turn, view, outcome)
             may_ask = outcome.error is None and served.spec.memory.enabled
@@ -608,10 +620,9 @@ def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:
 
 def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str]:
     """Returns a line for the person about each attachment that could not be read or seen."""
-    blind = served.offline or not any(model.sees for model in served.spec.models)
     lines = []
     for one in beside:
-        if (why := obstacle(one, blind=blind)) is not None:
+        if (why := obstacle(one, blind=not served.sees)) is not None:
             why = "no_model" if why == "no_sight" and served.offline else why
             lines.append(texts(f"attach.{why}", name=texts.attachment(one.kind, one.name)))
     return lines

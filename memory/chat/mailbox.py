@@ -26,6 +26,7 @@ class Mailbox:
         self._noted: set[str] = set()
 
     told_before = reads(mailbox.told_before)
+    answer_before = reads(mailbox.answer_before)
     unanswered = reads(mailbox.unanswered)
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)

@@ -72,14 +72,11 @@ class OutsideCalls:
     def agreed(self, reader: Reader, turn: Turn) -> AgreedCall | None:
         """Returns the call that the messages of this turn agree to; None if there is none, or if it was forgotten."""
         payload = questions.settled_by(reader, CALL, turn.inbox_ids)
-        if payload is None:
-            return None
-        meant = json.loads(payload)
-        steps = history.steps(reader, meant["turn"])
-        if meant["n"] >= len(steps):
-            return None
-        wanted = json.loads(steps[meant["n"]])["tool_calls"][meant["i"]]
-        return AgreedCall(tool=wanted["name"], arguments=wanted["arguments"])
+        return None if payload is None else _named(reader, payload)
+
+    async def asked(self, question: Question) -> AgreedCall | None:
+        """Returns the call that a question to a person is about; None if it was forgotten."""
+        return await self._database.read(lambda reader: _named(reader, question.payload))
 
     async def tools(self, name: str) -> str:
         """Returns the definitions of a server's tools, as they were kept; '' if there are none."""
@@ -87,3 +84,13 @@ class OutsideCalls:
 
     async def keep_tools(self, name: str, definitions: str) -> None:
         await self._database.write(lambda tx: settings.put(tx, _TOOLS + name, definitions))
+
+
+def _named(reader: Reader, payload: str) -> AgreedCall | None:
+    """Returns the call that the payload of a question names; None if it was forgotten."""
+    meant = json.loads(payload)
+    steps = history.steps(reader, meant["turn"])
+    if meant["n"] >= len(steps):
+        return None
+    wanted = json.loads(steps[meant["n"]])["tool_calls"][meant["i"]]
+    return AgreedCall(tool=wanted["name"], arguments=wanted["arguments"])

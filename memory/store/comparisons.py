@@ -61,15 +61,6 @@ def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int
     return {row["older_id"]: (row["newer_id"], row["why"]) for row in rows}
 
 
-def count_waiting(reader: Reader, owner_id: int) -> int:
-    """Returns the number of an owner's doubts that nobody was asked about."""
-    return reader.number(
-        "select count(*) from comparisons c join memories o on o.id = c.older_id join memories m on m.id = c.newer_id"
-        f" where {_WAITING} and m.owner_id = ?",
-        (owner_id,),
-    )
-
-
 def is_any_waiting(reader: Reader) -> bool:
     """Returns whether anybody's doubt waits, which is nearly always known at once."""
     return reader.one("select 1 from comparisons where verdict = 'doubt' and asked_at is null limit 1") is not None

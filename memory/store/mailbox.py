@@ -95,14 +95,15 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldBefore:
-    """A message that was taken before. `answer` is its answer as history holds it; "" if there is none.
+    """A message that was taken before.
 
-    `is_last` is True if nothing was said in its session since.
+    `is_newest` is True if its bot has taken no later message in its session, `is_last` if its turn is the last there.
     """
 
     update_key: str
+    session_key: str
     received_at: int
-    answer: str
+    is_newest: bool
     is_last: bool
 
 
@@ -140,18 +141,43 @@ def receive(
     return None if row is None else int(row["id"])
 
 
-def told_before(reader: Reader, platform: str, bot_id: str, prefix: str) -> ToldBefore | None:
-    """Returns the last update of this bot whose key begins with `prefix`, or None."""
-    row = reader.one(
-        "select i.update_key, i.received_at, ifnull((select m.text from messages m where m.turn_id = i.turn_id"
-        " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1), '') as answer,"
+def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[str]) -> dict[int, ToldBefore]:
+    """Returns for each of the prefixes, by its place, the last update of this bot whose key begins so, if there is one.
+
+    They are in the order of the prefixes.
+    """
+    rows = reader.all(
+        "select p.key as place, i.update_key, i.session_key, i.received_at,"
+        " not exists (select 1 from inbox l where l.id > i.id and l.session_key = i.session_key"
+        "  and l.platform = i.platform and l.bot_id = i.bot_id) as is_newest,"
         " i.turn_id is (select m.turn_id from messages m join sessions s on s.id = m.session_id"
-        " where s.key = i.session_key order by m.id desc limit 1) as is_last"
-        " from inbox i where i.platform = ? and i.bot_id = ? and i.update_key >= ? and i.update_key < ?"
-        " order by i.id desc limit 1",
-        (platform, bot_id, prefix, f"{prefix}~"),
+        "  where s.key = i.session_key order by m.id desc limit 1) as is_last"
+        " from json_each(?) p join inbox i on i.id = (select max(j.id) from inbox j"
+        "  where j.platform = ? and j.bot_id = ? and j.update_key >= p.value and j.update_key < p.value || '~')"
+        " order by p.key",
+        (prefixes, platform, bot_id),
     )
-    return None if row is None else ToldBefore(**{**dict(row), "is_last": bool(row["is_last"])})
+    return {
+        row["place"]: ToldBefore(
+            update_key=row["update_key"],
+            session_key=row["session_key"],
+            received_at=row["received_at"],
+            is_newest=bool(row["is_newest"]),
+            is_last=bool(row["is_last"]),
+        )
+        for row in rows
+    }
+
+
+def answer_before(reader: Reader, platform: str, bot_id: str, update_key: str) -> str:
+    """Returns the answer to an update as history holds it; "" if there is none."""
+    row = reader.one(
+        "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
+        " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
+        " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
+        (platform, bot_id, update_key),
+    )
+    return "" if row is None else str(row["text"])
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
@@ -456,8 +482,7 @@ def dead(reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
     """
     rows = reader.all(
         "select id, session_key, state, error, created_at from outbox"
-        " where (state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
-        f" and {_CHANNEL} = ? order by id desc limit ?",
+        f" where {_GIVEN_UP} and {_CHANNEL} = ? order by id desc limit ?",
         (channel, limit),
     )
     return [DeadLetter(**dict(row)) for row in rows]
@@ -467,6 +492,27 @@ def purge(tx: Transaction, channel: str) -> int:
     """Drops a channel's rows that were given up, and returns how many. Rows that people can still ask for stay."""
     rows = tx.all(f"delete from outbox where state = 'dead' and {_CHANNEL} = ? returning kind", (channel,))
     return sum(row["kind"] != "placeholder" for row in rows)
+
+
+def revive(tx: Transaction, now: int, channel: str, outbox_id: int) -> str | None:
+    """Queues a row that was given up, or whose fate is unknown, again. Returns its session's key.
+
+    Returns None if the channel has no such row, or if the row is empty by now.
+    """
+    row = tx.one(
+        f"update outbox set state = 'pending', attempts = 0, offered = 0, not_before = 0, created_at = ?, {_NO_ERROR}"
+        f" where id = ? and {_CHANNEL} = ? and {_GIVEN_UP} and text <> '' returning session_key",
+        (now, outbox_id, channel),
+    )
+    return None if row is None else str(row["session_key"])
+
+
+def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
+    """Drops one row of a channel that was given up, or whose fate is unknown. Returns False if there is none."""
+    row = tx.one(
+        f"delete from outbox where id = ? and {_CHANNEL} = ? and {_GIVEN_UP} returning id", (outbox_id, channel)
+    )
+    return row is not None
 
 
 def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
@@ -640,6 +686,9 @@ _UNSENT = "state in ('pending', 'sending', 'unknown')"
 _NO_FILE = "file_name = '', file = null"
 _EMPTY = erasure.emptied("outbox")
 _HOLDING = erasure.holding("outbox")
+_GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
+#: A row whose fate was unknown may have been shown, whatever comes of it now.
+_NO_ERROR = "error = iif(state = 'unknown', 'unknown', null)"
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"

@@ -6,10 +6,14 @@ Invariant: every identity, chat and agent that is written has its owner row.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
+
+#: Who finds names in what an agent learns: patterns alone, or also its models, or spaCy at night, or all that are
+#: there ("auto"), or nobody.
+NameFinder: TypeAlias = Literal["auto", "spacy", "model", "patterns", "none"]
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
@@ -25,6 +29,19 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
 def own(tx: Transaction, kind: Literal["agent", "identity", "chat"], own_id: int) -> None:
     """Creates the owner of what is kept for an agent, an identity or a chat."""
     tx.run(f"insert into owners (kind, {kind}_id) values (?, ?)", (kind, own_id))
+
+
+def find_names(tx: Transaction, agent_id: int, by: NameFinder) -> None:
+    """Sets who finds names in what an agent learns from now on."""
+    tx.run("update agents set entities = ?1 where id = ?2 and entities <> ?1", (by, agent_id))
+
+
+def name_finder(reader: Reader, agent_id: int) -> NameFinder:
+    """Returns who finds names in what an agent learns."""
+    row = reader.one("select entities from agents where id = ?", (agent_id,))
+    assert row is not None, f"no agent {agent_id}"
+    found: NameFinder = row["entities"]
+    return found
 
 
 def agents(reader: Reader) -> list[int]:

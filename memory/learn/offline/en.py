@@ -791,6 +791,14 @@ def _job(groups: dict[str, str], today: date) -> Iterator[Pair]:
         yield from _fact("employer", refuse=_NO_EMPLOYER)({"v": employer or ""}, today)
 
 
+def _activity(groups: dict[str, str], today: date) -> Iterator[Pair]:
+    """An occupation in group v that is told by a verb: "teach maths" is kept as "teaching maths"."""
+    for job in _fact("occupation", most=8)(groups, today):
+        verb, _, rest = job.value.partition(" ")
+        stem = verb + "n" if verb == "run" else verb.removesuffix("e")
+        yield job._replace(value=f"{stem}ing {rest}")
+
+
 def _employer(groups: dict[str, str], today: date) -> Iterator[Pair]:
     """An employer in group v, and in w what they do there."""
     yield from _fact("employer", refuse=_NO_EMPLOYER)(groups, today)
@@ -1028,7 +1036,7 @@ _RULES: tuple[Rule, ...] = (
           r" living))?(?: (?:at|for) @ORG|(?=\s*$|\s*[,()]| and | but | so | in ))"),
     _rule(_job, r"@I(?:got |was |been )*(?:promoted to|made|became|qualified as) (?:an? |the )?(?P<v>(?:[\w-]+ ){0,3}?"
           r"(?:@JOB|(?:head|director|vp|chief) of [\w ]{2,30}?|manager|team lead|partner))@AT"),
-    _rule(_fact("occupation", most=8), r"@I(?P<v>teach (?!you|them|him|her|myself|it|this|my)[^\n,]{2,40}?|run (?:an? "
+    _rule(_activity, r"@I(?P<v>teach (?!you|them|him|her|myself|it|this|my)[^\n,]{2,40}?|run (?:an? "
           r"|my own )(?:\w+ ){0,3}?(?:bakery|shop|store|cafe|café|restaurant|company|business|studio|agency|salon|bar"
           r"|farm|hotel|b&b|pub|gym|clinic|practice|school|startup|garage)|drive an? (?:\w+ )?(?:bus|taxi|cab|tram"
           r"|lorry|forklift|delivery van)|(?:drive|sell|build|repair|fix|manage|make|design|clean|write) [^\n,]{2,40}? "

@@ -42,7 +42,8 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
-    "store/mailbox.py:told_before": (1, "the answer to the very message that is sent again, in the same place"),
+    "store/mailbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
+    "store/mailbox.py:answer_before": (1, "the answer to the very message that is sent again, in the same place"),
     "store/documents.py:after": (1, _INDEXER),
     "store/documents.py:highest": (1, "one number, for the log"),
     "store/documents.py:messages": (1, _INDEXER),
@@ -120,7 +121,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:mark_enriched": (1, "marks rows that the scope's own read has given; nothing comes out"),
     "store/night_work.py:events": (1, "ids and times of the events of owners an agent works for"),
     "store/memories.py:mark_compared": (1, "marks rows that the scope's own read has given; nothing comes out"),
-    "store/comparisons.py:count_waiting": (1, "a count"),
     "store/night_work.py:owners_to_compare": (1, "ids of owners only, of those that an agent serves"),
     "store/vectors.py:neighbours": (1, "confined to the partition of one owner and the rows of a scope's own read"),
     "store/night_work.py:owners_to_merge": (1, "ids of owners only, of those that an agent serves"),
@@ -177,6 +177,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
+    "store/audit.py:people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
     "store/audit.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
