@@ -190,7 +190,6 @@ class Linking:
         other: int,
         *,
         choices: Sequence[str],
-        preset: str,
         of: Party | None = None,
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
@@ -198,7 +197,7 @@ class Linking:
         session = self._context.session.id if of is None else of.session_id
         asker = self._context.speaker.id if of is None else of.account.id
         named = {**payload, "accounts": sorted(each.id for each in both)}
-        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset=preset)
+        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset="no")
 
     def lapsed(self, *, asked: str, waiting: str) -> bool:
         """Returns whether a link that the speaker began expired lately, unanswered. A second call returns False.
