@@ -672,6 +672,8 @@ def _keeping(config: Config) -> Keeping:
     return Keeping(
         retention=Retention(folder=backup.within(config.data_dir), keep_days=backup.keep_days, daily=backup.daily),
         transcript_days=memory.transcript_days,
+        left_chat_days=memory.left_chat_days,
+        export_days=memory.export_days,
         admins_read=memory.admins_read,
     )
 

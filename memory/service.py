@@ -100,6 +100,7 @@ from memory.store.comparisons import DoubtAnswer
 from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.driver import Driver
 from memory.store.entities import Entity
+from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
 from memory.store.lineage import Source
@@ -121,19 +122,19 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys", "Attached",
-    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation", "ConversationLine",
-    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
-    "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
-    "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "OpenQuestion", "Order", "OutboxRow",
-    "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
-    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown",
-    "SignedIn", "Source", "Spending", "Spent", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn",
-    "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder",
-    "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of", "query_terms",
-    "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back", "to_forget",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey",
+    "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
+    "Conversation", "ConversationLine", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
+    "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview",
+    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls",
+    "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt",
+    "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said",
+    "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status",
+    "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
+    "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
+    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -158,11 +159,15 @@ class Keeping:
     """The retention settings of a store, and whether admins may read it.
 
     Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
-    `housekeeping` erases words that were said that many days ago. With `admins_read`, admins see what memories say.
+    `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
+    store that are as old. What was said and learned in a chat is erased `left_chat_days` after the bot has left it.
+    With `admins_read`, admins see what memories say.
     """
 
     retention: Retention | None = None
     transcript_days: int | None = None
+    left_chat_days: int = 30
+    export_days: int | None = None
     admins_read: bool = False
 
 
@@ -211,6 +216,7 @@ class Service:
         self.agents = agents
         self.now = now
         self.new_id = runtime.memory_id
+        self.keeping = keeping
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
@@ -259,6 +265,7 @@ class Service:
             backups=self.backups,
             erase_left=self.erase_left,
             transcript_days=keeping.transcript_days,
+            export_days=keeping.export_days,
             now=now,
         )
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id)
@@ -445,7 +452,7 @@ class Service:
                     author_id=fresh.speaker.id, author_name=author,
                 )  # fmt: skip
                 session, owner = chats.session_by_id(tx, fresh.session.id), fresh.scope.writes_to
-                sources = history.record(tx, session, None, [utterance], owner_id=owner, now=now)
+                sources = [one.id for one in history.record(tx, session, None, [utterance], owner_id=owner, now=now)]
             result = act(Edits(tx, fresh, now=now, new_id=self.new_id, source_ids=sources))
             if tell is not None:
                 self.mailbox.post(tx, Outgoing(session_key=context.session.key, pieces=tell(result)))
@@ -557,13 +564,13 @@ class Service:
             await index.keep_up(self.database)
         return count
 
-    async def erase_left(self, days: int = 30) -> Erased:
-        """Erases what was said and learned in chats that the bot left more than `days` ago. Called at start and daily.
+    async def erase_left(self) -> Erased:
+        """Erases what was said and learned in chats that the bot left long enough ago. Called at start and daily.
 
         If stopped half-way, it continues the next time. A chat to which the bot came back keeps what is still there.
         """
         now = self.now()
-        return await left_chats.erase_left(self.database, before=now - days * _DAY_MS, now=now)
+        return await left_chats.erase_left(self.database, before=now - self.keeping.left_chat_days * _DAY_MS, now=now)
 
     def learn_soon(self, context: Context, reason: str) -> None:
         """Starts reading this session's unread messages, without waiting: a model may take a minute."""

@@ -101,7 +101,7 @@ class Delivery:
         self._woken: set[str] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         # Records of what became of a row, to be made once the store can be written again.
-        self._unrecorded: dict[str, Callable[[], Awaitable[None]]] = {}
+        self._unrecorded: dict[str, Callable[[], Awaitable[object]]] = {}
         self._moved: dict[str, str] = {}
         self._closing = False
 
@@ -241,7 +241,7 @@ class Delivery:
                 raise
         return await self._mailbox.take(row.session_key), False
 
-    async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[None]]) -> None:
+    async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[object]]) -> None:
         """Records what became of a row.
 
         If the store can't be written, the record is made before anything else is sent in this session.

@@ -171,8 +171,8 @@ class Mailbox:
     @in_write
     def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
         """Records that a row was shown, and takes the session's next row."""
-        mailbox.sent(tx, self._now(), row.id, platform_ref)
-        return mailbox.take(tx, self._now(), row.session_key)
+        goes_on = mailbox.sent(tx, self._now(), row.id, platform_ref)
+        return mailbox.take(tx, self._now(), row.session_key) if goes_on else None
 
     @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
@@ -256,8 +256,6 @@ class Mailbox:
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
         """Queues a message inside the caller's transaction. A turn's answer replaces the turn's placeholder."""
-        if message.turn_id is not None:
-            message = replace(message, edits=mailbox.shown_placeholder(tx, message.turn_id))
         mailbox.post(tx, message, run=self.run_id, now=self._now())
 
     def _notice(

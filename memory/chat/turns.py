@@ -8,7 +8,7 @@ the end of these rows are committed together. An effect happens once, however of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,9 +30,9 @@ from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, documents, extractions, history, mailbox, people, questions, usage
+from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
 from memory.store.database import Database, Reader, Transaction
-from memory.store.extractions import Unread
+from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
 from memory.store.usage import Spent
@@ -61,7 +61,8 @@ class Said:
 class Turn:
     """A turn under way. `steps` holds the completions that an earlier attempt already got, as JSON.
 
-    `first` is True if nothing was answered in this chat before.
+    `first` is True if nothing was answered in this chat before. `is_task` is True if it answers a task whose time has
+    come.
     """
 
     id: int
@@ -71,6 +72,7 @@ class Turn:
     steps: tuple[str, ...] = ()
     attempts: int = 1
     first: bool = False
+    is_task: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +130,15 @@ class Turns:
         Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
         """
         now = self._now()
-        waiting = mailbox.still_waiting(tx, [message.inbox_id for message in heard])
-        said = [message for message in heard if message.inbox_id in waiting]
+        context = self._identities.enter(tx, where, who)
+        turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
+        claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
+        said = [message for message in heard if message.inbox_id in claimed]
         if not said:
             raise Withdrawn
-        context = self._rotated(tx, self._identities.enter(tx, where, who), said[0].said_at)
-        turn_id = history.begin_turn(tx, context.session, now=now)
-        mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
+        context = self._rotated(tx, context, said[0].said_at)
         learning = context.session.learning and context.speaker.learning
-        ids = history.record(
+        recorded = history.record(
             tx,
             context.session,
             turn_id,
@@ -158,14 +160,16 @@ class Turns:
             ],
             now=now,
         )
-        for message, message_id in zip(said, ids, strict=True):
-            attachments.join(tx, message.inbox_id, message_id)
+        for message, one in zip(said, recorded, strict=True):
+            if claimed[message.inbox_id].has_attachments:
+                attachments.join(tx, message.inbox_id, one.id)
         return Turn(
             id=turn_id,
             context=context,
             inbox_ids=tuple(message.inbox_id for message in said),
-            said=tuple(history.between(tx, context.session.id, ids[0], ids[-1])),
-            first=not history.answered_before(tx, context.session.chat_id),
+            said=tuple(recorded),
+            first=not answered_before,
+            is_task=claimed[said[0].inbox_id].is_task,
         )
 
     @in_write
@@ -180,6 +184,7 @@ class Turns:
             steps=tuple(history.steps(tx, turn_id)),
             attempts=history.retry_turn(tx, turn_id),
             first=not history.answered_before(tx, context.session.chat_id),
+            is_task=mailbox.is_task(tx, inbox_ids[0]),
         )
 
     @in_write
@@ -222,14 +227,12 @@ class Turns:
         So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
         what the prompt has no room for stays in the window until it is summed up.
         """
-        context, is_behind = await self._database.read(
-            lambda reader: (anew(reader, turn.context), documents.has_changes(reader))
-        )
+        context = turn.context
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
         if budget is not None and should_search(query):
-            if is_behind:
-                await self._search.feed()
+            # The beginning of the turn has left changes.
+            await self._search.feed()
             hits = await self._search.find(
                 context.scope,
                 query,
@@ -301,24 +304,23 @@ class Turns:
         outcome: Outcome,
         *,
         ending: Callable[[Transaction], None] | None = None,
-    ) -> None:
+    ) -> Afterwards:
         """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
 
-        `ending` does in the same transaction what else ends with the turn.
+        `ending` does in the same transaction what else ends with the turn. Returns what is left to do.
         """
         session = turn.context.session
 
-        def act(tx: Transaction) -> Unread:
+        def act(tx: Transaction) -> Afterwards:
             now = self._now()
-            # A message that was deleted during its turn teaches nothing, and neither does the answer to it.
-            said = history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)
-            standing = {message.id for message in said}
+            erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
             if outcome.utterances:
-                findable = all(message.recall and message.id in standing for message in turn.said)
+                # The answer to a message that was deleted during its turn is not found again.
+                findable = not erased and all(message.recall for message in turn.said)
                 utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
                 history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
             if outcome.learned is not None:
-                self._learn(tx, turn, outcome.learned, standing)
+                self._learn(tx, turn, outcome.learned)
             if view is not None:
                 looked = view if outcome.recall is None else replace(view, recall=outcome.recall)
                 window.keep(tx, looked, turn_id=turn.id, session_id=session.id, now=now)
@@ -337,15 +339,16 @@ class Turns:
             self._mailbox.post(tx, answer)
             if view is not None and any(one.data for beside in view.attached.values() for one in beside):
                 attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
-            history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
             if ending is not None:
                 ending(tx)
-            return extractions.unread(tx, session.id)
+            return extractions.afterwards(tx, session.id)
 
-        self._learner.heard(session.id, await self._database.write(act))
+        after = await self._database.write(act)
+        self._learner.heard(session.id, after.unread)
         if outcome.learned:
             self._changed(turn.context.scope)
+        return after
 
     async def record(
         self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()
@@ -408,16 +411,17 @@ class Turns:
             session_id=turn.context.session.id,
             agent_id=turn.context.session.agent_id,
             identity_id=turn.context.speaker.id,
-            purpose="task" if mailbox.is_task(tx, turn.inbox_ids[0]) else "chat",
+            purpose="task" if turn.is_task else "chat",
             now=self._now(),
         )
 
-    def _learn(self, tx: Transaction, turn: Turn, learned: Revision, standing: Set[int]) -> None:
+    def _learn(self, tx: Transaction, turn: Turn, learned: Revision) -> None:
         """Keeps what this turn's messages say within its last transaction, so that they need not be read again.
 
-        `standing` are the ids of the messages that were not deleted meanwhile.
+        A message that was deleted during its turn teaches nothing.
         """
         session = turn.context.session
+        standing = {one.id for one in history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)}
         if turn.said[-1].id in standing:
             at = turn.said[-1].said_at
             revise.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)

@@ -13,7 +13,7 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, chats, history, memories, passages, questions, recalls, scopes
+from memory.store import attachments, chats, history, memories, passages, questions, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
@@ -107,7 +107,7 @@ def take(
         in_window=frozenset(message.id for message in window),
         budget=budget,
         count_tokens=count_tokens,
-        assistant=scopes.agent_name(reader, session.agent_id),
+        assistant=session.agent,
     )
     found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
     return TurnMaterial(

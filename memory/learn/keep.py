@@ -86,13 +86,17 @@ def keep_new(
 
     Returns what `keep` does, and whether the row is new.
     """
-    newest = memories.last_id(tx)
+    made: set[str] = set()
+
+    def noted() -> str:
+        made.add(short_id := new_id())
+        return short_id
 
     def act() -> int | None:
-        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=new_id, replaces=replaces, names=names)
+        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=noted, replaces=replaces, names=names)
 
     def is_new(memory_id: int | None) -> bool:
-        return memory_id is not None and memory_id > newest
+        return memory_id is not None and memories.short_id(tx, memory_id) in made
 
     memory_id = tx.attempt(act, keep=is_new)
     return memory_id, is_new(memory_id)

@@ -237,7 +237,7 @@ class Reminders:
         """Returns the account of a person and their private chat, if that agent answers there; otherwise None."""
         speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
         session = None if speaker is None else chats.private_session(reader, speaker.id)
-        if speaker is None or session is None or scopes.agent_name(reader, session.agent_id) != agent:
+        if speaker is None or session is None or session.agent != agent:
             return None
         account = people.account(reader, speaker.id)
         assert account is not None

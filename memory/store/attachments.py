@@ -82,9 +82,12 @@ def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) ->
         tx.run("update attachments set data = null where id = ?", (row["id"],))
 
 
-def drop(tx: Transaction, inbox_id: int) -> None:
-    """Deletes the attachments of an inbox row that has ended without becoming a message."""
-    tx.run("delete from attachments where inbox_id = ? and message_id is null", (inbox_id,))
+def drop(tx: Transaction, inbox_ids: Sequence[int]) -> None:
+    """Deletes the attachments of inbox rows that have ended without becoming a message."""
+    tx.run(
+        "delete from attachments where inbox_id in (select value from json_each(?)) and message_id is null",
+        (inbox_ids,),
+    )
 
 
 def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:

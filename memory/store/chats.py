@@ -22,7 +22,8 @@ class Session:
     """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
-    `chosen_model` is the model that was chosen with /model.
+    `chosen_model` is the model that was chosen with /model. `identity_id` is whose private chat it is noted to be, and
+    `left_at` since when the bot is noted to be gone from it. `agent` is the agent's name.
     """
 
     id: int
@@ -41,6 +42,9 @@ class Session:
     last_message_at: int | None = None
     manner: bool = True
     chosen_model: str | None = None
+    identity_id: int | None = None
+    left_at: int | None = None
+    agent: str = ""
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
@@ -101,12 +105,14 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
     """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
+    if session.left_at is None and (not session.private or session.identity_id == speaker_id):
+        return
     tx.run(
-        "update chats set left_at = null, identity_id = case when kind = 'private' then ?1 else identity_id end"
-        " where id = ?2 and (left_at is not null or (kind = 'private' and identity_id is not ?1))",
+        "update chats set left_at = null, identity_id = case when kind = 'private' then ? else identity_id end"
+        " where id = ?",
         (speaker_id, session.chat_id),
     )
-    tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
+    tx.run("update sessions set left_at = null where id = ?", (session.id,))
 
 
 def is_present(reader: Reader, session: Session) -> bool:
@@ -548,7 +554,8 @@ _UNTITLED = erasure.emptied("chats")
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
     " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
-    " c.learning, c.manner"
+    " c.learning, c.manner, c.identity_id, coalesce(s.left_at, c.left_at) as left_at,"
+    " (select name from agents where id = s.agent_id) as agent"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 

@@ -23,6 +23,8 @@ DoubtAnswer: TypeAlias = Literal["older", "newer", "both"]
 _APART_MS: Final = 20 * 3_600_000
 #: The condition for a doubt, c, that waits, as long as both facts, o and m, hold.
 _WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {LIVE.replace('m.', 'o.')}"
+#: All doubts that nobody was asked about. Some may be over, because a fact no longer holds.
+DOUBTS: Final = "select 1 from comparisons where verdict = 'doubt' and asked_at is null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +61,6 @@ def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int
         (memory_ids,),
     )
     return {row["older_id"]: (row["newer_id"], row["why"]) for row in rows}
-
-
-def is_any_waiting(reader: Reader) -> bool:
-    """Returns whether anybody's doubt waits, which is nearly always known at once."""
-    return reader.one("select 1 from comparisons where verdict = 'doubt' and asked_at is null limit 1") is not None
 
 
 def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:

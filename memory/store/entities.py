@@ -376,24 +376,21 @@ def _names(reader: Reader, scope: Scope, *, within: str | None = None) -> list[_
     """Returns the entities of the scope's owners, merged by type and name; at least those in the text `within`."""
     owned = scope.owned("e")
     rows = reader.all(
-        f"select e.id, e.type, e.name, e.norm from entities e where {owned.sql} order by e.mention_count desc, e.id",
-        owned.parameters,
-    )
-    aliases = reader.all(
-        f"select a.entity_id, a.alias from entity_aliases a join entities e on e.id = a.entity_id where {owned.sql}"
-        " order by a.alias",
+        "select e.id, e.type, e.name, e.norm, a.alias from entities e"
+        f" left join entity_aliases a on a.entity_id = e.id where {owned.sql}"
+        " order by e.mention_count desc, e.id, a.alias",
         owned.parameters,
     )
     spelled: dict[int, list[str]] = {}
-    for row in aliases:
-        spelled.setdefault(row["entity_id"], []).append(row["alias"])
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], dict[int, Row]] = {}
     for row in rows:
-        groups.setdefault((row["type"], row["norm"]), []).append(row)
+        groups.setdefault((row["type"], row["norm"]), {})[row["id"]] = row
+        if row["alias"] is not None:
+            spelled.setdefault(row["id"], []).append(row["alias"])
     return [
-        _one(group, spelled)
+        _one(list(group.values()), spelled)
         for (_, norm), group in groups.items()
-        if within is None or any(word in within for word in norm.split()) or any(row["id"] in spelled for row in group)
+        if within is None or any(word in within for word in norm.split()) or any(one in spelled for one in group)
     ]
 
 

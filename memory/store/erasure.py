@@ -53,7 +53,7 @@ NULLABLE: Final = frozenset(
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
-    "agents": ("name",),
+    "agents": ("name", "entities"),
     "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),
     "chats": ("platform", "kind"),

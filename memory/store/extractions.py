@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory.store import chats
+from memory.store import chats, comparisons
 from memory.store.database import Reader, Row, Transaction
 
 #: The number of failures after which a piece of work is parked for a human to look at.
@@ -29,7 +29,11 @@ _READABLE = (
     "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
     " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
 )
-
+_IN_SESSION = (
+    "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
+    " join sessions s on s.id = m.session_id where s.id = ?"
+)
+_IS_UNREAD = "m.id > s.extracted_to and m.learn = 1"
 #: The bot is still in the session's chat.
 _PRESENT = (
     "exists (select 1 from sessions s join chats c on c.id = s.chat_id where s.id = session_id and c.left_at is null)"
@@ -78,14 +82,40 @@ class ReadingState:
     failure: Failure | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What a turn leaves to do: what is unread in its session, and the messages and tokens in its window.
+
+    `is_any_doubt` is True if anybody's doubt waits to be asked about, which is rare.
+    """
+
+    unread: Unread
+    window_messages: int
+    window_tokens: int
+    is_any_doubt: bool
+
+
 def unread(reader: Reader, session_id: int) -> Unread:
-    row = reader.one(
-        "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
-        " join sessions s on s.id = m.session_id where s.id = ? and m.id > s.extracted_to and m.learn = 1",
-        (session_id,),
-    )
+    row = reader.one(f"{_IN_SESSION} and {_IS_UNREAD}", (session_id,))
     assert row is not None
     return Unread(messages=row["messages"], tokens=row["tokens"])
+
+
+def afterwards(reader: Reader, session_id: int) -> Afterwards:
+    """Returns what a turn that ends leaves to do in its session."""
+    row = reader.one(
+        "select u.messages, u.tokens, w.messages as window_messages, w.tokens as window_tokens,"
+        f" exists ({comparisons.DOUBTS}) as is_any_doubt from ({_IN_SESSION} and {_IS_UNREAD}) u"
+        f" cross join ({_IN_SESSION} and m.id > s.window_after and m.erased_at is null) w",
+        (session_id, session_id),
+    )
+    assert row is not None
+    return Afterwards(
+        unread=Unread(messages=row["messages"], tokens=row["tokens"]),
+        window_messages=row["window_messages"],
+        window_tokens=row["window_tokens"],
+        is_any_doubt=bool(row["is_any_doubt"]),
+    )
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:

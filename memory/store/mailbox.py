@@ -108,6 +108,14 @@ class ToldBefore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """An inbox row that was claimed for a turn. A task is no message: its time has come."""
+
+    is_task: bool
+    has_attachments: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """An outbox row that could not be delivered, or may not have been."""
 
@@ -243,9 +251,8 @@ def kept(reader: Reader, session_key: str) -> list[InboxRow]:
 
 def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
     """Drops the words that ended messages have left in the mailbox, and their attachments."""
-    for inbox_id in inbox_ids:
-        tx.run("update inbox set payload = '' where id = ?", (inbox_id,))
-        attachments.drop(tx, inbox_id)
+    tx.run("update inbox set payload = '' where id in (select value from json_each(?))", (inbox_ids,))
+    attachments.drop(tx, inbox_ids)
 
 
 def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
@@ -253,17 +260,17 @@ def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
     tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, inbox_id))
 
 
-def still_waiting(reader: Reader, inbox_ids: Sequence[int]) -> set[int]:
-    """Returns the ids of the messages that nobody has ended and no turn has claimed."""
-    rows = reader.all(
-        "select id from inbox where state = 'pending' and id in (select value from json_each(?))", (inbox_ids,)
+def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, Claimed]:
+    """Claims messages for a turn. Returns those, by inbox id, that nobody has ended and no turn has claimed before."""
+    rows = tx.all(
+        "update inbox set state = 'claimed', turn_id = ? where state = 'pending'"
+        " and id in (select value from json_each(?)) returning id, bot_id,"
+        " exists (select 1 from attachments a where a.inbox_id = inbox.id) as has_attachments",
+        (turn_id, inbox_ids),
     )
-    return {row["id"] for row in rows}
-
-
-def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
-    for inbox_id in inbox_ids:
-        tx.run("update inbox set state = 'claimed', turn_id = ? where id = ?", (turn_id, inbox_id))
+    return {
+        row["id"]: Claimed(is_task=row["bot_id"] == TASK, has_attachments=bool(row["has_attachments"])) for row in rows
+    }
 
 
 def answered(
@@ -273,15 +280,15 @@ def answered(
 
     Their words are dropped, unless `keep_words` says that a row may have failed before its words reached history.
     """
-    for inbox_id in inbox_ids:
-        tx.run(
-            "update inbox set state = ?, error = ?, finished_at = ?,"
-            " payload = case when ? and turn_id is null then payload else '' end"
-            " where id = ? and state in ('pending', 'claimed')",
-            ("done" if error is None else "failed", error, now, int(keep_words), inbox_id),
-        )
-        if not keep_words:
-            attachments.drop(tx, inbox_id)
+    ended = tx.all(
+        "update inbox set state = ?, error = ?, finished_at = ?,"
+        " payload = case when ? and turn_id is null then payload else '' end"
+        " where id in (select value from json_each(?)) and state in ('pending', 'claimed') returning id,"
+        " exists (select 1 from attachments a where a.inbox_id = inbox.id and a.message_id is null) as leaves_files",
+        ("done" if error is None else "failed", error, now, int(keep_words), inbox_ids),
+    )
+    if not keep_words and (left := [row["id"] for row in ended if row["leaves_files"]]):
+        attachments.drop(tx, left)
 
 
 def dead_letter(tx: Transaction, now: int, inbox_id: int, *, error: str) -> None:
@@ -290,25 +297,25 @@ def dead_letter(tx: Transaction, now: int, inbox_id: int, *, error: str) -> None
 
 
 def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
-    """Queues a message. Each outbox row gets the ticket of the inbox row it answers, as long as that row is open."""
-    row = tx.one(
-        "select payload ->> '$.ticket' as ticket, payload ->> '$.pressed' as pressed from inbox"
-        " where id = ? and payload <> ''",
-        (message.inbox_id,),
-    )
-    ticket = row["ticket"] or "" if row is not None else ""
-    # The answer to a command is shown where the command was given; the answer to a press is shown beside the button.
-    in_place = bool(ticket) and row is not None and row["pressed"] is None
+    """Queues a message. The first row of a turn's answer replaces the turn's placeholder.
+
+    Each outbox row gets the ticket of the inbox row it answers, as long as that row is open. The answer to a command is
+    shown where the command was given; the answer to a press is shown beside the button.
+    """
     for chunk, piece in enumerate(message.pieces):
+        leads = chunk == 0
+        replaces = leads and piece.file is None
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
             " ticket, in_place, state, run, created_at, file_name, file, reminder_id)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+            f" select ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(({_SHOWN}), ?), coalesce(i.payload ->> '$.ticket', ''),"
+            " ? and coalesce(i.payload ->> '$.ticket', '') <> '' and i.payload ->> '$.pressed' is null,"
+            " 'pending', ?, ?, ?, ?, ? from (select 1) left join inbox i on i.id = ? and i.payload <> ''",
             (
                 message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
-                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if chunk == 0 else None,
-                message.edits if chunk == 0 and piece.file is None else None, ticket, int(in_place and chunk == 0),
-                run, now, piece.file_name, piece.file, piece.reminder_id,
+                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if leads else None,
+                message.turn_id if replaces else None, message.edits if replaces else None, int(leads),
+                run, now, piece.file_name, piece.file, piece.reminder_id, message.inbox_id,
             ),
         )  # fmt: skip
 
@@ -328,11 +335,7 @@ def place_holder(
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
     """Returns the platform's id of the placeholder that this turn has shown, or None."""
-    row = reader.one(
-        "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
-        " order by id desc limit 1",
-        (turn_id,),
-    )
+    row = reader.one(_SHOWN, (turn_id,))
     return None if row is None else row["platform_ref"]
 
 
@@ -425,12 +428,14 @@ def due(reader: Reader, now: int, session_key: str) -> int | None:
     return None if row is None else int(row["not_before"])
 
 
-def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> None:
-    """Records that a row was shown."""
-    tx.run(
-        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ?",
+def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:
+    """Records that a row was shown. Returns whether its session has more to send, now or later."""
+    row = tx.one(
+        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ? returning exists"
+        f" (select 1 from outbox o where o.{_UNSENT} and o.session_key = outbox.session_key and o.state = 'pending')",
         (platform_ref, now, outbox_id),
     )
+    return row is not None and bool(row[0])
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
@@ -689,6 +694,11 @@ _HOLDING = erasure.holding("outbox")
 _GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
 #: A row whose fate was unknown may have been shown, whatever comes of it now.
 _NO_ERROR = "error = iif(state = 'unknown', 'unknown', null)"
+#: The platform's id of the placeholder that a turn has shown.
+_SHOWN = (
+    "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
+    " order by id desc limit 1"
+)
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"

@@ -425,11 +425,6 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
     return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
 
 
-def last_id(reader: Reader) -> int:
-    """Returns the highest id that any row has ever had."""
-    return reader.number("select coalesce(max(seq), 0) from sqlite_sequence where name = 'memories'")
-
-
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
@@ -487,8 +482,16 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     raise NotFound(f"No memory {short_id} here.")
 
 
+def short_id(reader: Reader, memory_id: int) -> str | None:
+    """Returns the short id of a row; None if there is no such row."""
+    row = reader.one("select short_id from memories where id = ?", (memory_id,))
+    return None if row is None else str(row["short_id"])
+
+
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
+    if not memory_ids:
+        return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,))
     found = {memory.id: memory for memory in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]

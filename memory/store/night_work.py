@@ -56,7 +56,7 @@ def unread(
 ) -> list[Row]:
     """Returns the newest rows with ids below `below` and few names that were not read for names yet.
 
-    They are rows of id, owner_id and value.
+    They are rows of id, owner_id and value. What is committed meanwhile under a higher id is read the next night.
     """
     # Rows are read in the order of their ids: the index of waiting rows has them by owner.
     return reader.all(

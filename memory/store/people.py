@@ -47,6 +47,13 @@ class Account:
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
     """Returns the identity behind a platform's user id, created on first sight; its name follows the platform."""
+    seen = tx.one(
+        "update identities set last_seen_at = ? where platform = ? and user_id = ? and name = ?"
+        f" returning id, person_id, name, {_SETTINGS}",
+        (now, platform, user_id, name),
+    )
+    if seen is not None:
+        return _speaker(seen, name)
     row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
         person_id = tx.insert("insert into people (created_at) values (?)", (now,))
@@ -338,6 +345,12 @@ _UNNAMED = erasure.emptied("identities")
 _SPEAKER = (
     "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner, p.follow_ups"
     " from identities i join people p on p.id = i.person_id"
+)
+
+#: The settings of `_SPEAKER`, for a statement that returns rows of identities alone.
+_SETTINGS = ", ".join(
+    f"(select p.{column} from people p where p.id = person_id) as {column}"
+    for column in ("language", "timezone", "learning", "about", "manner", "follow_ups")
 )
 
 _ACCOUNT = (

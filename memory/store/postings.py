@@ -7,7 +7,7 @@ they are. A search reads the postings of the scope's partitions alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,20 +61,17 @@ def put(tx: Transaction, entries: Sequence[Entry]) -> None:
     )
 
 
-def remove(tx: Transaction, docs: Collection[int]) -> None:
-    """Removes those of the documents that are indexed."""
-    rows = tx.all(
-        "select doc, partition, other_partition, tokens from indexed_documents"
-        " where doc in (select value from json_each(?))",
-        (docs,),
-    )
+def remove(tx: Transaction, rows: Sequence[Row]) -> None:
+    """Removes indexed documents, given as rows of `documents.indexed`."""
     for row in rows:
         tx.run(
             "delete from postings where partition in (?, ?) and term in (select value from json_each(?)) and doc = ?",
             (row["partition"], row["other_partition"], set(tokens_of(row)), row["doc"]),
         )
     if rows:
-        tx.run("delete from indexed_documents where doc in (select value from json_each(?))", (docs,))
+        tx.run(
+            "delete from indexed_documents where doc in (select value from json_each(?))", ([r["doc"] for r in rows],)
+        )
 
 
 def remove_changed(tx: Transaction) -> None:
@@ -94,6 +91,7 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
     return reader.all(
         "select d.doc, d.tokens, s.session_id, s.sitting, s.nth, s.role,"
         " coalesce(s.author_id, m.subject_id) as about, coalesce(s.said_at, m.learned_at) as at,"
+        " (select name from identities i where i.id = coalesce(s.author_id, m.subject_id)) as name,"
         f" rtrim(substr(s.text, -3)) as ending from (select distinct doc from postings where {_HELD}) p"
         " join indexed_documents d on d.doc = p.doc"
         " left join messages s on d.doc % 2 = 1 and s.id = d.doc / 2"

@@ -13,7 +13,7 @@ corner of the space, where most signs are equal. Signs relative to its middle, t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -53,13 +53,18 @@ _BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
 _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
-def enqueue(tx: Transaction, found: Mapping[int, Found]) -> None:
+def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
+    """Returns the hashes of what was embedded of those of the documents that were."""
+    rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
+    return {row["doc"]: row["hash"] for row in rows}
+
+
+def enqueue(tx: Transaction, found: Mapping[int, Found], known: Mapping[int, bytes]) -> None:
     """Queues documents for embedding whose text or partitions have changed. Removes outdated vectors at once.
 
-    The word index calls this for every change with the result of `text_of`, with or without an embedder.
+    The word index calls this for every change with the result of `text_of`, with or without an embedder. `known` are
+    the `hashes` of the documents.
     """
-    rows = tx.all("select doc, hash from embedded where doc in (select value from json_each(?))", (list(found),))
-    known = {row["doc"]: row["hash"] for row in rows}
     waiting = []
     for doc, one in found.items():
         if one is None or not one[1].strip():

@@ -101,7 +101,7 @@ class Texts:
             tx.run("delete from texts where doc = ?", (doc,))
             if text is not None:
                 tx.run("insert into texts values (?, ?, ?)", (doc, partition, text))
-            vectors.enqueue(tx, {doc: self.of(tx, doc)})
+            vectors.enqueue(tx, {doc: self.of(tx, doc)}, vectors.hashes(tx, [doc]))
 
         await self._database.write(act)
 

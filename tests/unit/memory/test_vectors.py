@@ -209,14 +209,14 @@ async def test_only_what_changed_is_embedded_again(database: Database, vectors: 
         return index.waiting(reader, limit=10)
 
     await database.write(lambda tx: vectors.store(tx, 2, ((1,), "same"), made, sign_bits(made)))
-    await database.write(lambda tx: index.enqueue(tx, {2: ((1,), "same")}))
+    await database.write(lambda tx: index.enqueue(tx, {2: ((1,), "same")}, index.hashes(tx, [2])))
     assert await database.read(waiting) == []
     # A new owner is a change, too; the old rows are gone before the new ones are made.
-    await database.write(lambda tx: index.enqueue(tx, {2: ((3,), "same")}))
+    await database.write(lambda tx: index.enqueue(tx, {2: ((3,), "same")}, index.hashes(tx, [2])))
     assert await database.read(waiting) == [2]
     assert await nearest(database, vectors, made[0], partitions=(1, 3)) == []
     # Nothing to find any more: nothing waits.
-    await database.write(lambda tx: index.enqueue(tx, {2: None}))
+    await database.write(lambda tx: index.enqueue(tx, {2: None}, index.hashes(tx, [2])))
     assert await database.read(waiting) == []
 
 
