@@ -607,15 +607,11 @@ class Service:
         if self._embedding is not None and await self._embedding.opened():
             await self._embedding.idle()
 
-    async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
+    async def memories(self, context: Context, *, limit: int) -> list[Memory]:
         """Returns live facts, styles, events and reflections of the scope, the most important first."""
         return await self.database.read(
             lambda reader: memories.current(
-                reader,
-                anew(reader, context).scope,
-                ("fact", "style", "event", "reflection"),
-                limit=limit,
-                offset=offset,
+                reader, anew(reader, context).scope, ("fact", "style", "event", "reflection"), limit=limit
             )
         )
 

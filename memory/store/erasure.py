@@ -97,9 +97,9 @@ def emptied(table: str, *, besides: Sequence[str] = ()) -> str:
     return ", ".join(f"{name} = null" if (table, name) in NULLABLE else f"{name} = ''" for name in columns)
 
 
-def holding(table: str, *, besides: Sequence[str] = ()) -> str:
+def holding(table: str) -> str:
     """Returns the SQL condition that any of these columns holds anything."""
-    columns = [name for name in (*WORDS[table], *BYTES.get(table, ())) if name not in besides]
+    columns = (*WORDS[table], *BYTES.get(table, ()))
     held = (f"{name} is not null" if (table, name) in NULLABLE else f"{name} <> ''" for name in columns)
     return f"({' or '.join(held)})"
 
@@ -136,13 +136,13 @@ def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now
     )
 
 
-def note_reworded(tx: Transaction, *, now: int, what: str = "{}") -> None:
+def note_reworded(tx: Transaction, *, now: int) -> None:
     """Records that words were removed which must leave no trace in the files. The ledger gets no entry.
 
     It needs none, because no restore brings these words back for good. Each call adds a row: an earlier row may belong
     to the scrub that is cleaning the files at this moment.
     """
-    tx.run("insert into erasures (what, counts, erased_at, listed_at) values (?1, '{}', ?2, ?2)", (what, now))
+    tx.run("insert into erasures (what, counts, erased_at, listed_at) values ('{}', '{}', ?1, ?1)", (now,))
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:

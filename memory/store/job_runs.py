@@ -215,11 +215,9 @@ def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
     return [_run(row) for row in rows]
 
 
-def newest(reader: Reader, *, agent_id: int | None = None, limit: int) -> list[Run]:
-    """Returns the newest runs of one agent, or of all agents, newest first."""
-    rows = reader.all(
-        _RUN + " where ?1 is null or r.agent_id = ?1 order by r.started_at desc, r.id desc limit ?2", (agent_id, limit)
-    )
+def newest(reader: Reader, *, limit: int) -> list[Run]:
+    """Returns the newest runs, newest first."""
+    rows = reader.all(_RUN + " order by r.started_at desc, r.id desc limit ?", (limit,))
     return [_run(row) for row in rows]
 
 
