@@ -1,10 +1,11 @@
 """Days in minutes: `remora serve` over a platform whose time is moved, while everything around it fails now and then.
 
-Run `python -m bench.soak [--hours 72] [--chats 50] [--minutes 30]`. The process parts are the real ones, from the
-channel to the night jobs; Telegram and the model are another process on loopback, and the clock is moved on by so many
-`minutes` after each round, in which everybody says one thing. In turn the model fails or hangs, the network is cut
-before and after a message arrives, nothing can be written (every write beyond a file's first page is refused), and the
-clock is put back. Prints JSON; exit code 1 when a gate is missed. Every message must be answered, or its person told.
+Run `python -m bench.soak [--hours 72] [--chats 50] [--minutes 30] [--seconds 3600]`. The process parts are the real
+ones, from the channel to the night jobs; Telegram and the model are another process on loopback, and the clock is moved
+on by so many `minutes` after each round, in which everybody says one thing. In turn the model fails or hangs, the
+network is cut before and after a message arrives, nothing can be written (every write beyond a file's first page is
+refused), and the clock is put back. Prints JSON; exit code 1 when a gate is missed. Every message must be answered, or
+its person told.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Final
 from bench import load
 from gateway import app
 from gateway.config import loading
-from gateway.ops import telemetry
+from gateway.ops import http, telemetry
 from gateway.ops.serve import serve
 from tests.platforms.telegram import Control, running
 
@@ -92,6 +93,7 @@ class Course:
     tasks: list[int] = field(default_factory=list)
     threads: list[int] = field(default_factory=list)
     log_mb: float = 0.0
+    hours: float = 0.0
     status: str = ""
 
 
@@ -111,9 +113,11 @@ def configured(folder: Path, telegram: Control, chats: int, port: int) -> loadin
     return loading.load(folder / "config.yaml", {}, folder)
 
 
-async def soak(folder: Path, *, hours: float, chats: int, minutes: float, troubles: Sequence[str] = TROUBLES) -> Course:
-    """Runs the bot for so many hours of its own time, or until each of the troubles has been."""
-    course, clock, stop = Course(), MovedTime(), asyncio.Event()
+async def soak(
+    folder: Path, *, hours: float, chats: int, minutes: float, most: float, troubles: Sequence[str]
+) -> Course:
+    """Runs the bot for so many hours of its own time, and `most` seconds of ours, but until each trouble has been."""
+    course, clock, stop, began = Course(), MovedTime(), asyncio.Event(), time.monotonic()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -132,8 +136,11 @@ async def soak(folder: Path, *, hours: float, chats: int, minutes: float, troubl
                 clock.move(minutes * 60 if trouble != "clock back" else -2 * 3600)
                 await telegram.pass_time(minutes * 60)
                 await _rest(course, folder, serving)
+                course.hours = (n + 1) * minutes / 60
+                if time.monotonic() - began > most and n + 1 >= 2 * len(troubles):
+                    break
             await telegram.heal()
-            course.status = await asyncio.to_thread(_status, port)
+            course.status = await _status(port)
         finally:
             stop.set()
             await asyncio.wait({serving}, timeout=60)
@@ -210,26 +217,31 @@ def _full() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def _status(port: int) -> str:
-    from gateway.ops import http
+async def _status(port: int) -> str:
+    """Returns what the health page says, once it has had the time of a poll to be green again."""
+    said = ""
+    for _ in range(40):
+        page = await asyncio.to_thread(http.ask, "127.0.0.1", port)
+        said = "no answer" if page is None else f"{page['status']} {'; '.join(page['reasons'])}".strip()
+        if said == "green":
+            break
+        await asyncio.sleep(1)
+    return said
 
-    page = http.ask("127.0.0.1", port)
-    return "no answer" if page is None else f"{page['status']} {'; '.join(page['reasons'])}".strip()
 
-
-def figures(course: Course, folder: Path, *, seconds: float, hours: float) -> Mapping[str, object]:
+def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, object]:
     """Returns the figures of a soak. `folder` is the bot's, which has ended."""
     turns = sum(course.fates.values())
     half = course.resident[len(course.resident) // 2 :]
     rounds = [turns * n / len(course.resident) / 10_000 for n in range(len(half))]
     return {
-        "hours": hours,
+        "hours": course.hours,
         "seconds": round(seconds),
         "messages": turns + len(course.lost),
         **{name: course.fates[name] for name in ("answered", "command", "told")},
         "lost": course.lost,
         "health": course.status,
-        "resident_mb": round(course.resident[-1], 1),
+        "resident_mb_by_quarters": [round(course.resident[len(course.resident) * n // 4 - 1], 1) for n in range(1, 5)],
         "mb_per_10000_turns": round(statistics.linear_regression(rounds, half).slope, 2),
         "files_before": max(course.files[: len(course.files) // 2]),
         "files_after": course.files[-1],
@@ -261,12 +273,16 @@ def missed(found: Mapping[str, object], *, short: bool = False) -> list[str]:
     return wrong
 
 
-def run(*, hours: float, chats: int, minutes: float, troubles: Sequence[str] = TROUBLES) -> Mapping[str, object]:
+def run(
+    *, hours: float, chats: int, minutes: float, most: float = 3_600.0, troubles: Sequence[str] = TROUBLES
+) -> Mapping[str, object]:
     """Runs a soak and returns its figures."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        course = asyncio.run(soak(Path(folder), hours=hours, chats=chats, minutes=minutes, troubles=troubles))
-        return figures(course, Path(folder), seconds=time.monotonic() - began, hours=hours)
+        course = asyncio.run(
+            soak(Path(folder), hours=hours, chats=chats, minutes=minutes, most=most, troubles=troubles)
+        )
+        return figures(course, Path(folder), seconds=time.monotonic() - began)
 
 
 def main() -> None:
@@ -274,10 +290,11 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=72.0, help="hours of the bot's time")
     parser.add_argument("--chats", type=int, default=50, help="people who say something in each round")
     parser.add_argument("--minutes", type=float, default=30.0, help="minutes by which the clock moves after a round")
+    parser.add_argument("--seconds", type=float, default=3_600.0, help="seconds after which it ends early")
     wanted = parser.parse_args()
     os.environ["NO_PROXY"] = "*"
     telemetry.configure(level="error", format="json", file=None, redact=str)
-    found = run(hours=wanted.hours, chats=wanted.chats, minutes=wanted.minutes)
+    found = run(hours=wanted.hours, chats=wanted.chats, minutes=wanted.minutes, most=wanted.seconds)
     wrong = missed(found)
     print(json.dumps({**found, "missed": wrong}, indent=1))
     sys.exit(1 if wrong else 0)
