@@ -81,8 +81,8 @@ async def _lived_in(guest: Guest) -> dict[str, str]:
     name = (await guest.get("/entities")).text.partition('<a href="/entities/')[2].partition('"')[0]
     return {
         "in": "/in", "chat": "/chat/main", "memory": "/memory", "search": "/memory?q=Mira", "one": f"/memory/{found}",
-        "why": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}", "timeline": "/timeline", "entities": "/entities",
-        "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
+        "why": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}", "timeline": "/timeline",
+        "entities": "/entities", "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
         "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}?wrong=1",
         "pinned": "/memory?show=pinned", "questions": "/questions",
     }  # fmt: skip

@@ -148,7 +148,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
     "store/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
     "store/vectors.py:Vectors._near": (3, "confined to one of `Scope.partitions`; search fetches by scope"),
-    "store/figures.py:rows": (2, "figures of the whole store, for the metrics"),
     "store/vectors.py:_count": (1, "figures of the whole store, for status"),
     "store/lineage.py:parts_of": (1, _ERASED),
     "store/documents.py:changed_names": (1, "numbers of rows only, for the indexer"),
