@@ -265,7 +265,7 @@ class Stats:
                 tokens_in=sum(one.input_tokens for one in used),
                 tokens_out=sum(one.output_tokens for one in used),
                 cost=sum(costs) if costs else None,
-                sqlite=str(self._database.driver),
+                sqlite=self._database.engine,
                 path=self._database.path,
                 embedding=progress,
             )

@@ -243,18 +243,16 @@ class Turns:
             )
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
-        return await self._database.read(
-            lambda reader: window.take(
-                reader,
-                context,
-                turn.said,
-                budget,
-                hits,
-                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted),
-                now=now,
-                count_tokens=self._count_tokens,
-            )
-        )
+        size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
+
+        def looked(reader: Reader) -> TurnMaterial:
+            scope = chats.scope_of(reader, context.session, context.speaker.id)
+            # What was found while an account was linked or taken out may not be the speaker's any more.
+            theirs = hits if scope == context.scope else []
+            seen = replace(context, scope=scope)
+            return window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+
+        return await self._database.read(looked)
 
     async def understood(self, turn: Turn) -> Revision:
         """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing.

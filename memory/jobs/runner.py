@@ -33,9 +33,10 @@ from memory.recall import index
 from memory.scope import Scope
 from memory.store import chats, comparisons, job_runs, lineage, memories, scopes, usage
 from memory.store.comparisons import Why
-from memory.store.database import Database, Reader, Transaction, look
+from memory.store.database import Database, Reader, Transaction
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
+from memory.store.sqlite.database import look
 
 __all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
 

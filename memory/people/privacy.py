@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, writes
@@ -35,6 +36,9 @@ from memory.store.mailbox import Outgoing, Part
 from memory.store.people import Account, Speaker
 from memory.store.questions import Question
 
+#: The platforms of accounts that stand for others.
+_PROGRAMS: Final = "api"
+_PAGE: Final = "web"
 __all__ = ["Account", "AuditEntry", "Given", "HeldCounts", "Kept", "Linking", "Note", "Party", "Privacy"]
 
 
@@ -239,8 +243,21 @@ class Linking:
         people.link(self._tx, self._context.speaker.id, identity_id)
 
     def unlink(self, identity_id: int) -> None:
-        """Separates this identity of the speaker, which stands for a person of its own from now on."""
+        """Separates this identity of the speaker, which stands for a person of its own from now on.
+
+        The accounts that stand for it leave with it: that of its programs, and its own on the page.
+        """
+        together = self.accounts(identity_id)
+        leaving = next(each for each in together if each.id == identity_id)
+        theirs = [
+            each.id
+            for each in together
+            if (each.platform, each.user_id) == (_PROGRAMS, str(leaving.id))
+            or (each.platform == _PAGE and each.user_id.partition(".")[2] == leaving.user_id)
+        ]
         people.unlink(self._tx, identity_id)
+        for each in theirs:
+            people.keep_with(self._tx, identity_id, each)
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session where only this identity reads what it is told, or None without one."""

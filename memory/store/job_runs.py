@@ -230,7 +230,8 @@ def latest(reader: Reader) -> list[Run]:
 def progress(reader: Reader, run_id: int) -> tuple[int, int]:
     """Returns the number of owners whose rows a run has gone through, and the number of all its owners."""
     row = reader.one(
-        "select count(*) as of, coalesce(sum(state <> 'pending'), 0) as done from job_items where run_id = ?", (run_id,)
+        "select count(*) as of, count(*) filter (where state <> 'pending') as done from job_items where run_id = ?",
+        (run_id,),
     )
     assert row is not None
     return int(row["done"]), int(row["of"])

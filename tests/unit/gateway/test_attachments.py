@@ -511,7 +511,7 @@ async def test_a_cancelled_turn_leaves_no_process_behind() -> None:
             await understood(slow, file("slow.pdf"))
 
 
-# --- labels and shares -------------------------------------------------------------------------------------------
+# --- labels and what is shown -------------------------------------------------------------------------------------
 
 
 def called(name: str, kind: AttachmentKind = "file") -> str:
