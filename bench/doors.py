@@ -1,9 +1,9 @@
 """The doors for programs: how long a program waits for the first words and for an answer from memory.
 
-Run `python -m bench.doors [--json] [--rounds N] [--memories N]`. One process holds the pipeline, a scripted model and the
-client, which ask each other over a real socket on loopback. First words: from the moment that the model gives its first
-word to the moment that the client has read it, in a stream, for an agent and for `-recall`. Memory: from request to
-answer, with so many memories kept before. Exit 1 when the median of the first words is above 50 ms.
+Run `python -m bench.doors [--json] [--rounds N] [--memories N]`. One process holds the pipeline, a scripted model and
+the client, which ask each other over a real socket on loopback. First words: from the moment that the model gives its
+first word to the moment that the client has read it, in a stream, for an agent and for `-recall`. Memory: from request
+to answer, with so many memories kept before. Exit 1 when the median of the first words is above 50 ms.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agents import marks, prompt
@@ -23,10 +23,10 @@ from agents.llm import (
     Request,
 )
 from channels.api import API, ApiChannel, ApiReply
-from channels.base import ChannelUnavailable, Inbound, Place
+from channels.base import ChannelUnavailable, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named
 from gateway.api.front_ends import is_task, own_words
-from gateway.api.places import conversation, conversation_in, digest, thread_of
+from gateway.api.places import conversation, conversation_in, digest, said, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
 from gateway.commands import phrases
@@ -112,20 +112,8 @@ class Completions:
         root = Place(channel=API, chat=caller.user_id, thread=thread_of(served.spec.name, named))
         mailbox, delivered = store.memory.mailbox, self._channel.was_delivered
         tells = await telling(asked, headers, mailbox, root, now=self._now(), was_delivered=delivered)
-        inbound = Inbound(
-            channel=API,
-            platform=API,
-            bot_id=API,
-            update_key=tells.key,
-            chat=caller.user_id,
-            chat_kind="private",
-            author_id=caller.user_id,
-            author_name=caller.name,
-            message_id=tells.key,
-            text=tells.text,
-            sent_at=self._now(),
-            thread=tells.place.thread,
-            ticket=tells.key,
+        inbound = replace(
+            said(caller.user_id, caller.name, tells.place.thread or "", tells.text, key=tells.key, at=self._now()),
             attachments=tells.attachments,
             instructions=asked.instructions[:_LONGEST_INSTRUCTIONS],
             earlier=tells.earlier,
@@ -187,8 +175,8 @@ class Completions:
         task.add_done_callback(self._tasks.discard)
 
         async def finish() -> ApiAnswer:
-            said: ApiAnswer = await result
-            return said
+            done: ApiAnswer = await result
+            return done
 
         return Begun(answer_id=self._answer_id(asked, named), reply=reply, finish=finish, delivered=lambda: None)
 
@@ -227,14 +215,8 @@ class Completions:
 
     async def context(self, caller: Caller, served: Agent, named: str) -> Context:
         """Returns the context in which a program reads memory, in a conversation of its person's with an agent."""
-        where = where_said(
-            Inbound(
-                channel=API, platform=API, bot_id=API, update_key="", chat=caller.user_id, chat_kind="private",
-                author_id=caller.user_id, author_name=caller.name, message_id="", text="", sent_at=0,
-                thread=thread_of(served.spec.name, named),
-            ),
-            served.spec,
-        )  # fmt: skip
+        inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
+        where = where_said(inbound, served.spec)
         return await self._roster.stores[served.spec.name].memory.context(where, caller.who)
 
     async def _with_memory(

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from channels.api import API
 from channels.base import Channel, Inbound, Place
 from gateway.api.callers import ApiRefusal, Caller
-from gateway.api.places import thread_of
+from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
 from gateway.commands import phrases
 from gateway.commands.forget import CHOICES, PRESET
@@ -193,11 +193,8 @@ class Operations:
         return MemoryRequest(caller=caller, served=served, store=store, context=context, texts=texts)
 
     def _inbound(self, caller: Caller, served: Agent, text: str) -> Inbound:
-        return Inbound(
-            channel=API, platform=API, bot_id=API, update_key=f"desk:{self._new_id()}", chat=caller.user_id,
-            chat_kind="private", author_id=caller.user_id, author_name=caller.name, message_id="", text=text,
-            sent_at=self._now(), thread=thread_of(served.spec.name, _DESK),
-        )  # fmt: skip
+        thread = thread_of(served.spec.name, _DESK)
+        return said(caller.user_id, caller.name, thread, text, key=f"desk:{self._new_id()}", at=self._now())
 
     # Reading ----------------------------------------------------------------------------------------------------
 
