@@ -160,7 +160,8 @@ class Inbound:
     `instructions` are what the author's program wants for this answer alone. `earlier` is what was said before in a
     conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves. What
     a program brings with each of its requests, `instructions` and `earlier`, is in RAM only: it may hold what was
-    forgotten here.
+    forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights of the
+    account they signed in with.
     """
 
     channel: str
@@ -189,6 +190,7 @@ class Inbound:
     instructions: str = ""
     earlier: tuple[tuple[str, str], ...] = ()
     told: bool = False
+    as_admin: bool = False
 
     @property
     def place(self) -> Place:

@@ -1,4 +1,4 @@
-"""Commands that only admins have about the installation: who may speak, agents, backups, what was not delivered."""
+"""Commands that only admins have: who may speak, agents, the configuration, backups, what was not delivered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from agents.spec import AgentSpec
 from gateway.commands.call import Call
 from gateway.commands.texts import Texts
 from memory.errors import StorageError
+from memory.service import Edits
 
 #: Rows of a list.
 _SHOWN = 10
+#: Digits that the number of a row has at most.
+_DIGITS = 16
 
 
 async def allow(call: Call) -> None:
@@ -24,7 +27,7 @@ async def block(call: Call) -> None:
 
 async def _let(call: Call, action: Literal["allow", "block"]) -> None:
     """Let in or shut out a person by id, or with "here" the group this is said in."""
-    named, channel, by = call.arguments.strip(), call.inbound.channel, call.inbound.author_id
+    named, channel, by = call.arguments.strip(), call.administers, call.account
     in_group = call.inbound.chat_kind == "group"
     subject: Literal["person", "group"] = "group" if named == "here" and in_group else "person"
     reference = call.inbound.chat if subject == "group" else named
@@ -49,7 +52,7 @@ async def pair(call: Call) -> None:
         await call.say(call.texts("pair.private"))
         return
     code = call.new_code()
-    pairing = await call.access.open_pairing(call.inbound.channel, code)
+    pairing = await call.access.open_pairing(call.administers, code)
     if pairing.opened:
         await call.say(call.texts("pair.done", code=code))
     else:
@@ -69,9 +72,16 @@ async def dead(call: Call) -> None:
     if call.inbound.chat_kind != "private":
         await call.say(call.texts("dead.private"))
         return
-    channel = call.inbound.place.session_key.partition(":")[0]
-    if call.arguments.strip().lower() == "purge":
+    channel = call.administered
+    action, number = [*call.arguments.lower().split(), "", ""][:2]
+    if action == "purge":
         await call.do(lambda edits: call.texts("dead.purged", count=edits.purge_dead(channel)))
+        return
+    if action in ("retry", "drop") and number.isdecimal() and len(number) < _DIGITS:
+        await _settle(call, channel, action, int(number))
+        return
+    if action:
+        await call.say(call.usage_line())
         return
     rows = await call.memory.mailbox.dead(channel, limit=_SHOWN)
     if not rows:
@@ -88,6 +98,24 @@ async def dead(call: Call) -> None:
         for row in rows
     ]
     await call.say("\n".join([call.texts("dead.head"), *lines, call.texts("dead.hint")]))
+
+
+async def _settle(call: Call, channel: str, action: str, number: int) -> None:
+    """Has a message that could not be delivered sent again, or drops it."""
+    woken: list[str] = []
+
+    def act(edits: Edits) -> str:
+        if action == "drop":
+            return call.texts("dead.dropped" if edits.drop_dead(channel, number) else "dead.unknown", id=number)
+        key = edits.retry_dead(channel, number)
+        if key is None:
+            return call.texts("dead.unknown", id=number)
+        woken.append(key)
+        return call.texts("dead.retried", id=number)
+
+    await call.do(act)
+    for key in woken:
+        call.wake(key)
 
 
 async def backup(call: Call) -> None:
@@ -111,6 +139,17 @@ async def backup(call: Call) -> None:
             days=backups.keep_days,
         )
     )
+
+
+async def reload(call: Call) -> None:
+    """Read the configuration anew, and say what has changed and what needs a restart."""
+    if call.inbound.chat_kind != "private" or call.reload is None:
+        await call.say(call.texts("reload.private"))
+        return
+    done = await call.reload()
+    parts = (("problem", done.problem), ("changed", ", ".join(done.changed)), ("restart", ", ".join(done.restart)))
+    told = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
+    await call.say("\n".join(told or [call.texts("reload.same")]))
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:

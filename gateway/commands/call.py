@@ -18,6 +18,7 @@ from gateway.commands import phrases
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
+from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
@@ -48,12 +49,14 @@ class Call:
     """A single command from one person, said as `inbound` on `channel`.
 
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
-    person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that is
-    being made here, once the person is told; it returns False if there is none. `unhear` drops what this person said to
-    others, which is kept in RAM only. `new_code` makes a code that nobody
-    guesses. `is_admin` recognises an admin of this channel by id; `ids` is the channel's id format. `wake` has the
-    queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds all
-    agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
+    person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that
+    is being made here, once the person is told; it returns False if there is none. `unhear` drops what this person
+    said to others, which is kept in RAM only. `new_code` makes a code that nobody guesses. `administers` is the
+    channel that this person's rights as an admin are for, and `account` their id there: on the page those of the
+    account that signed in. `is_admin` recognises an admin of that channel by id; `ids` is its id format. `wake` has
+    the queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds
+    all agents with their stores. `nights` runs the night jobs. `reload` reads the configuration
+    anew. `observes` is True where what people say to others is
     context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
@@ -67,6 +70,8 @@ class Call:
     texts: Texts
     access: Access
     admin: bool
+    administers: str
+    account: str
     stop: Callable[[Callable[[], Awaitable[None]]], Awaitable[bool]]
     new_code: Callable[[], str]
     unhear: Callable[[], None]
@@ -77,10 +82,21 @@ class Call:
     trusted: bool
     roster: Roster
     nights: Worker | None = None
+    reload: Reload | None = None
     observes: bool = False
     usage: str = ""
     discreet: bool = False
     aside: str = ""
+
+    @property
+    def pressed_on(self) -> str | None:
+        """The message whose button was pressed; None if none was, or if it was pressed elsewhere than in its chat."""
+        return (self.inbound.message_id or None) if self.inbound.pressed is not None else None
+
+    @property
+    def administered(self) -> str:
+        """The channel `administers` as session keys name it."""
+        return Place(channel=self.administers, chat="").session_key.partition(":")[0]
 
     async def say(self, text: str) -> None:
         """Answers without changing anything."""
@@ -100,7 +116,7 @@ class Call:
             return [replace(part, reminder_id=said.reminder) for part in made]
 
         to, notice = await self._elsewhere() if self.discreet else (None, None)
-        edits = self.inbound.message_id if in_place and self.inbound.pressed is not None else None
+        edits = self.pressed_on if in_place else None
         if notice is not None:
             # Where the person can't be reached in private, no part of the answer is made.
             around = pieces(self.channel, notice)

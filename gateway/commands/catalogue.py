@@ -15,6 +15,7 @@ from gateway.commands import (
     help_texts,
     jobs_texts,
     keys_texts,
+    manage_texts,
     memory_texts,
     night_texts,
     page_texts,
@@ -42,6 +43,7 @@ PARTS: Final = (
     reminder_texts,
     tools_texts,
     page_texts,
+    manage_texts,
     keys_texts,
 )
 

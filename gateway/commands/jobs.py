@@ -7,6 +7,7 @@ memories.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from agents.spec import JobsSpec
 from gateway.commands.call import Call, excerpt
@@ -14,9 +15,19 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import TIDY, Worker
 from memory.jobs.runner import RunProgress
+from memory.service import Service
 
 #: The names of all jobs, for completion.
 NAMES = tuple(JobsSpec.model_fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldJob:
+    """A job with, in words, when it runs next and how it last went."""
+
+    job: str
+    next: str
+    last: str
 
 
 async def jobs(call: Call) -> None:
@@ -42,6 +53,28 @@ def next_line(call: Call) -> list[str]:
         return []
     at, job = min(found)
     return [call.texts("status.jobs", job=job_name(call.texts, job), at=call.texts.moment(at))]
+
+
+async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
+    """Returns the jobs of each agent of a store, with when they run next and how they last went."""
+    newest = {(one.run.agent, one.run.job): one for one in await memory.jobs.latest()}
+    found = []
+    for agent in nights.agents:
+        told = []
+        for one in nights.planned([agent.agent]):
+            last = newest.get((one.agent, one.job))
+            if one.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
+                continue
+            at = "" if last is None else texts.moment(last.run.started_at)
+            told.append(
+                ToldJob(
+                    job=one.job,
+                    next=texts("jobs.off") if one.at is None else texts.moment(one.at),
+                    last=texts("jobs.never") if last is None else texts("jobs.last", at=at, how=outcome(texts, last)),
+                )
+            )
+        found.append((agent.agent, told))
+    return found
 
 
 def job_name(texts: Texts, job: str) -> str:
@@ -83,25 +116,13 @@ def outcome(texts: Texts, progress: RunProgress) -> str:
 
 async def _listed(call: Call, nights: Worker) -> str:
     texts = call.texts
-    names = [agent.agent for agent in nights.agents]
-    newest = {(one.run.agent, one.run.job): one for one in await call.memory.jobs.latest()}
     lines: list[str] = []
-    for agent in nights.agents:
-        lines.append(texts("jobs.agent", agent=agent.agent, zone=texts.timezone))
-        for one in nights.planned([agent.agent]):
-            last = newest.get((one.agent, one.job))
-            if one.job not in {job.name for job in agent.jobs} and last is None and len(names) > 1:
-                continue
-            lines.append(
-                texts(
-                    "jobs.line",
-                    job=f"{job_name(texts, one.job)} ({one.job})",
-                    next=texts("jobs.off") if one.at is None else texts.moment(one.at),
-                    last=texts("jobs.never")
-                    if last is None
-                    else texts("jobs.last", at=texts.moment(last.run.started_at), how=outcome(texts, last)),
-                )
-            )
+    for agent, told in await timetable(texts, call.memory, nights):
+        lines.append(texts("jobs.agent", agent=agent, zone=texts.timezone))
+        lines += [
+            texts("jobs.line", job=f"{job_name(texts, one.job)} ({one.job})", next=one.next, last=one.last)
+            for one in told
+        ]
     return "\n".join(lines)
 
 

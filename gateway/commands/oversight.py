@@ -42,7 +42,9 @@ async def oversee(call: Call) -> None:
         "forget": _forget,
     }
     act = actions.get(action.lower())
-    if what.lower() != "memory" or not call.ids.is_chat(who) or act is None or (act is not _list and not rest):
+    # The payload of a question holds numbers only, and the people of the terminal have none.
+    known = call.ids.is_chat(who) and who.removeprefix("-").isdecimal()
+    if what.lower() != "memory" or not known or act is None or (act is not _list and not rest):
         await call.say(call.usage_line())
         return
     await act(call, who, rest.strip())
@@ -58,7 +60,9 @@ async def answer(call: Call, question: Question, taken: str) -> None:
             lambda edits: call.texts("forget.kept" if edits.settle(question, "no") else "answer.over"), in_place=alone
         )
         return
-    receipt = await call.memory.oversight.forget(call.context, call.inbox_id, question, who, asked["memory"])
+    receipt = await call.memory.oversight.forget(
+        call.context, call.inbox_id, question, who, asked["memory"], channel=call.administered
+    )
     text = call.texts("answer.over") if receipt is None else told(call, receipt)
     await call.do(lambda _edits: text, in_place=alone)
 
@@ -161,8 +165,10 @@ async def _answer(
             return pieces(call.channel, reply)
         return pieces(call.channel, reply.text, buttons=reply.buttons)
 
-    edits = call.inbound.message_id if in_place and call.inbound.pressed is not None else None
-    await call.memory.oversight.answer(call.context, call.inbox_id, who, action, shown, query=query, edits=edits)
+    edits = call.pressed_on if in_place else None
+    await call.memory.oversight.answer(
+        call.context, call.inbox_id, who, action, shown, channel=call.administered, query=query, edits=edits
+    )
 
 
 def _said(memory: Memory) -> str:

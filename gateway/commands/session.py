@@ -191,13 +191,18 @@ def _used(texts: Texts, used: Used) -> str:
     cost = "" if used.cost is None else texts("usage.cost", cost=f"{used.cost:.4f}")
     return texts(
         "usage.line",
-        purpose=texts(f"usage.purpose.{used.purpose}") if used.purpose in _TALK else jobs.job_name(texts, used.purpose),
+        purpose=purpose_name(texts, used.purpose),
         model=used.model,
         calls=used.calls,
         tokens_in=used.input_tokens,
         tokens_out=used.output_tokens,
         cost=cost,
     )
+
+
+def purpose_name(texts: Texts, purpose: str) -> str:
+    """Returns in words what model calls were made for."""
+    return texts(f"usage.purpose.{purpose}") if purpose in _TALK else jobs.job_name(texts, purpose)
 
 
 async def status(call: Call) -> None:

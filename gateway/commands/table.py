@@ -287,6 +287,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="block", usage="/block <user id>|here", run=admin.block, options=(_option("who"),), admin=True),
     Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
     Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
+    Command(name="reload", usage="/reload", run=admin.reload, admin=True, private=True),
     Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
     Command(
         name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True, options=(
@@ -294,8 +295,8 @@ TABLE: tuple[Command, ...] = (
         ),
     ),
     Command(
-        name="dead", usage="/dead [purge]", run=admin.dead, admin=True, private=True,
-        options=(_option("action", choices=("purge",)),),
+        name="dead", usage="/dead [retry <id>|drop <id>|purge]", run=admin.dead, admin=True, private=True,
+        options=(_option("action", choices=("retry", "drop", "purge")), _option("id")),
     ),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -28,6 +28,8 @@ _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
+#: Digits that the number of a turn has at most.
+_DIGITS: Final = 15
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The path of the first conversation, which has no thread.
@@ -80,6 +82,20 @@ async def press(visit: Visit) -> web.StreamResponse:
     return await _back(visit)
 
 
+async def forget(visit: Visit) -> web.StreamResponse:
+    """Asks whether what an answer was given to is to be forgotten, with all that it taught."""
+    visitor, turn = visit.visitor, visit.form.get("turn", "")
+    if not turn.isdecimal() or len(turn) > _DIGITS:
+        raise Refused(400, "page.bad_form")
+    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
+    lines = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
+    if meant is None:
+        raise Refused(404, "page.no_answer")
+    await visit.visitors.say(visitor, replace(with_words(said, "/forget"), reply_to=meant))
+    return await _back(visit)
+
+
 async def stop(visit: Visit) -> web.StreamResponse:
     """Stops the answer that is being made."""
     visitor = visit.visitor
@@ -111,6 +127,7 @@ async def events(visit: Visit) -> web.StreamResponse:
             items = await _log(visit, place)
             if _hash(items) != visit.query.get("seen"):
                 await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
+            shown = {item.key for item in items}
             visit.visitors.wake(visitor, place)
             looked = time.monotonic()
             while True:
@@ -122,10 +139,24 @@ async def events(visit: Visit) -> web.StreamResponse:
                     looked = time.monotonic()
                 if item is None:
                     await response.write(b": alive\n\n")
+                elif await _is_behind(visit, item, shown):
+                    items = await _log(visit, place)
+                    shown = {one.key for one in items}
+                    await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
                 else:
+                    shown.add(item.key)
                     await _send(response, "item", {"key": item.key, "html": _one(visit, item)})
         except (EOFError, ConnectionError):  # too far behind, or gone; the page asks again
             return response
+
+
+async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
+    """Returns whether an item answers what the tab does not show, because it was said before the server started."""
+    turn = _turn(item)
+    if not turn:
+        return False
+    lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, int(turn))
+    return any(one.mine and one.platform_ref and said_key(one.platform_ref) not in shown for one in lines)
 
 
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
@@ -157,11 +188,16 @@ def _shown(visit: Visit, items: list[PageItem]) -> str:
 
 
 def _one(visit: Visit, item: PageItem, *, day: str = "") -> str:
-    turn = item.key[1:] if item.key.startswith("t") and item.key[1:].isdecimal() and not item.growing else ""
     return visit.text(
-        "_item.html", item=item, day=day, turn=turn, rows=rows(item.buttons), typing=item.key == TYPING,
+        "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
         thread=visit.path["thread"], clock=visit.texts.moment(item.at)[-5:],
     )  # fmt: skip
+
+
+def _turn(item: PageItem) -> str:
+    """Returns the number of the turn whose answer an item is; "" if it is none, or still growing."""
+    number = item.key.removeprefix("t")
+    return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
 async def _listed(visit: Visit) -> list[_Listed]:

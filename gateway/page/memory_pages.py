@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from aiohttp import web
@@ -29,6 +29,10 @@ from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, 
 _PAGE: Final = 40
 _HITS: Final = 60
 _ANSWERS: Final = 30
+#: Places that the list offers as filters.
+_PLACES: Final = 3
+#: States of memories that the list shows by themselves.
+_STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
 #: Memories shown as they were on a day.
 _THEN: Final = 400
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
@@ -82,8 +86,10 @@ async def listed(visit: Visit) -> web.StreamResponse:
     """The list of memories, all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+    state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
     values: dict[str, Any] = {
         "query": query,
+        "state": state,
         "day": day,
         "page": page,
         "pages": 1,
@@ -95,7 +101,7 @@ async def listed(visit: Visit) -> web.StreamResponse:
     if day:
         values |= await _then(visit, day)
     else:
-        values |= await _found(visit, query, page)
+        values |= await _found(visit, query, page, state)
     return visit.html("memory.html", **values)
 
 
@@ -110,24 +116,25 @@ async def _then(visit: Visit, day: str) -> dict[str, Any]:
     return {"groups": _grouped(visit, held), "total": len(held)}
 
 
-async def _found(visit: Visit, query: str, page: int) -> dict[str, Any]:
+async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
     """Returns a page of the list, or what a search finds."""
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     try:
         filters = await browse.filters(visitor.context, query, group_of=part_of)
     except (UnknownFilter, UnreadFilter) as exc:
         return {"why": visit.texts.unread(exc), "total": 0}
-    if filters.words:
+    if filters.words and not state:
         return await _searched(visit, filters)
     named = any(one.name == "category" for one in filters.given)
     kinds = [kind for tier in TIERS.values() for kind in tier] if named else LISTED
-    shelf = await browse.shelf(visitor.context, kinds, filters=filters, limit=_PAGE, page=page)
+    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=_PAGE, page=page)
+    bare = not (query or state)
     return {
         "groups": _grouped(visit, shelf.memories),
         "total": shelf.total,
         "page": shelf.first // _PAGE + 1,
         "pages": max(1, -(-shelf.total // _PAGE)),
-        "chips": _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if not query else [],
+        "chips": await _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if bare else [],
     }
 
 
@@ -157,11 +164,15 @@ def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[
     return list(groups.items())
 
 
-def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
-    """Returns the parts of the list with the searches that show them."""
-    kinds = [(visit.texts(f"kinds.{kind}"), f"category:{kind}") for kind in ("event", "reflection", "style")]
-    facts = [(visit.texts(f"category.{name}"), f"category:{name}") for name in sorted(categories)]
-    return [*facts, *kinds]
+async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
+    """Returns the parts of the list with the queries of their addresses."""
+    texts, visitor = visit.texts, visit.visitor
+    states = [(texts(f"page.memory.{name}"), f"show={name}") for name in _STATES]
+    facts = [(texts(f"category.{name}"), f"q=category:{name}") for name in sorted(categories)]
+    kinds = [(texts(f"kinds.{kind}"), f"q=category:{kind}") for kind in ("event", "reflection", "style")]
+    known = await visitor.store.memory.browse.places(visitor.context, limit=_PLACES)
+    places = [(name, "q=" + quote(f'place:"{name}"')) for name in known if '"' not in name]
+    return [*states, *facts, *kinds, *places]
 
 
 async def one(visit: Visit) -> web.StreamResponse:
@@ -192,7 +203,7 @@ async def one(visit: Visit) -> web.StreamResponse:
     )
 
 
-def _quoted(visit: Visit, source: Source) -> dict[str, str]:
+def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
     visitor, texts = visit.visitor, visit.texts
     mine = source.author_id in (visitor.context.speaker.id, *visitor.context.scope.selves)
     place = Place.from_session_key(source.session_key)
@@ -201,6 +212,7 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str]:
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
         "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
+        "address": visit.visitors.address_of(place, source.platform_ref),
         "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
     }
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from channels.base import Channel
-from channels.web import WebChannel
 from gateway.config.loading import Config
-from gateway.page import chat_pages, me_pages, memory_pages, night_pages, why_pages, world_pages
+from gateway.ops.http import Report
+from gateway.page import (
+    admin_pages,
+    chat_pages,
+    me_pages,
+    memory_pages,
+    night_pages,
+    question_pages,
+    why_pages,
+    world_pages,
+)
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
 from gateway.pipeline.router import Router
@@ -27,6 +36,7 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
+    Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/memory", handler=memory_pages.tell),
@@ -41,6 +51,17 @@ ROUTES: Final = (
     Route(method="GET", pattern="/night", handler=night_pages.nights),
     Route(method="GET", pattern="/night/{run}", handler=night_pages.night),
     Route(method="POST", pattern="/night/{run}", handler=night_pages.undo),
+    Route(method="GET", pattern="/questions", handler=question_pages.questions),
+    Route(method="POST", pattern="/questions", handler=question_pages.answer),
+    Route(method="GET", pattern="/admin", handler=admin_pages.health),
+    Route(method="POST", pattern="/admin", handler=admin_pages.back_up),
+    Route(method="GET", pattern="/admin/jobs", handler=admin_pages.jobs),
+    Route(method="POST", pattern="/admin/jobs", handler=admin_pages.run),
+    Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage),
+    Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead),
+    Route(method="POST", pattern="/admin/dead", handler=admin_pages.settle),
+    Route(method="GET", pattern="/admin/people", handler=admin_pages.people),
+    Route(method="POST", pattern="/admin/people", handler=admin_pages.act),
     Route(method="GET", pattern="/me", handler=me_pages.me),
     Route(method="POST", pattern="/me", handler=me_pages.act),
     Route(method="POST", pattern="/me/keys", handler=me_pages.act_on_keys),
@@ -48,9 +69,14 @@ ROUTES: Final = (
 
 
 def assembled(
-    config: Config, roster: Roster, channels: Mapping[str, Channel], router: Router, *, now: Callable[[], int]
+    config: Config,
+    roster: Roster,
+    channels: Mapping[str, Channel],
+    router: Router,
+    *,
+    report: Callable[[], Awaitable[Report]],
+    now: Callable[[], int],
 ) -> Site:
-    """Returns the page of a running bot."""
-    own = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
-    visitors = Visitors(config=config, roster=roster, channels=own, router=router, now=now)
-    return Site(config, visitors, ROUTES, config.agents[config.default_agent].language)
+    """Returns the page of a running bot, whose health `report` tells."""
+    visitors = Visitors(config=config, roster=roster, channels=channels, router=router, now=now)
+    return Site(config, visitors, ROUTES, config.agents[config.default_agent].language, report)

@@ -30,6 +30,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
 from gateway.config.settings import OWN_NAME, is_loopback
+from gateway.ops.http import Report
 from gateway.page import markdown
 from gateway.page.visitors import Visitor, Visitors
 from memory.errors import StorageError
@@ -134,7 +135,15 @@ class Route:
 class Site:
     """The page. Implements `gateway.ops.http.Door`."""
 
-    def __init__(self, config: Config, visitors: Visitors, routes: tuple[Route, ...], language: Language) -> None:
+    def __init__(
+        self,
+        config: Config,
+        visitors: Visitors,
+        routes: tuple[Route, ...],
+        language: Language,
+        report: Callable[[], Awaitable[Report]],
+    ) -> None:
+        self.report = report
         self._url = config.settings.web.url
         self._upload = config.settings.attachments.max_bytes
         self._visitors = visitors
@@ -190,9 +199,11 @@ class Site:
         try:
             response = await self._routed(request, body, texts)
         except Refused as exc:
-            response = self._refusal(request, texts, exc.status, texts(exc.key))
+            key = exc.key
+            response = await self._refusal(request, exc.status, lambda own: own(key))
         except (StorageError, NotTaken) as exc:
-            response = self._refusal(request, texts, 503, str(exc))
+            why = str(exc)
+            response = await self._refusal(request, 503, lambda _own: why)
         if not response.prepared:
             response.headers.update(_SECURITY)
         return response
@@ -213,8 +224,7 @@ class Site:
         if guest is None and not route.open:
             return web.Response(status=303, headers={"Location": "/in"}) if method == "GET" else _unknown(texts)
         if guest is not None:
-            own = guest.context.speaker.language or _accepted(request)
-            texts = Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
+            texts = _texts_of(guest, request)
         form, files = await _form(request, body) if method != "GET" else ({}, ())
         if method != "GET" and guest is not None and not route.open and not guest.is_own(form.get("nonce", "")):
             raise Refused(403, "page.stale")
@@ -291,13 +301,25 @@ class Site:
         response.enable_compression()
         return response
 
-    def _refusal(self, request: web.BaseRequest, texts: Texts, status: int, why: str) -> web.Response:
+    async def _refusal(self, request: web.BaseRequest, status: int, why: Callable[[Texts], str]) -> web.Response:
+        """Returns the page that says why nothing was done, in the language of the visitor."""
+        try:
+            guest = await self._visitors.of(self._cookie(request))
+        except StorageError:
+            guest = None
+        texts = Texts(spoken(_accepted(request), self._language)) if guest is None else _texts_of(guest, request)
         if request.headers.get("X-Remora") == "1":
-            return web.Response(status=status, text=why)
+            return web.Response(status=status, text=why(texts))
         page = self.templates.get_template("refused.html").render(
-            t=texts, visitor=None, why=why, status=status, at=request.path, agents=()
+            t=texts, visitor=guest, why=why(texts), status=status, at=request.path, agents=self._visitors.agents
         )
         return web.Response(status=status, text=page, content_type="text/html")
+
+
+def _texts_of(guest: Visitor, request: web.BaseRequest) -> Texts:
+    """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
+    own = guest.context.speaker.language or _accepted(request)
+    return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
 
 
 def _unknown(texts: Texts) -> web.Response:

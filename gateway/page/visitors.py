@@ -2,8 +2,9 @@
 
 Invariants: a request says who it is by its cookie alone. The policy is asked at each request about the account that
 signed in, and the account on the page must still be one person with it, so a block, an unlink or a sign-out ends a
-session at once. Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and
-masks as any other does, and a repeated form is the same message.
+session at once. An admin's rights are those of that account, for `_ADMIN_MS` after the sign-in, and on forms alone.
+Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and masks as any other
+does, and a repeated form is the same message.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from channels.base import Attachment, Inbound, Place
+from channels.base import Attachment, Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
@@ -29,6 +30,8 @@ from memory.service import Context, SignedIn, Visits
 
 #: The thread in which the forms of memory pages speak, apart from all conversations.
 FORMS: Final = "forms"
+#: Milliseconds after the sign-in for which an admin is one on the page.
+_ADMIN_MS: Final = 3_600_000
 #: The file in which `remora web` leaves a code for the running process, in the data folder.
 CODE_FILE: Final = "web-code"
 #: Seconds for which such a code is taken.
@@ -39,7 +42,10 @@ _OPERATOR: Final = "console"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody signed in, with the agent whose page is open and what they may see of its memory."""
+    """Somebody signed in, with the agent whose page is open and what they may see of its memory.
+
+    `admin_until` is when an admin's rights end on the page (milliseconds UTC); None for anybody who is no admin.
+    """
 
     session: SignedIn
     token: str
@@ -50,6 +56,12 @@ class Visitor:
     served: Agent
     context: Context
     now: int
+    admin_until: int | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        """True while the visitor may use an admin's rights here."""
+        return self.admin_until is not None and self.now < self.admin_until
 
     @property
     def account(self) -> str:
@@ -76,6 +88,7 @@ class Visitor:
             sent_at=self.now,
             thread=thread,
             language=language,
+            as_admin=self.is_admin and thread == FORMS,
         )
 
     def nonce(self) -> str:
@@ -100,13 +113,14 @@ class Visitors:
         *,
         config: Config,
         roster: Roster,
-        channels: Mapping[str, WebChannel],
+        channels: Mapping[str, Channel],
         router: Router,
         now: Callable[[], int],
     ) -> None:
         self._config = config
-        self._roster = roster
-        self._channels = channels
+        self.roster = roster
+        self._all = channels
+        self._channels = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
         self._router = router
         self._now = now
         self._forms: dict[Place, asyncio.Lock] = {}
@@ -119,12 +133,12 @@ class Visitors:
     @property
     def has_api(self) -> bool:
         """True if programs can talk to the agents."""
-        return bool(self._roster.api)
+        return bool(self.roster.api)
 
     @property
     def visits(self) -> Visits:
         """The codes and sessions, which are in the default agent's store."""
-        return self._roster.stores[self._roster.default].memory.visits
+        return self.roster.stores[self.roster.default].memory.visits
 
     async def of(self, token: str | None) -> Visitor | None:
         """Returns who holds this cookie and may speak now; None for anybody else."""
@@ -147,19 +161,20 @@ class Visitors:
         )  # fmt: skip
         if not await self._router.may_speak(said):
             return None
-        store, name = self._roster.store_for(said), self._roster.name_for(said)
+        store, name = self.roster.store_for(said), self.roster.name_for(said)
         who = {"platform": session.platform, "user_id": session.user_id, "page": channel.platform, "page_id": own}
         called = await store.memory.visits.name(**who)
         if called is None:
             return None
         said = replace(said, author_name=called)
-        served = self._roster.agents[name]
+        served = self.roster.agents[name]
         where, speaker = where_said(said, served.spec), who_said(said)
         # Known since the sign-in, unless another agent serves the page now.
         context = await store.memory.known(where, speaker) or await store.memory.context(where, speaker)
+        lists = self._router.is_admin(replace(said, as_admin=True))
         return Visitor(
             session=session, token=token, name=called, agent=agent, channel=channel, store=store, served=served,
-            context=context, now=self._now(),
+            context=context, now=self._now(), admin_until=session.created_at + _ADMIN_MS if lists else None,
         )  # fmt: skip
 
     # Signing in -------------------------------------------------------------------------------------------------
@@ -170,7 +185,7 @@ class Visitors:
         if found is None:
             return None
         _, platform, user_id = found
-        return await self._roster.stores[self.agents[0]].memory.visits.called(platform, user_id)
+        return await self.roster.stores[self.agents[0]].memory.visits.called(platform, user_id)
 
     async def sign_in(self, code: str) -> str | None:
         """Spends a code; returns the token of the new session, or None if the code is not open."""
@@ -182,7 +197,7 @@ class Visitors:
         own = account(session.channel, session.user_id)
         who = {"platform": session.platform, "user_id": session.user_id, "page": "web", "page_id": own}
         for agent in self.agents:
-            await self._roster.stores[agent].memory.visits.join(**who)
+            await self.roster.stores[agent].memory.visits.join(**who)
         # Makes the visitor's place known, so that reading a page changes nothing.
         return token if await self._visitor(session, token) is not None else None
 
@@ -200,6 +215,23 @@ class Visitors:
     async def say(self, visitor: Visitor, inbound: Inbound) -> None:
         """Says something in one of the visitor's conversations. Raises `NotTaken`."""
         await visitor.channel.say(inbound)
+
+    def buttons_of(self, channel: str) -> Channel | None:
+        """Returns a running channel whose messages have buttons; None for any other."""
+        found = self._all.get(channel)
+        return found if found is not None and found.capabilities.buttons else None
+
+    def address_of(self, place: Place, message_id: str | None) -> str | None:
+        """Returns the address at which a platform shows a message; None if there is none."""
+        channel = self._all.get(place.channel)
+        return None if channel is None or message_id is None else channel.link(place, message_id)
+
+    async def press(self, inbound: Inbound) -> bool:
+        """Presses a button in a chat elsewhere; returns False if its author may not speak there. Raises `NotTaken`."""
+        if not await self._router.may_speak(inbound):
+            return False
+        await self._router.on_inbound(inbound)
+        return True
 
     async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
         """Says something in the thread of forms, and returns what is answered. Raises `NotTaken`.

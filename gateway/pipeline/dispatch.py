@@ -19,6 +19,7 @@ from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
@@ -70,10 +71,11 @@ class Dispatch:
         speakers: Speakers,
         stop: Callable[[Store, Inbound, Callable[[], Awaitable[None]]], Awaitable[bool]],
         unhear: Callable[[Inbound], None],
+        reload: Reload | None = None,
     ) -> None:
         """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
 
-        `unhear` drops what the author of a message said to others.
+        `unhear` drops what the author of a message said to others. `reload` reads the configuration anew.
         """
         self._roster = roster
         self._channels = channels
@@ -82,6 +84,7 @@ class Dispatch:
         self._new_code = speakers.new_code
         self._stop = stop
         self._unhear = unhear
+        self._reload = reload
 
     async def answered(self, waiting: Waiting) -> bool:
         """Handles a command, a press, or the person's answer to a question.
@@ -233,6 +236,7 @@ class Dispatch:
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
         context = await store.memory.context(where_said(inbound, served.spec), who_said(inbound))
+        administers, account = self._policy.account(inbound)
         return Call(
             arguments=arguments,
             inbox_id=heard.inbox_id,
@@ -249,12 +253,15 @@ class Dispatch:
             stop=partial(self._stop, store, inbound),
             unhear=partial(self._unhear, inbound),
             new_code=self._new_code,
-            is_admin=lambda user_id: self._policy.lists_admin(inbound.channel, user_id),
-            ids=self._policy.ids(inbound.channel),
+            administers=administers,
+            account=account,
+            is_admin=lambda user_id: self._policy.lists_admin(administers, user_id),
+            ids=self._policy.ids(administers),
             wake=store.delivery.wake,
             rerun=partial(self._rerun, waiting),
             roster=self._roster,
             nights=store.nights,
+            reload=self._reload,
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:

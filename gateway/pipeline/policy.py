@@ -23,6 +23,8 @@ Verdict: TypeAlias = Literal["take", "observe", "ignore", "stranger", "pairing"]
 #: Looks a "person" or "group" of a channel up in the store: (channel, subject, id) → "allowed", "blocked" or None.
 Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
 
+#: The name of whoever sits at the machine, in the terminal and when they sign in on the page from there.
+OPERATOR: Final = "you"
 #: Letters and digits of a code: no two look alike, and without vowels no word of eight letters is a code.
 CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
 
@@ -37,7 +39,8 @@ class Rules:
     terminal: whoever sits at the machine may speak, for they could as well read the files. With `vouched` the channel
     itself knows people by their keys: they may speak in private unless they are blocked. With `on_behalf` people speak
     as an account of another channel, `channel.user`: they may do so in private as long as that account may speak in
-    private there, and have no other rights.
+    private there. They have its rights as an admin only where the page says so. `operator` is the name under which
+    whoever sits at the machine signs in on the page as its admin.
 
     Raises `ValueError` for anything but sets of ids as the platform writes them.
     """
@@ -51,6 +54,7 @@ class Rules:
     open_to_all: bool = False
     on_behalf: bool = False
     vouched: bool = False
+    operator: str = ""
     ids: IdFormat = NUMERIC
 
     def __post_init__(self) -> None:
@@ -76,6 +80,10 @@ class Policy:
         self._rules = dict(rules)
         self._strangers = Buckets(per_minute=1 / 60, burst=1, monotonic=monotonic)
 
+    def renew(self, rules: Mapping[str, Rules]) -> None:
+        """Takes other rules for all channels."""
+        self._rules = dict(rules)
+
     def ids(self, channel: str) -> IdFormat:
         """Returns the format of a channel's ids of people and chats."""
         return self._rules[channel].ids if channel in self._rules else NUMERIC
@@ -85,7 +93,17 @@ class Policy:
         rules = self._rules.get(inbound.channel)
         if rules is None or inbound.forwarded or inbound.edited:
             return False
+        if rules.on_behalf:
+            return inbound.as_admin and self.lists_admin(*self.account(inbound))
         return inbound.author_id in rules.admins
+
+    def account(self, inbound: Inbound) -> tuple[str, str]:
+        """Returns the channel and the id there of the account that speaks: on the page, the one that signed in."""
+        rules = self._rules.get(inbound.channel)
+        if rules is None or not rules.on_behalf:
+            return inbound.channel, inbound.author_id
+        channel, _, user_id = inbound.author_id.partition(".")
+        return channel, user_id
 
     def trusts(self, channel: str) -> bool:
         """Returns whether everybody who speaks on this channel may speak without limits."""
@@ -99,7 +117,7 @@ class Policy:
     def lists_admin(self, channel: str, user_id: str) -> bool:
         """Returns whether this is an admin's id; an admin can't be blocked."""
         rules = self._rules.get(channel)
-        return rules is not None and user_id in rules.admins
+        return rules is not None and (user_id in rules.admins or (user_id != "" and user_id == rules.operator))
 
     def admins(self, channel: str) -> Sequence[str]:
         """Returns the ids of a channel's admins."""
@@ -156,7 +174,7 @@ class Policy:
 
     async def _behind(self, inbound: Inbound, _page: Rules, access: Access) -> Verdict:
         """Returns the verdict on a message of somebody who signed in with an account of another channel."""
-        channel, _, user_id = inbound.author_id.partition(".")
+        channel, user_id = self.account(inbound)
         rules = self._rules.get(channel)
         if rules is None or rules.on_behalf or inbound.chat_kind != "private" or inbound.chat != inbound.author_id:
             return "ignore"

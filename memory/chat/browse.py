@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
+from typing import Literal
 
 from memory import dates, profile
 from memory.chat.shown import Shown, shown
-from memory.context import Context, anew, sees
+from memory.context import Context, anew, in_read, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.scope import Scope
-from memory.store import browsing, entities, filtered, lineage, memories
+from memory.store import browsing, entities, fading, filtered, lineage, memories
 from memory.store import talks as talk
 from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
@@ -94,35 +95,38 @@ class Browse:
             lambda reader: filtered.read(reader, anew(reader, context).scope, text, today, group_of=group_of)
         )
 
-    async def shelf(
+    @in_read
+    def shelf(
         self,
+        reader: Reader,
         context: Context,
         kinds: Sequence[Kind],
         *,
         category: str = "",
         filters: Filters = NO_FILTERS,
+        state: Literal["", "pinned", "fading"] = "",
         limit: int,
         page: int,
     ) -> Shelf:
         """Returns a page of the current memories of these kinds, by kind and category; see `browsing.shelf`.
 
-        With `filters`, only those that meet all of them and hold all their words.
+        With `filters`, only those that meet all of them and hold all their words. With a `state`, only those that are
+        pinned, or that have less than half of their strength left.
         """
+        scope = anew(reader, context).scope
+        only = None
+        if filters.given:
+            only = filtered.holding(reader, scope, filters, context.timezone)
+        if state:
+            is_fading = state == "fading"
+            some = fading.fading(reader, scope, now=self._now()) if is_fading else browsing.pinned(reader, scope)
+            only = frozenset(some) if only is None else only.intersection(some)
+        return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
 
-        def act(reader: Reader) -> Shelf:
-            scope = anew(reader, context).scope
-            only = None
-            if filters.given:
-                only = filtered.holding(reader, scope, filters, context.timezone)
-            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
-
-        return await self._database.read(act)
-
-    async def shown(self, context: Context, short_id: str) -> Shown:
+    @in_read
+    def shown(self, reader: Reader, context: Context, short_id: str) -> Shown:
         """Returns a memory in full. Raises `NotFound`."""
-        return await self._database.read(
-            lambda reader: shown(reader, anew(reader, context).scope, short_id, now=self._now())
-        )
+        return shown(reader, anew(reader, context).scope, short_id, now=self._now())
 
     async def held_at(self, context: Context, day: date, *, limit: int) -> list[Memory]:
         """Returns the memories that held on a day of the person's, as it was known then, newest first."""
@@ -137,6 +141,7 @@ class Browse:
     turn_lines = sees(talk.of_turn)
     entered = sees(talk.entered)
     newest = sees(browsing.newest)
+    places = sees(browsing.places)
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

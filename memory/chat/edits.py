@@ -55,11 +55,6 @@ _MORE: Final = 3
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
 
-def may_change(memory: Memory, context: Context) -> bool:
-    """Returns whether the speaker may change or erase a memory: it is theirs alone, or said by or about them."""
-    return choose.may_change(memory, context.scope)
-
-
 class Edits:
     """The edits that `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
@@ -320,6 +315,17 @@ class Edits:
     def purge_dead(self, channel: str) -> int:
         """Deletes messages of a channel (as in session keys) that could not be delivered. Returns how many."""
         return mailbox.purge(self._tx, channel)
+
+    def retry_dead(self, channel: str, outbox_id: int) -> str | None:
+        """Has a message of a channel that could not be delivered sent again. Returns its session's key.
+
+        Returns None if there is no such message, or none of its words are left.
+        """
+        return mailbox.revive(self._tx, self._now, channel, outbox_id)
+
+    def drop_dead(self, channel: str, outbox_id: int) -> bool:
+        """Deletes one message of a channel that could not be delivered. Returns False if there is none."""
+        return mailbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
         """Closes a question with the choice taken. Returns False if that was done already."""

@@ -5,19 +5,21 @@ Invariants: This module changes nothing and returns no remembered words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, reads, sees
+from memory.context import Context, anew, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, history, mailbox, memories, passages, people, usage
+from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
-from memory.store.usage import Spent, Taken, Used
+from memory.store.job_runs import Run
+from memory.store.usage import Spent, Taken, Used, UsedQuarter
 
 _DAY_MS = 24 * 3_600_000
 
@@ -90,6 +92,44 @@ class Spending:
     until: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedDay:
+    """The model calls of one day: tokens for `answers` and for work in the `background`. `cost` is None if unknown."""
+
+    day: date
+    calls: int
+    answers: int
+    background: int
+    cost: float | None
+
+
+def _day(day: date, of: Sequence[UsedQuarter]) -> UsedDay:
+    costs = [one.cost for one in of if one.cost is not None]
+    answers = sum(one.tokens for one in of if one.purpose in usage.ANSWERS)
+    return UsedDay(
+        day=day,
+        calls=sum(one.calls for one in of),
+        answers=answers,
+        background=sum(one.tokens for one in of) - answers,
+        cost=sum(costs) if costs else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """The figures of a whole store.
+
+    `waiting` and `sizes`, in bytes, are by name. `runs` are the newest of each night job. `used` is what models took
+    between two moments, the second of which is `used_until`.
+    """
+
+    waiting: Mapping[str, int]
+    sizes: Mapping[str, int]
+    runs: tuple[Run, ...]
+    used: tuple[Used, ...]
+    used_until: int
+
+
 def _stats(reader: Reader, scope: Scope) -> ScopeStats:
     live = memories.kinds(reader, scope)
     return ScopeStats(
@@ -142,6 +182,27 @@ class Stats:
             wal_bytes=self._database.wal_bytes,
         )
 
+    async def used_until(self) -> int:
+        """Returns the moment up to which it is known what models took."""
+        return await self._database.read(usage.last)
+
+    @in_read
+    def figures(self, reader: Reader, *, since: int) -> StoreFigures:
+        """Returns the figures of the store. What models took is counted from a moment of earlier figures on."""
+        until = usage.last(reader)
+        path = self._database.path
+        return StoreFigures(
+            waiting=figures.waiting(reader),
+            sizes={"database": path.stat().st_size, "log": self._database.wal_bytes},
+            runs=tuple(job_runs.latest(reader)),
+            used=tuple(usage.between(reader, since, until)),
+            used_until=until,
+        )
+
+    async def rows(self) -> Mapping[str, int]:
+        """Returns the number of rows of the largest tables, which takes a while."""
+        return await self._database.read(figures.rows)
+
     async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
         """Returns what model calls used in the last `days`, by purpose and model.
 
@@ -152,6 +213,19 @@ class Stats:
         return await self._database.read(
             lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
         )
+
+    async def by_day(self, context: Context, *, days: int) -> list[UsedDay]:
+        """Returns what model calls used on each of the last `days` days in the person's time zone, today last."""
+        today = dates.local_date(self._now(), context.timezone)
+        first = today - timedelta(days=days - 1)
+        since = dates.end_of(first - timedelta(days=1), context.timezone)
+        quarters = await self._database.read(
+            lambda reader: usage.by_quarter(reader, context.session.agent_id, since=since)
+        )
+        found: dict[date, list[UsedQuarter]] = {first + timedelta(days=n): [] for n in range(days)}
+        for one in quarters:
+            found.setdefault(dates.local_date(one.at, context.timezone), []).append(one)
+        return [_day(day, of) for day, of in sorted(found.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         """Returns what answers have taken today, in the agent's `timezone`."""
@@ -191,7 +265,7 @@ class Stats:
                 tokens_in=sum(one.input_tokens for one in used),
                 tokens_out=sum(one.output_tokens for one in used),
                 cost=sum(costs) if costs else None,
-                sqlite=str(self._database.driver),
+                sqlite=self._database.engine,
                 path=self._database.path,
                 embedding=progress,
             )

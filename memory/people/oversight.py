@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from memory.chat.mailbox import Mailbox
 from memory.chat.shown import Shown
-from memory.context import Context
+from memory.context import Context, reads
 from memory.errors import NotFound
 from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.forgetting import Forgetting, Receipt
@@ -153,6 +153,8 @@ class Oversight:
         self._forgetting = forgetting
         self._now = now
 
+    people = reads(audit.people_of)
+
     async def answer(
         self,
         context: Context,
@@ -161,19 +163,19 @@ class Oversight:
         action: Action,
         act: Callable[[Overseer], Sequence[Part]],
         *,
+        channel: str,
         query: str = "",
         edits: str | None = None,
     ) -> None:
-        """Answers an admin who looks at the person or group with the platform id `reference`.
+        """Answers an admin of `channel`, as in session keys, who looks at the person or group `reference` there.
 
-        One transaction records the look, queues the answer and ends the inbox row. The admin asks in the session of
-        `context`, whose channel they administer. With `query` the memory is searched. The answer replaces the shown
-        message `edits`.
+        One transaction records the look, queues the answer and ends the inbox row. With `query` the memory is
+        searched. The answer replaces the shown message `edits`.
         """
-        ranked = await self._rank(context, reference, query) if query and self.reads else ()
+        ranked = await self._rank(context, channel, reference, query) if query and self.reads else ()
 
         def answered(tx: Transaction) -> None:
-            view = audit.view_of(tx, context.session, reference)
+            view = audit.view_of(tx, channel, reference)
             overseer = Overseer(tx, context, view, reads=self.reads, ranked=ranked, now=self._now())
             pieces = act(overseer)
             if view is not None:
@@ -186,22 +188,22 @@ class Oversight:
         await self._database.write(answered)
 
     async def forget(
-        self, context: Context, inbox_id: int, question: Question, reference: str, memory_id: int
+        self, context: Context, inbox_id: int, question: Question, reference: str, memory_id: int, *, channel: str
     ) -> Receipt | None:
-        """Erases a memory of that person or group with the words it was learned from. The caller ends the inbox row.
+        """Erases a memory of that person or group of `channel` with the words it was learned from.
 
-        The erasing transaction also records the look, with the number of erased memories. Returns None if the question
-        has ended, or if nothing of that person or group may be seen any more.
+        The caller ends the inbox row. The erasing transaction also records the look, with the number of erased
+        memories. Returns None if the question has ended, or if nothing of that person or group may be seen any more.
         """
 
         def asking(tx: Reader) -> Asker | None:
-            scope = _holding(tx, audit.view_of(tx, context.session, reference), memory_id)
+            scope = _holding(tx, audit.view_of(tx, channel, reference), memory_id)
             if scope is None:
                 return None
             return Asker(session=context.session, scope=scope, timezone=context.timezone, may_all=True)
 
         def noted(tx: Transaction, going: Plan) -> None:
-            view = audit.view_of(tx, context.session, reference)
+            view = audit.view_of(tx, channel, reference)
             assert view is not None  # else nobody would be asking
             self._note(tx, context, view, "forget", len(going.memories))
 
@@ -219,9 +221,9 @@ class Oversight:
             now=self._now(),
         )
 
-    async def _rank(self, context: Context, reference: str, query: str) -> list[int]:
+    async def _rank(self, context: Context, channel: str, reference: str, query: str) -> list[int]:
         """Returns the ids of the memories that answer a query, best first."""
-        view = await self._database.read(lambda reader: audit.view_of(reader, context.session, reference))
+        view = await self._database.read(lambda reader: audit.view_of(reader, channel, reference))
         scores: dict[int, float] = {}
         for scope in () if view is None else view.scopes:
             for hit in await self._search.find(scope, query, timezone=context.timezone, limit=_SEARCHED):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
 
 Action: TypeAlias = Literal["list", "search", "show", "forget"]
@@ -42,6 +41,16 @@ class AdminView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPerson:
+    """Somebody who talks to the bot on a channel: their id there, how much they have said in private, and when last."""
+
+    user_id: str
+    name: str
+    messages: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankedMemory:
     """A live memory by its id, with its kind and `order`, the tuple it is ranked by."""
 
@@ -50,24 +59,25 @@ class RankedMemory:
     order: tuple[int, ...]
 
 
-def view_of(reader: Reader, session: Session, reference: str) -> AdminView | None:
-    """Returns the view of a person (by user id) or group (by chat id) for an admin who asks in `session`.
+def view_of(reader: Reader, channel: str, reference: str) -> AdminView | None:
+    """Returns the view of a person (by user id) or group (by chat id) for an admin of `channel`, as in session keys.
 
-    Returns None if neither is known on the platform at all.
+    Returns None if neither is known on the platform of that channel at all.
     """
-    channel = session.key[: session.key.index(":") + 1]
+    channel = f"{channel}:"
+    platform = _platform(reader, channel)
     person = reader.one(
         "select i.id, o.id as owner_id from identities i join owners o on o.kind = 'identity' and o.identity_id = i.id"
-        " where i.platform = (select platform from chats where id = ?) and i.user_id = ?",
-        (session.chat_id, reference),
+        " where i.platform = ? and i.user_id = ?",
+        (platform, reference),
     )
     if person is not None:
         agents = _serving_person(reader, person["id"], reference, channel)
         return _view(agents, (person["owner_id"],), identity_id=person["id"])
     chat = reader.one(
         "select c.id from chats c join chat_aliases a on a.chat_id = c.id where c.kind = 'group'"
-        " and a.platform = (select platform from chats where id = ?) and a.reference = ?",
-        (session.chat_id, reference),
+        " and a.platform = ? and a.reference = ?",
+        (platform, reference),
     )
     if chat is None:
         return None
@@ -98,6 +108,19 @@ def standing(reader: Reader, scope: Scope) -> list[RankedMemory]:
         )
         for row in rows
     ]
+
+
+def people_of(reader: Reader, channel: str, *, limit: int) -> list[ChannelPerson]:
+    """Returns the people who have said something in private on a channel, as in session keys, the latest first."""
+    rows = reader.all(
+        "select i.user_id, i.name, count(*) as messages, max(m.said_at) as last_at from messages m"
+        " join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        " join identities i on i.id = m.author_id"
+        " where c.kind = 'private' and substr(s.key, 1, length(?1)) = ?1 and m.role = 'user'"
+        " group by i.id order by last_at desc limit ?2",
+        (f"{channel}:", limit),
+    )
+    return [ChannelPerson(**dict(row)) for row in rows]
 
 
 def note(tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action: Action, found: int, now: int) -> None:
@@ -138,6 +161,16 @@ def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
         " where identity_id in (select value from json_each(?)))",
         (identity_ids,),
     )
+
+
+def _platform(reader: Reader, channel: str) -> str | None:
+    """Returns the platform of a channel (with its colon); None if nobody has ever spoken there."""
+    row = reader.one(
+        "select c.platform from sessions s join chats c on c.id = s.chat_id"
+        " where substr(s.key, 1, length(?1)) = ?1 limit 1",
+        (channel,),
+    )
+    return None if row is None else str(row["platform"])
 
 
 def _serving_person(reader: Reader, identity_id: int, reference: str, channel: str) -> list[int]:

@@ -75,6 +75,24 @@ def shelf(
     return Shelf(memories=tuple(shown), counts=counts, first=first)
 
 
+def pinned(reader: Reader, scope: Scope) -> list[int]:
+    """Returns the current rows that somebody has pinned, by id."""
+    within = scope.predicate("m")
+    return reader.ids(f"select m.id from memories m where m.pinned = 1 and {LIVE} and {within.sql}", within.parameters)
+
+
+def places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
+    """Returns the names of the places that most current memories mention, the most frequent first."""
+    within, owned = scope.predicate("m"), scope.owned("e")
+    rows = reader.all(
+        "select min(e.name) as name from entities e join memory_entities l on l.entity_id = e.id"
+        f" join memories m on m.id = l.memory_id where e.type = 'location' and {LIVE} and {within.sql} and {owned.sql}"
+        " group by e.norm order by count(*) desc, e.norm limit ?",
+        (*within.parameters, *owned.parameters, limit),
+    )
+    return [row["name"] for row in rows]
+
+
 def held_at(reader: Reader, scope: Scope, at: int, *, limit: int) -> list[Memory]:
     """Returns what was known at a moment (milliseconds UTC) and held then, newest first."""
     within = scope.predicate("m")
@@ -141,7 +159,7 @@ def _rank(column: str, order: Sequence[str]) -> str:
 
 #: The rule of `Edits`: what is the person's own, said by them or about them.
 _THEIRS: Final = (
-    "(? or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
+    "(? = 1 or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"
 )
 #: One of the given ids; any if none are given.

@@ -62,6 +62,20 @@ def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
     return [memory for memory in found if has_faded(memory, now=now)]
 
 
+def fading(reader: Reader, scope: Scope, *, now: int) -> list[int]:
+    """Returns the live rows of a scope that have less than half of their strength left at `now`, by id."""
+    within = scope.predicate("m")
+    ids = reader.ids(
+        "select m.id from memories m where m.kind in ('fact', 'style') and m.pinned = 0 and m.confirmed = 0"
+        " and m.superseded_by is null and m.archived_at is null and m.valid_until is null"
+        # A half-life after it was last heard, a row of full strength is half as strong.
+        f" and (m.strength <> 1 or m.last_reinforced_at < ? - ({_OLD_AGE}) / ?) and {within.sql} order by m.id",
+        (now, math.log2(1 / ARCHIVE_BELOW), *within.parameters),
+    )
+    found = memories.by_ids(reader, scope, ids)
+    return [one.id for one in found if half_life(one) is not None and _weight(one, now) < 1 / 2]
+
+
 def strongest(reader: Reader, scope: Scope, owner_id: int, *, now: int) -> list[Memory]:
     """Returns an owner's live styles for the scope's agent, the strongest at `now` first, then the newest.
 

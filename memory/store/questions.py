@@ -60,6 +60,38 @@ def ask(
     return Question(id=question_id, purpose=purpose, payload=ids, choices=tuple(choices), preset=preset)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQuestion:
+    """An open question with the private chat and the account in which it was put, and until when it can be answered."""
+
+    question: Question
+    session_key: str
+    user_id: str
+    name: str
+    expires_at: int
+
+
+def open_to_any(reader: Reader, asker_ids: Sequence[int], *, now: int) -> list[OpenQuestion]:
+    """Returns the questions that wait for one of these identities in private chats, the oldest first."""
+    rows = reader.all(
+        f"select {_FIELDS}, s.key as session_key, i.user_id, i.name, q.expires_at from questions q"
+        " join sessions s on s.id = q.session_id join chats c on c.id = s.chat_id"
+        " join identities i on i.id = q.asker_id where q.asker_id in (select value from json_each(?))"
+        " and q.state = 'open' and q.expires_at > ? and c.kind = 'private' order by q.id",
+        (asker_ids, now),
+    )
+    return [
+        OpenQuestion(
+            question=_question(row),
+            session_key=row["session_key"],
+            user_id=row["user_id"],
+            name=row["name"],
+            expires_at=row["expires_at"],
+        )
+        for row in rows
+    ]
+
+
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
     """Returns the question that waits for this person's answer in this session, unless it has expired."""
     row = reader.one(
@@ -113,8 +145,8 @@ def settle(tx: Transaction, question_id: int, answer: str | None, *, inbox_id: i
     `inbox_id` is the inbox row that gave the answer, where that matters later.
     """
     row = tx.one(
-        "update questions set state = ?, answer = ?, payload = iif(?4 is null, payload,"
-        " json_set(payload, '$.answered_by', ?4)) where id = ?3 and state = 'open' returning id",
+        "update questions set state = ?, answer = ?, payload = case when ?4 is null then payload"
+        " else json_set(payload, '$.answered_by', ?4) end where id = ?3 and state = 'open' returning id",
         ("cancelled" if answer is None else "answered", answer, question_id, inbox_id),
     )
     return row is not None
@@ -158,12 +190,19 @@ def drop_unanswered(tx: Transaction, identity_ids: Sequence[int]) -> None:
     )
 
 
-_QUESTION = (
-    "select q.id, q.purpose, q.payload, q.choices, q.preset,"
-    " json_extract(q.payload, '$.asked_again') is not null as asked_again from questions q"
+_FIELDS = (
+    "q.id, q.purpose, q.payload, q.choices, q.preset,"
+    " json_extract(q.payload, '$.asked_again') is not null as asked_again"
 )
+_QUESTION = f"select {_FIELDS} from questions q"
 
 
 def _question(row: Row) -> Question:
-    choices = tuple(json.loads(row["choices"]))
-    return Question(**{**dict(row), "choices": choices, "asked_again": bool(row["asked_again"])})
+    return Question(
+        id=row["id"],
+        purpose=row["purpose"],
+        payload=row["payload"],
+        choices=tuple(json.loads(row["choices"])),
+        preset=row["preset"],
+        asked_again=bool(row["asked_again"]),
+    )

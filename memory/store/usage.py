@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from memory.store.database import Reader, Transaction
+
+#: The purposes of calls that answer people.
+ANSWERS: Final = ("chat", "task")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,46 @@ def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -
         (agent_id, since, session_id),
     )
     return [Used(**dict(row)) for row in rows]
+
+
+def last(reader: Reader) -> int:
+    """Returns the moment of the last booking, for `between`."""
+    row = reader.one("select coalesce(max(id), 0) as id from usage")
+    assert row is not None
+    return int(row["id"])
+
+
+def between(reader: Reader, since: int, until: int) -> list[Used]:
+    """Returns what was booked after a moment and until another."""
+    rows = reader.all(
+        "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
+        " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"
+        " where id > ? and id <= ? group by purpose, model",
+        (since, until),
+    )
+    return [Used(**dict(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedQuarter:
+    """The model calls of a quarter of an hour for one purpose, with its beginning in milliseconds UTC."""
+
+    at: int
+    purpose: str
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+def by_quarter(reader: Reader, agent_id: int, *, since: int) -> list[UsedQuarter]:
+    """Returns an agent's usage by quarters of an hour, the unit of which days consist in every time zone."""
+    rows = reader.all(
+        "select created_at / 900000 * 900000 as at, purpose, count(*) as calls,"
+        " sum(input_tokens + output_tokens) as tokens, sum(cost) as cost from usage"
+        " where agent_id = ? and created_at >= ? group by 1, 2 order by 1",
+        (agent_id, since),
+    )
+    return [UsedQuarter(**dict(row)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

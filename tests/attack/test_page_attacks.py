@@ -16,7 +16,7 @@ import pytest
 
 from gateway.page.routes import ROUTES
 from gateway.page.visitors import leave_code
-from memory.store import health
+from memory.store.sqlite import health
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.kit.visit import Guest, Page, paged
 from tests.platforms.telegram import serving as serving_telegram
@@ -143,8 +143,8 @@ async def test_a_form_needs_the_word_of_its_own_session(page: Page) -> None:
 
 
 async def test_a_get_changes_nothing(page: Page) -> None:
-    """Not a row of the database, whatever stands in the address."""
-    ada = await page.signed_in("ada")
+    """Not a row of the database, whatever stands in the address, and for an admin of the machine, too."""
+    ada = await page.signed_in("you")
     parts = await known(ada)
     before = everything(page)
     assert before["memories"] and before["messages"] and before["web_sessions"]

@@ -57,6 +57,8 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
         texts=ENGLISH,
         access=memory.access,
         admin=False,
+        administers=inbound.channel,
+        account=inbound.author_id,
         stop=stop,
         new_code=lambda: "CDFG-2345",
         unhear=lambda: None,

@@ -160,7 +160,9 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
             found.append(overseer.ask("erase", {"memory": desk_ids[0]}, choices=("yes", "no"), preset="yes"))
             return ()
 
-        await memory.oversight.answer(admin_context, await received(memory, boss[0].session_key), "ada", "show", act)
+        await memory.oversight.answer(
+            admin_context, await received(memory, boss[0].session_key), "ada", "show", act, channel="console"
+        )
         return found[0]
 
     await memory.answer(context, await received(memory, boss[0].session_key), keep)
@@ -168,7 +170,7 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
     await memory.cancel(over)
     assert (
         await memory.oversight.forget(
-            admin_context, await received(memory, boss[0].session_key), over, "ada", desk_ids[0]
+            admin_context, await received(memory, boss[0].session_key), over, "ada", desk_ids[0], channel="console"
         )
         is None
     )
@@ -176,7 +178,7 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
     assert await rows(memory, noted) == []
     question, request = await asked(), await received(memory, boss[0].session_key)
     for _ in range(2):
-        receipt = await memory.oversight.forget(admin_context, request, question, "ada", desk_ids[0])
+        receipt = await memory.oversight.forget(admin_context, request, question, "ada", desk_ids[0], channel="console")
         assert receipt is not None and receipt.memories == 1
         clock.move(minutes=1)
     assert await rows(memory, noted) == [(1,)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from importlib import resources
 from pathlib import Path
@@ -15,8 +17,9 @@ import httpx
 import pytest
 
 from gateway.page.visitors import CODE_FILE, leave_code
-from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
-from tests.kit.visit import Guest, Page, paged, until, words
+from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
+from tests.kit.visit import USED, Guest, Page, paged, until, words
+from tests.platforms.telegram import Control as Telegram
 from tests.platforms.telegram import serving as serving_telegram
 
 
@@ -238,6 +241,13 @@ async def test_names_time_and_self_are_shown(page: Page) -> None:
     assert "Memories that mention it" in await ada.text(f"/entities/{number}")
     assert (await ada.get("/entities/999999")).status_code == 404
     assert "Marta" in await ada.text("/timeline")
+    for nth in range(8):
+        await ada.told("/memory", at="/memory", value=f"I like tune number {nth}")
+    line = (await ada.get("/timeline")).text
+    month = line.partition('href="/timeline?')[2].partition('"')[0]
+    assert line.count('href="/memory/') == 6 and month.startswith("month=")
+    assert (await ada.get(f"/timeline?{month}")).text.count('href="/memory/') > 8
+    assert (await ada.get("/timeline?month=1999-01")).text.count('href="/memory/') == 6
     assert "I learn from what you say" in await ada.text("/me")
     await ada.told("/me", at="/me", action="out")
     assert "I learn nothing from what you say" in await ada.text("/me")
@@ -251,7 +261,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
     bea = await page.signed_in("bea", **{"Accept-Language": "pt-BR,de-AT;q=0.8,en;q=0.5"})
     assert 'lang="de"' in (await bea.get("/memory")).text
-    menu = "Chat Gedächtnis Chronik Namen Nächte Du"
+    menu = "Chat Gedächtnis Chronik Namen Nächte Fragen Du"
     pages = {"/chat/main": "Neues Gespräch", "/memory": "Noch nichts gemerkt", "/timeline": "Noch nichts hat ein Datum",
              "/entities": "Noch keine Namen", "/night": "Noch keine Nacht", "/me": "„bea“ auf dem Terminal"}  # fmt: skip
     for path, said in pages.items():
@@ -264,6 +274,10 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
         await bea.say("/profile language fr")
         await until(events, "en français")
     assert "Discussion Mémoire Dates" in await bea.text("/me")
+    # Also where nothing is, and where a form is refused.
+    lost = (await bea.get("/nowhere")).text
+    assert 'lang="fr"' in lost and "Discussion Mémoire Dates" in words(lost)
+    assert 'lang="fr"' in (await bea.post("/memory", value="x", nonce="x")).text
 
 
 def test_the_file_of_others_is_as_they_made_it() -> None:
@@ -304,3 +318,284 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
             assert (await program.get("/v1/memories")).status_code == 401
         assert "Editor" not in await ada.text("/me")
         assert (await ada.post("/me/keys", at="/me", label="x", scopes="all")).status_code == 400
+
+
+# Admins -------------------------------------------------------------------------------------------------------------
+
+ADMIN_PAGES = ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people")
+
+
+async def signed_in_by_chat(page: Page, telegram: Telegram, person: int, name: str) -> Guest:
+    """A browser in which somebody has opened the link that /web gave them."""
+    before = len(await telegram.texts(person))
+    await telegram.say("/web", user=person, name=name)
+    await telegram.wait(chat=person, bot_messages=before + 1)
+    guest = page.guest()
+    code = (await telegram.texts(person))[-1].split()[0].partition("#")[2]
+    assert (await guest.post("/in", code=code)).status_code == 303
+    return guest
+
+
+async def test_an_admin_is_one_on_the_page_for_an_hour(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Nobody else finds the pages; after the hour they ask for a new link, and forms of before do nothing."""
+    clock = Clock()
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, now=clock, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ann = await signed_in_by_chat(page, telegram, ANN, "Ann")
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            for path in ADMIN_PAGES:
+                assert "You are an admin here until" in await ann.text(path), path
+                assert (await bob.get(path)).status_code == 404, path
+            for path, form in (("/admin", {}), ("/admin/jobs", {"job": "tidy", "agent": "assistant"})):
+                assert (await bob.post(path, at="/me", **form)).status_code == 404
+            assert ">Admin</a>" in (await ann.get("/me")).text and ">Admin</a>" not in (await bob.get("/me")).text
+            await ann.say("/agents")
+            assert "offline" not in await ann.text("/chat/main"), "in conversations nobody is an admin"
+
+            nonce = await ann.nonce("/admin")
+            clock.shift = 3_601
+            for path in ADMIN_PAGES:
+                assert (await ann.get(path)).status_code == 403, path
+            answer = await ann.post("/admin/people", action="look", who=str(BOB), nonce=nonce)
+            assert answer.status_code == 403 and "new link" in answer.text
+            assert (await ann.get("/me")).status_code == 200
+
+
+async def test_a_look_is_a_command_that_the_person_sees(tmp_path: Path, unused_tcp_port: int) -> None:
+    """What is remembered of somebody is shown by a form alone, and they see on their page who looked."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ann = await signed_in_by_chat(page, telegram, ANN, "Ann")
+            await telegram.say("/remember I keep bees", user=BOB, name="Bob")
+            await telegram.say("My boat is called Nix", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            assert "No admin has looked" in await bob.text("/me")
+            listed = await ann.text("/admin/people")
+            assert "Bob" in listed and "bees" not in listed and "Nix" not in listed
+            assert "No admin has looked" in await bob.text("/me"), "the list alone is no look"
+            assert "bees" in await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
+            assert "Ann" in await bob.text("/me") and "No admin has looked" not in await bob.text("/me")
+
+            # Whom one may look at has a number.
+            refused = await ann.post("/admin/people", at="/admin/people", action="look", who="bob")
+            assert refused.status_code == 400
+            assert "no longer talk" in await ann.told("/admin/people", at="/admin/people", action="block", who=str(BOB))
+            assert (await bob.get("/me")).headers["Location"] == "/in"
+            assert "blocked" in await ann.text("/admin/people")
+            assert "can talk to me" in await ann.told("/admin/people", at="/admin/people", action="allow", who=str(BOB))
+            assert (await bob.get("/me")).status_code == 200
+
+            # A code from the page lets a stranger in.
+            code = re.search(
+                r"[A-Z2-9]{4}-[A-Z2-9]{4}", await ann.told("/admin/people", at="/admin/people", action="pair")
+            )
+            assert code is not None
+            await telegram.say(code[0], user=99, name="Cyd")
+            await telegram.wait(chat=99, bot_messages=1)
+            await telegram.say("I sing in a choir", user=99)
+            await telegram.wait(chat=99, bot_messages=2)
+            assert "Cyd" in await ann.text("/admin/people")
+
+
+async def test_what_was_not_delivered_is_sent_again_or_dropped(tmp_path: Path, unused_tcp_port: int) -> None:
+    """By its number; a number of another channel is none."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ann = await signed_in_by_chat(page, telegram, ANN, "Ann")
+            await telegram.say("/remember I keep bees", user=BOB, name="Bob")
+            await telegram.wait(chat=BOB, bot_messages=1)
+            assert "Everything was delivered" in await ann.text("/admin/dead")
+            lost = (
+                "insert into outbox (session_key, kind, text, markup, buttons, state, error, run, attempts, not_before,"
+                " created_at, chunk) select session_key, 'message', ?, '', '[]', 'dead', 'blocked', run, 3, 0,"
+                " created_at, 0 from outbox where session_key like 'telegram:8:%' order by id desc limit 1 returning id"
+            )
+            numbers = [str((await page.alter((lost, [text])))[0][0]) for text in ("lost one", "lost two", "lost three")]
+            assert "Not delivered on telegram: 3" in await ann.text("/admin/dead")
+            assert "sent again" in await ann.told("/admin/dead", at="/admin/dead", action="retry", id=numbers[0])
+            await telegram.wait(chat=BOB, bot_messages=2)
+            assert (await telegram.texts(BOB))[-1] == "lost one"
+            assert "is deleted" in await ann.told("/admin/dead", at="/admin/dead", action="drop", id=numbers[1])
+            assert "no undelivered" in await ann.told("/admin/dead", at="/admin/dead", action="retry", id=numbers[1])
+            assert "Deleted: 1" in await ann.told("/admin/dead", at="/admin/dead", action="purge")
+            assert "Everything was delivered" in await ann.text("/admin/dead")
+
+
+async def test_whoever_sits_at_the_machine_sees_how_it_is(page: Page) -> None:
+    """Health, jobs, usage and backups, with no platform at all; another name of the terminal is no admin."""
+    you, ada = await page.signed_in("you"), await page.signed_in("ada")
+    for path in ADMIN_PAGES:
+        assert (await ada.get(path)).status_code == 404, path
+    health = await you.text("/admin")
+    assert "Everything works" in health and "web-assistant" in health and "remora.db" in health
+    assert "Backed up" in await you.told("/admin", at="/admin")
+    jobs = await you.text("/admin/jobs")
+    assert "Clean up and back up" in jobs
+    assert "starts as soon as" in await you.told("/admin/jobs", at="/admin/jobs", job="tidy", agent="assistant")
+    assert "No model was called" in await you.text("/admin/usage")
+    assert "nobody to let in" in await you.text("/admin/people")
+    for action in ("look", "allow", "pair"):
+        answer = await you.post("/admin/people", at="/admin", action=action, who="ada")
+        assert answer.status_code == 404
+    told = await you.told("/answer", at="/me", key="x", data="run:/admin memory ada list", back="/me")
+    assert "/admin memory" in told, "only how it is used"
+
+
+async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
+    you = await page.signed_in("you")
+    await you.say("hello")
+    day, now = 86_400_000, int(time.time() * 1000)
+    for back, purpose, tokens, cost in ((0, "chat", 700, 0.25), (3, "extract", 300, 0.5), (90, "chat", 999_999, 9.0)):
+        await page.alter((USED, [purpose, tokens, cost, now - back * day]))
+    html = (await you.get("/admin/usage")).text
+    shown = words(html)
+    assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
+    assert html.count('class="answers"') > 30 and 'height="100.0"' in html, "the fullest day fills the picture"
+
+
+# Questions ----------------------------------------------------------------------------------------------------------
+
+
+async def asked(guest: Guest) -> list[tuple[str, list[str]]]:
+    """The ids of the questions on the page, each with its choices."""
+    html = (await guest.get("/questions")).text
+    return [
+        (part.partition('"')[0], re.findall(r'name="choice" value="(\w+)"', part))
+        for part in html.split('name="id" value="')[1:]
+    ]
+
+
+async def test_a_question_of_a_chat_is_answered_on_the_page(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Shown with what would go, answered as by its button there; to anybody else it is no question."""
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ann = await signed_in_by_chat(page, telegram, ANN, "Ann")
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            assert "Nothing waits" in await bob.text("/questions")
+            await telegram.say("/remember I keep bees", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            await telegram.say("/forget bees", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=3)
+            shown = await bob.text("/questions")
+            assert "Forget this?" in shown and "bees" in shown and "Asked on Telegram" in shown
+            ((number, choices),) = await asked(bob)
+            assert choices == ["words", "memory", "no"]
+            assert "bees" not in await ann.text("/questions")
+            for guest, choice in ((ann, "words"), (bob, "do"), (bob, "")):
+                answer = await guest.post("/questions", at="/me", id=number, choice=choice)
+                assert answer.status_code == 404 and "no longer open" in answer.text
+            told = await bob.told("/questions", at="/questions", id=number, choice="words")
+            assert "in your chat on Telegram" in told
+            await telegram.wait(chat=BOB, bot_messages=4)
+            assert "Forgotten" in (await telegram.texts(BOB))[-1]
+            assert "bees" not in await bob.text("/memory") and await asked(bob) == []
+            again = await bob.post("/questions", at="/me", id=number, choice="words")
+            assert again.status_code == 404
+
+            # What an admin is asked about others is answered where it was asked.
+            await telegram.say("I keep a canary", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=5)
+            listed = await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
+            found = re.search(r"m_[a-z0-9]+", listed)
+            assert found is not None
+            await telegram.say(f"/admin memory {BOB} forget {found[0]}", user=ANN)
+            await telegram.wait(chat=ANN, bot_messages=2)
+            assert await asked(ann) == []
+
+
+async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: Page) -> None:
+    """A form's with a receipt, a conversation's in the conversation."""
+    ada = await page.signed_in()
+    for text in ("I play the oboe", "I play chess"):
+        await ada.told("/memory", at="/memory", value=text)
+    await ada.told("/forget", at="/memory", value="oboe")
+    ((number, _),) = await asked(ada)
+    assert "Forgotten" in await ada.told("/questions", at="/questions", id=number, choice="words")
+    await ada.say("/forget chess", thread="games")
+    assert "chess" in await ada.text("/questions")
+    ((number, _),) = await asked(ada)
+    answer = await ada.post("/questions", at="/questions", id=number, choice="no")
+    assert answer.headers["Location"] == "/chat/games"
+    assert "chess" in await ada.text("/memory") and await asked(ada) == []
+    await ada.told("/me", at="/me", action="delete")
+    ((number, choices),) = await asked(ada)
+    assert choices == ["yes", "no"] and "Erase everything" in await ada.text("/questions")
+    await ada.told("/questions", at="/questions", id=number, choice="no")
+    assert "chess" in await ada.text("/memory")
+    await ada.say("/remind water the plants")
+    assert "Type the time" in await ada.text("/questions")
+
+
+# Beside answers and in the list -------------------------------------------------------------------------------------
+
+
+async def test_what_was_said_is_forgotten_beside_its_answer(page: Page) -> None:
+    """Of any answer, not only the last: asked in the conversation, with all that the words taught."""
+    ada = await page.signed_in()
+    for text in ("My boat is called Nix", "I play chess", "what do I play?"):
+        await ada.say(text)
+    html = (await ada.get("/chat/main")).text
+    turns = re.findall(r'name="turn" value="(\d+)"', html)
+    assert len(turns) == 3
+    await ada.post("/chat/main/forget", turn=turns[0])
+    ada.receipt = (await ada.get("/chat/main")).text
+    key, data, _ = ada.buttons()[0]
+    await ada.post("/chat/main/press", key=key, data=data)
+    shown = await ada.text("/memory")
+    assert "Nix" not in shown and "chess" in shown and "Nix" not in await ada.text("/chat/main")
+    eve = await page.signed_in("eve")
+    assert (await eve.post("/chat/main/forget", turn=turns[1])).status_code == 404
+    assert (await eve.post("/chat/main/forget", turn="x")).status_code == 400
+
+    # What was wrong in an answer is corrected beside what the answer used.
+    why = await ada.get(f"/why/{turns[2]}?wrong=1")
+    assert "Which of these is wrong?" in words(why.text) and '<details class="correct" open>' in why.text
+    memory = re.search(r'action="(/memory/m_\w+)"', why.text)
+    assert memory is not None
+    await ada.post(memory[1], at="/me", action="edit", value="go")
+    assert "go" in await ada.text("/memory?q=go")
+
+
+async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) -> None:
+    ada = await page.signed_in()
+    for text in ("I live in Bern", "I play chess", "I was in Lisbon in spring with Marta"):
+        await ada.say(text)
+    chess = await memory_of(ada, "chess")
+    await ada.post(f"/memory/{chess}", at=f"/memory/{chess}", action="pin")
+    pinned = await ada.text("/memory?show=pinned")
+    assert "1 found · Pinned" in pinned and "chess" in pinned and "Bern" not in pinned
+    assert "Nothing found" in await ada.text("/memory?show=fading")
+    await page.alter(("update memories set last_reinforced_at = last_reinforced_at - 86400000 * ?", [400]))
+    fading = await ada.text("/memory?show=fading")
+    assert "Fading" in fading and "chess" not in fading and "Nothing found" not in fading
+    assert "chess" in await ada.text("/memory?show=other"), "what is no state is none"
+    html = (await ada.get("/memory")).text
+    places = re.findall(r'href="/memory\?(q=place%3A[^"]+)"', html)
+    assert places, html
+    assert "found" in await ada.text(f"/memory?{places[0]}")
+
+
+async def test_a_quote_leads_to_the_platforms_own_message(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Where the platform has an address for it: in a supergroup of Telegram, not in a private chat."""
+    group = -1001234567890
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        config = tmp_path / "config.yaml"
+        config.write_text(
+            config.read_text().replace("admins: [7]}", f"admins: [7], groups: [{group}], group_members: everyone}}")
+        )
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            bob = await signed_in_by_chat(page, telegram, BOB, "Bob")
+            await telegram.say("I play the oboe", user=BOB)
+            await telegram.wait(chat=BOB, bot_messages=2)
+            oboe = await memory_of(bob, "oboe")
+            html = (await bob.get(f"/memory/{oboe}")).text
+            assert "from telegram" in html and "t.me" not in html
+            moved = "update sessions set key = ? where key like 'telegram:8:%'"
+            await page.alter((moved, [f"telegram:{group}:-"]))
+            assert 'href="https://t.me/c/1234567890/' in (await bob.get(f"/memory/{oboe}")).text

@@ -462,7 +462,9 @@ class World:
         admin = at_home(ADMIN, agent=of.agent)
         context, reference = await self.context(admin), reference_of(of)
         inbox_id = await self.inbox(admin)
-        await self.service.oversight.answer(context, inbox_id, reference, action, act, query=query)
+        await self.service.oversight.answer(
+            context, inbox_id, reference, action, act, channel=context.session.key.partition(":")[0], query=query
+        )
         if await self._is_known(of):
             self.looks[reference] += 1
 
@@ -481,7 +483,9 @@ class World:
         await self.oversee(of, "show", act)
         inbox_id = await self.inbox(admin)
         context = await self.context(admin)
-        receipt = await self.service.oversight.forget(context, inbox_id, asked[0], reference_of(of), memory_id)
+        receipt = await self.service.oversight.forget(
+            context, inbox_id, asked[0], reference_of(of), memory_id, channel=context.session.key.partition(":")[0]
+        )
         await self.service.mailbox.dismiss(inbox_id)
         if receipt is not None:
             self.looks[reference_of(of)] += 1

@@ -1,0 +1,163 @@
+"""The page of questions: whatever waits for the visitor's yes or no in their private chats, and the answers.
+
+Invariants: a question is shown with what it is about, as that is now. It is answered where it was put, by a press of
+the one who was asked, so that the answer means what it means there; the reply comes there, too. What an admin was asked
+about somebody else is not shown: it is answered where it was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from aiohttp import web
+
+from channels.base import Inbound, Place
+from gateway.commands import forget, people, privacy, reminders
+from gateway.page.memory_pages import ShownMemory, receipt, told
+from gateway.page.site import Refused, Visit
+from gateway.page.visitors import FORMS
+from gateway.pipeline.questions import answering
+from gateway.pipeline.store import where_said, who_said
+from gateway.pipeline.toolbox import FORGET
+from memory.service import CALL, DOUBT, Context, OpenQuestion, Question, Selection
+
+#: Memories shown that a question is about.
+_SHOWN: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matter:
+    """What a question is about: memories, lines of text, and words to be shown as they are."""
+
+    memories: tuple[ShownMemory, ...] = ()
+    lines: tuple[str, ...] = ()
+    verbatim: str = ""
+
+
+async def questions(visit: Visit) -> web.StreamResponse:
+    """The questions that wait for the visitor."""
+    texts, memory, shown = visit.texts, visit.visitor.store.memory, []
+    for found, said in await _waiting(visit):
+        known = await memory.known(where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said))
+        if known is None:
+            continue
+        question = found.question
+        shown.append(
+            {
+                "id": question.id,
+                "purpose": question.purpose,
+                # A time has to be typed.
+                "choices": () if question.purpose == reminders.WHEN else question.choices,
+                "where": texts(f"platform.{said.platform}"),
+                "until": texts.moment(found.expires_at)[-5:],
+                "about": await _ABOUT[question.purpose](visit, known, question),
+            }
+        )
+    return visit.html("questions.html", shown=shown)
+
+
+async def answer(visit: Visit) -> web.StreamResponse:
+    """Answers one of them, where it was put."""
+    number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
+    waiting = await _waiting(visit)
+    found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))
+    if found is None or said is None or choice not in found.question.choices:
+        raise Refused(404, "page.questions.over")
+    pressed = replace(said, pressed=answering(found.question, choice))
+    here = pressed.channel == visit.visitor.channel.id
+    if here and pressed.thread == FORMS:
+        return receipt(visit, await visit.visitors.answered(visit.visitor, pressed), back="/questions")
+    if not await visit.visitors.press(pressed):
+        raise Refused(403, "page.questions.over")
+    if here:
+        return visit.to(f"/chat/{pressed.thread or 'main'}")
+    return visit.html("answered.html", where=visit.texts(f"platform.{pressed.platform}"))
+
+
+async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
+    """Returns the questions that can be answered here, each with a message of the one who was asked, in its place."""
+    visitor, visitors, found = visit.visitor, visit.visitors, []
+    for one in await visitor.store.memory.open_questions(visitor.context):
+        place = Place.from_session_key(one.session_key)
+        channel = visitors.buttons_of(place.channel)
+        if channel is None or one.question.purpose not in _ABOUT:
+            continue
+        said = Inbound(
+            channel=place.channel, platform=channel.platform, bot_id=visitor.channel.id,
+            update_key=f"{visitor.account}:{visit.form.get('nonce', '').partition('.')[0]}", chat=place.chat,
+            chat_kind="private", author_id=one.user_id, author_name=one.name, message_id="", text="",
+            sent_at=visitor.now, thread=place.thread, language=visit.texts.language,
+        )  # fmt: skip
+        if visitors.roster.store_for(said) is visitor.store:
+            found.append((one, said))
+    return found
+
+
+# What questions are about ---------------------------------------------------------------------------------------
+
+
+async def _forgetting(visit: Visit, context: Context, question: Question) -> Matter:
+    selection = Selection.from_json(question.payload)
+    preview = await visit.visitor.store.memory.forgetting.preview_of(context, selection, limit=_SHOWN)
+    counts = visit.texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies)
+    return Matter(
+        memories=tuple(told(visit, one) for one in preview.shown), lines=(*preview.quoted, *preview.reminders, counts)
+    )
+
+
+async def _doubt(visit: Visit, context: Context, question: Question) -> Matter:
+    asked = json.loads(question.payload)
+    some = await visit.visitor.store.memory.browse.some(context, [asked["older"], asked["newer"]])
+    return Matter(memories=tuple(told(visit, one) for one in some))
+
+
+async def _call(visit: Visit, _context: Context, question: Question) -> Matter:
+    asked = await visit.visitor.store.memory.outside_calls.asked(question)
+    return Matter() if asked is None else Matter(lines=(asked.tool,), verbatim=asked.arguments)
+
+
+async def _link(visit: Visit, _context: Context, question: Question) -> Matter:
+    asked = json.loads(question.payload)
+    party = await visit.visitor.store.memory.privacy.party(int(asked["account"]), int(asked["session"]))
+    return Matter(lines=(people.called(visit.texts, party.account),))
+
+
+async def _unlink(visit: Visit, context: Context, question: Question) -> Matter:
+    wanted = int(json.loads(question.payload)["account"])
+    own = await visit.visitor.store.memory.privacy.accounts(context)
+    return Matter(lines=tuple(people.called(visit.texts, one) for one in own if one.id == wanted))
+
+
+async def _everything(visit: Visit, context: Context, _question: Question) -> Matter:
+    preview = await visit.visitor.store.memory.forgetting.preview_of(context, Selection(what="me"), limit=0)
+    return Matter(
+        lines=(
+            visit.texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies),
+        )
+    )
+
+
+async def _exports(visit: Visit, context: Context, question: Question) -> Matter:
+    named = set(json.loads(question.payload)["files"])
+    files = await visit.visitor.store.memory.transfer.files_of(context)
+    return Matter(lines=tuple(f"{path.parent.name}/{path.name}" for inode, path in files.items() if inode in named))
+
+
+async def _time(visit: Visit, context: Context, question: Question) -> Matter:
+    return Matter(lines=(visit.texts("page.questions.type"),))
+
+
+_ABOUT: Final[Mapping[str, Callable[[Visit, Context, Question], Awaitable[Matter]]]] = {
+    FORGET: _forgetting,
+    CALL: _call,
+    DOUBT: _doubt,
+    forget.EXPORTS: _exports,
+    people.JOIN: _link,
+    people.LINK: _link,
+    people.UNLINK: _unlink,
+    privacy.DELETE: _everything,
+    reminders.WHEN: _time,
+}
