@@ -75,7 +75,7 @@ class Completions:
         self._seconds = seconds
         self._now = now
         self._new_id = new_id
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[ApiAnswer]] = set()
 
     def models(self, caller: Caller) -> list[str]:
         """Returns the names of the models that this key can ask."""
@@ -159,26 +159,27 @@ class Completions:
         messages = asked.messages
         if with_memory:
             messages = await self._with_memory(asked, served, context, texts)
-        reply, result = ApiReply(), asyncio.get_running_loop().create_future()
+        reply = ApiReply()
 
-        async def work() -> None:
+        async def work() -> ApiAnswer:
             try:
-                result.set_result(await self._completed(asked, messages, served, context, reply))
-            except ApiRefusal as exc:
-                result.set_exception(exc)
-                result.exception()  # read here, as nobody may wait for it any more
+                return await self._completed(asked, messages, served, context, reply)
             finally:
                 reply.close()
 
         task = asyncio.create_task(work())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
 
         async def finish() -> ApiAnswer:
-            done: ApiAnswer = await result
-            return done
+            return await asyncio.shield(task)
 
         return Begun(answer_id=self._answer_id(asked, named), reply=reply, finish=finish, delivered=lambda: None)
+
+    def _ended(self, task: asyncio.Task[ApiAnswer]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # read here, as nobody may wait for it any more
 
     async def _completed(
         self, asked: Asked, messages: Sequence[ChatMessage], served: Agent, context: Context, reply: ApiReply

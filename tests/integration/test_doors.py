@@ -340,6 +340,16 @@ async def test_a_model_in_trouble_has_its_status(home: House) -> None:
 # Who asks -------------------------------------------------------------------------------------------------------
 
 
+async def test_a_fault_behind_recall_ends_its_request(home: House) -> None:
+    """Whatever it is: nobody waits for an answer that can't come."""
+    key = await home.key()
+    model_of(home).answers = [RuntimeError("a bug"), RuntimeError("a bug"), "One."]
+    for stream in (False, True):
+        answer = await home.chat(key, "Hello", model="assistant-recall", stream=stream)
+        assert answer.status_code == 500
+    assert content(await home.chat(key, "Hello", model="assistant-recall")) == "One."
+
+
 async def test_each_person_of_a_front_end_has_a_memory_of_their_own(home: House) -> None:
     """The signed header says who asks, whatever else the request says."""
     for sub in ("u1", "u2"):
