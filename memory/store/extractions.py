@@ -291,14 +291,11 @@ def hasten(tx: Transaction) -> list[int]:
     return sorted({int(row["session_id"]) for row in rows})
 
 
-def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]:
-    """Gives parked work, in one session or everywhere, another five tries; returns the sessions that had any."""
-    rows = tx.all(
-        "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null"
-        " where state = 'parked' and (?1 is null or session_id = ?1) returning session_id",
-        (session_id,),
+def retry_parked(tx: Transaction) -> None:
+    """Gives all parked work another five tries."""
+    tx.run(
+        "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null where state = 'parked'"
     )
-    return sorted({int(row["session_id"]) for row in rows})
 
 
 def spent_since(reader: Reader, agent_id: int, since: int) -> int:
